@@ -18,7 +18,8 @@
 
 #include "cox/base/random.hpp"
 #include "cox/base/stats.hpp"
-#include "cox/learn/compressor.hpp"
+
+#include "learn/compress/compressor.hpp"
 
 namespace {
 

@@ -17,10 +17,10 @@
 
 #include "cox/base/parallel.hpp"
 #include "cox/base/stats.hpp"
-#include "cox/forecast/calibrate.hpp"
-#include "cox/forecast/curves.hpp"
-#include "cox/forecast/project.hpp"
 
+#include "forecast/answer/curves.hpp"
+#include "forecast/calibrate/calibrate.hpp"
+#include "forecast/project/project.hpp"
 #include "forecast_jobs.hpp"
 #include "support/page_table.hpp"
 

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "cox/base/random.hpp"
-#include "cox/forecast/forecast.hpp"
-#include "cox/forecast/maximum.hpp"
+
+#include "forecast/answer/forecast.hpp"
+#include "forecast/law/maximum.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -62,13 +63,13 @@ Evidence run_of_64() {
 /// Four sizes with bands, and all levers at the largest, on one thread.
 void four_sizes_and_all_levers(benchmark::State& state) {
   const Evidence evidence = run_of_64();
-  Question question;
+  Asked question;
   question.sizes = {256, 1'024, 4'096, 16'384};
   question.project.threads = question.goodness.threads = 1;
   ControlQuestion control;
   control.levers = true;
   for (auto _ : state) {
-    Result<Forecast> made = make_forecast(evidence, question);
+    Result<FullForecast> made = make_forecast(evidence, question);
     if (state.range(0) != 0) add_part_levers(*made, evidence, question, control);
     state.counters["at ranks"] = static_cast<double>(made->margins_at);
     benchmark::DoNotOptimize(made);

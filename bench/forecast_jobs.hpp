@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cox/forecast/sample.hpp"
+#include "forecast/sample/sample.hpp"
 
 namespace cox::forecast_jobs {
 

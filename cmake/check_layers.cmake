@@ -19,7 +19,7 @@ set(simulate_may base model trace replay pace sync)
 set(learn_may base model sync simulate)
 set(study_may base model trace replay pace sync simulate)
 set(bench_may base model trace pace simulate guest)
-set(evaluate_may base model pace sync learn study bench forecast)
+set(evaluate_may base model pace sync simulate learn study bench forecast)
 set(observe_may base model trace pace guest)
 set(diagnose_may base model trace replay pace)
 set(forecast_may base model trace simulate diagnose)
@@ -52,6 +52,7 @@ set(diagnose/result_may match cause efficiency stall pacing)
 set(diagnose/words_may match cause charge what_if operations efficiency fabric over_time figures stall pacing result)
 set(diagnose/verdict_may match naming cause charge what_if operations efficiency fabric over_time figures stall pacing result words)
 set(evaluate/learning_may "")
+set(evaluate/pacing_may "")
 set(evaluate/._may learning)
 set(evaluate/claim_may "")
 set(forecast/law_may "")
@@ -101,7 +102,6 @@ set(study/page_may file answer)
 set(study/pacing_table_may file answer oracle)
 set(study/runs_may file answer)
 set(study/compute_may file answer oracle pacing_table runs)
-set(study/pacing_may file answer)
 set(trace/clocks_may "")
 # Public headers only: what a Run is and how it lies on disk, which all others fill, write and read.
 set(trace/format_may "")
@@ -133,24 +133,21 @@ set(trace/import/._may part)
 # to its folder's line above, from both sides. A room without a table is not held to it yet.
 set(diagnose_headers
     account:match coverage:match finding_kind:match matched:match timeline:match cause:cause locality:cause
-    efficiency:efficiency runs:over_time time_structure:over_time figures:figures stall:stall pacing:pacing
+    problem_size:efficiency runs:over_time change_points:over_time told:verdict stall:stall pacing:pacing
     brief:result
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
 set(forecast_headers
-    law:law maximum:law sample:sample run_record:sample read:sample parts:calibrate calibrate:calibrate run_parameters:calibrate project:project structure:structure
-    twins:structure
-    scaling_job:regimes regimes:regimes margin:regimes
-    over_time:structure checkpoints:checkpoints days:checkpoints levers:levers control:control structure_detail:answer forecast:answer goodness:answer curves:answer)
+    curves:sample project:project structure:structure over_time:structure scaling_job:regimes regimes:regimes margin:regimes
+    checkpoints:checkpoints levers:levers control:control forecast:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
-set(learn_headers problem:problem optimizer:optimize way:run learner:run drawn:run compare:answer compressor:compress number_format:compress stability:stability)
+set(learn_headers problem:problem optimizer:optimize way:run learner:run drawn:run compare:answer compressor:compress stability:stability)
 set(simulate_headers
-    noise:noise timeouts:noise max_plus:max_plus measured:collective network:flow flow:flow event:event goal:event
+    noise:noise timeouts:noise max_plus:max_plus network:flow flow:flow event:event goal:event
     outcome:record spread:record paced_summary:record training:training paced:paced
     attribution:attribution delay:attribution switches:attribution render:answer sweep:sweep)
 
 set(study_headers
-    quantity:file study:file pacing:file inputs:answer answer:answer computation:answer write:page
-    pacing_effect:pacing pacing_page:pacing replicas:runs)
+    quantity:file study:file inputs:answer answer:answer computation:answer write:page replicas:runs)
 set(trace_headers
     raw_format:format packed_column:format run:format run_info:store read:run export:run compact:store collect:store run_files:store
     time_unit:run writer_process:store import:import figures:import)

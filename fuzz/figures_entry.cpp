@@ -4,9 +4,9 @@
 #include <variant>
 
 #include "cox/base/assert.hpp"
-#include "cox/diagnose/figures.hpp"
 #include "cox/trace/figures.hpp"
 
+#include "diagnose/figures/figures.hpp"
 #include "fuzz/entries.hpp"
 
 namespace cox::fuzz {

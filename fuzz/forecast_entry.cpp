@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "cox/base/assert.hpp"
-#include "cox/forecast/read.hpp"
 
+#include "forecast/sample/read.hpp"
 #include "fuzz/entries.hpp"
 
 namespace cox::fuzz {

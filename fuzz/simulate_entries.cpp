@@ -6,7 +6,7 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/simulate/goal.hpp"
-#include "cox/simulate/measured.hpp"
+#include "simulate/collective/measured.hpp"
 
 #include "fuzz/entries.hpp"
 

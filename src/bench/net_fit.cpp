@@ -7,7 +7,7 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
-#include "cox/bench/net.hpp"
+#include "bench/net_tables.hpp"
 
 #include "bench/spelling.hpp"
 

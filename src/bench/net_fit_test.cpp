@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "cox/bench/net.hpp"
+#include "bench/net_tables.hpp"
 
 namespace cox::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "cox/bench/net.hpp"
+#include "bench/net_tables.hpp"
 
 namespace cox::bench {
 namespace {

@@ -2,7 +2,7 @@
 // The tables are made up, in the formats of OSU 5.6 and 7 and of nccl-tests 2.
 #include <gtest/gtest.h>
 
-#include "cox/bench/net.hpp"
+#include "bench/net_tables.hpp"
 
 namespace cox::bench {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/bench/noise.hpp"
+#include "bench/detour_finder.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cox/bench/net.hpp"
+#include "bench/net_tables.hpp"
 #include "cox/bench/noise.hpp"
 #include "cox/model/toml.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/model/goal.hpp"
+#include "model/goal.hpp"
 
 #include <ostream>
 

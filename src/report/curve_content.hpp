@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cox/forecast/forecast.hpp"
-#include "cox/report/forecast_page.hpp"
+#include "report/forecast_page.hpp"
 
 namespace cox::report {
 

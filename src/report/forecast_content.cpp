@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/report/forecast_content.hpp"
+#include "report/forecast_content.hpp"
 
 #include <fmt/format.h>
 
@@ -351,8 +351,7 @@ void add_headline(const Forecast& f, const SizePoint* at, ForecastPage& page) {
                           to_string(at->mean.low), to_string(at->mean.high), grouped(f.seen_ranks),
                           f.structure ? "measured" : "given");
   if (!at->rests_on.empty()) page.lead += " The answer is " + at->rests_on + ".";
-  if (f.goodness && !f.goodness->reproduces)
-    page.lead += " The model does not reproduce the recorded steps: " + f.goodness->because + ".";
+  if (!f.misfit.empty()) page.lead += " The model does not reproduce the recorded steps: " + f.misfit + ".";
 }
 
 void add_control(const forecast::Control& c, ForecastPage& page) {
@@ -410,6 +409,10 @@ std::string sizes_csv(const ForecastPage& page) {
       out += fmt::format("{},,,,,yes\n", p.ranks);
   }
   return out;
+}
+
+Result<std::string> forecast_page(const forecast::Forecast& forecast, std::vector<Artefact> artefacts) {
+  return render_forecast(page_of(forecast, std::move(artefacts)));
 }
 
 }  // namespace cox::report

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/report/forecast_content.hpp"
+#include "report/forecast_content.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "forecast/answer/curves.hpp"
 
 namespace cox::report {
 namespace {

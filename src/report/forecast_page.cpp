@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/report/forecast_page.hpp"
+#include "report/forecast_page.hpp"
 
 #include <fmt/format.h>
 

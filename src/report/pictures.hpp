@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "cox/report/forecast_page.hpp"
+#include "report/forecast_page.hpp"
 
 namespace cox::report {
 

@@ -86,7 +86,7 @@ set(pairs
     forecast/checkpoints:forecast/regimes forecast/levers:forecast/scenario forecast/scenario:forecast/control
     forecast/control:forecast/answer
     study/file:study/answer study/oracle:study/compute study/answer:study/page study/page:study/compute
-    study/pacing_table:study/compute study/runs:study/compute study/compute:study/pacing study/pacing:study/pacing_table
+    study/pacing_table:study/compute study/runs:study/compute study/compute:study/page evaluate/pacing:evaluate/claim
     trace/clocks:trace/raw trace/raw:trace/store trace/store:trace/run trace/run:trace/import
     trace/import/bytes:trace/import/part trace/import/part:trace/import/mpi trace/import/mpi:trace/import/kineto
     trace/import/paraver:trace/import/mpi trace/import/kineto:trace/import/nccl trace/import/nccl:trace/import/tables

@@ -8,11 +8,10 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "cox/diagnose/time_structure.hpp"
-
 #include "diagnose/charge/attribution.hpp"
 #include "diagnose/charge/synthetic.hpp"
 #include "diagnose/fabric/fabric.hpp"
+#include "diagnose/over_time/time_structure.hpp"
 
 namespace cox::diagnose {
 namespace {

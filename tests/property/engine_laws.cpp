@@ -16,7 +16,7 @@
 
 #include "cox/base/random.hpp"
 #include "cox/model/closed_form.hpp"
-#include "cox/model/goal.hpp"
+#include "model/goal.hpp"
 #include "cox/simulate/flow.hpp"
 #include "cox/simulate/goal.hpp"
 #include "cox/simulate/max_plus.hpp"

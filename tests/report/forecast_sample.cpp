@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "../../src/forecast/regimes/recipe.hpp"
+#include "forecast/levers/levers.hpp"
+#include "forecast/regimes/recipe.hpp"
 #include "support/noisy_training.hpp"
 
 namespace cox::test {

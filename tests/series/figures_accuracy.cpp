@@ -15,8 +15,8 @@
 
 #include "cox/base/random.hpp"
 #include "cox/base/stats.hpp"
-#include "cox/diagnose/figures.hpp"
 
+#include "diagnose/figures/figures.hpp"
 #include "support/page_table.hpp"
 
 namespace {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "cox/base/random.hpp"
-#include "cox/diagnose/time_structure.hpp"
 
+#include "diagnose/over_time/time_structure.hpp"
 #include "support/page_table.hpp"
 
 namespace {

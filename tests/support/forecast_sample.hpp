@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "cox/base/random.hpp"
-#include "cox/forecast/sample.hpp"
+
+#include "forecast/sample/sample.hpp"
 
 namespace cox::test {
 

@@ -15,15 +15,6 @@
 
 namespace cox::bench {
 
-/// What a time consists of: `latencies` times alpha plus `bytes` times beta.
-struct CostPoint {
-  double latencies = 1;  ///< messages that follow each other
-  Bytes bytes{};         ///< that pass one link one after the other
-  Seconds low{};  ///< quartiles over the repetitions, or the same as `middle` where there is one figure
-  Seconds middle{};
-  Seconds high{};
-};
-
 /// An alpha-beta line through measurements.
 struct LinkFit {
   std::optional<Seconds> latency{};  ///< nothing where the points say nothing about it (bandwidth tables)
@@ -37,28 +28,6 @@ struct LinkFit {
   double worst_error_ratio = 0;
 };
 
-/// The line with the least sum of relative deviations, with neither part negative: one outlier does not move
-/// it, and small messages count as much as large ones. It goes through two of the points or through one with
-/// one part zero (a vertex of the linear programme), so these are tried. Cost: O(n^3), n at most 256. Errors:
-/// bench-005 (fewer than two different sizes). Held by: src/bench/net_fit_test.cpp
-[[nodiscard]] Result<LinkFit> fit_link(std::span<const CostPoint> points);
-
-/// What our probe printed, in samples.
-struct ProbeSeries {
-  Bytes size{};
-  std::vector<double> message_s{};  ///< half a round trip
-  std::vector<double> stream_s{};   ///< per message, sent back to back
-  std::vector<double> start_s{};    ///< of the processor, to start one
-};
-struct ProbeTable {
-  std::string library{};
-  int ranks = 0;
-  std::vector<ProbeSeries> inside{};  ///< two ranks of a host, by size
-  std::vector<ProbeSeries> across{};  ///< two hosts
-};
-/// Reads the probe's output of at most 64 MB. Errors: bench-002 (line, got, wanted).
-[[nodiscard]] Result<ProbeTable> parse_probe(std::string_view text, const std::string& name);
-
 /// A line through one place's messages, and the overhead.
 struct PlaceCost {
   LinkFit fit{};
@@ -66,39 +35,26 @@ struct PlaceCost {
   std::optional<Bandwidth> stream{};  ///< of the largest messages, sent back to back
   std::int64_t samples = 0;
 };
-[[nodiscard]] Result<PlaceCost> cost_of(std::span<const ProbeSeries> series);
-
-/// What a table of another tool holds.
-enum class TableKind : std::uint8_t { Latency, Bandwidth, Collective };
-struct ImportedTable {
-  std::string format{};  ///< `OSU`, `nccl-tests`
-  std::string test{};    ///< as the table names it; empty where it does not
-  TableKind kind = TableKind::Latency;
-  int ranks = 0;           ///< 0: not in the table
-  double busbw_ratio = 0;  ///< nccl-tests: busbw over algbw; 0 = not in the table
-  struct Row {
-    Bytes size{};
-    Seconds low{};
-    Seconds time{};  ///< of one operation (Bandwidth: of one message among many)
-    Seconds high{};
-  };
-  std::vector<Row> rows{};
-};
-/// Reads a table of at most 16 MB. Errors: bench-002 (line, got, wanted), bench-003 (no format that is
-/// known). Held by: src/bench/net_import_test.cpp
-[[nodiscard]] Result<ImportedTable> parse_net_table(std::string_view text, const std::string& name);
-
 /// How the collective of a table was carried out.
 enum class CollectiveForm : std::uint8_t {
   Pair,  ///< a message between two ranks
   Ring,  ///< all-reduce: 2 (P - 1) messages of n / P
   Tree,  ///< all-reduce by a binomial tree: 2 ceil(log2 P) messages of n
 };
-/// The table's rows as points. `ranks` 0: those of the table.
-/// Errors: bench-004 (the number of ranks is missing or contradicts the table,
-/// or busbw is not an all-reduce's).
-[[nodiscard]] Result<std::vector<CostPoint>> cost_points(const ImportedTable& table, CollectiveForm form,
-                                                         int ranks);
+/// What was found for one place of a Scenario, and what it is from.
+struct FoundCost {
+  std::string place{};  ///< `inside`, `across`
+  PlaceCost cost{};
+  std::string from{};
+};
+/// Tables that describe one link: their rows are fitted together, so that osu_latency and osu_bw complete each other.
+/// `ranks` 0: those of the table. Errors: bench-002 (line, got, wanted), bench-003 (no format that is known), bench-004 (the
+/// number of ranks is missing or contradicts the table, or busbw is not an all-reduce's), bench-005 (fewer than two different
+/// sizes), base-002 to base-004. Held by: src/bench/net_import_test.cpp
+[[nodiscard]] Result<FoundCost> cost_of_tables(std::span<const std::string> files, CollectiveForm form,
+                                               int ranks);
+/// Of what the probe printed on `host`, by place. Errors: bench-002, bench-005.
+[[nodiscard]] Result<std::vector<FoundCost>> costs_of_probe(std::string_view text, const std::string& host);
 
 /// `[cost.inside]` or `[cost.across]` of a Scenario, what was measured beside it as comments. `from` says
 /// what it is from; it becomes the first comment.

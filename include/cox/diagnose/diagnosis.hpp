@@ -16,7 +16,6 @@
 #include "cox/base/units.hpp"
 #include "cox/diagnose/account.hpp"
 #include "cox/diagnose/coverage.hpp"
-#include "cox/diagnose/efficiency.hpp"
 #include "cox/diagnose/finding.hpp"
 #include "cox/diagnose/locality.hpp"
 #include "cox/diagnose/matched.hpp"
@@ -53,6 +52,7 @@ enum class SeriesState : std::uint8_t {
 
 /// Results that only this room reads.
 struct Analyses;
+struct Efficiencies;
 
 struct Diagnosis {
   Coverage coverage;
@@ -82,7 +82,7 @@ struct Diagnosis {
   trace::TimesKind times = trace::TimesKind::Clocked;
   SeriesState series = SeriesState::None;
   // Each where the input tells what it needs:
-  std::optional<Efficiencies> efficiencies;
+  std::shared_ptr<const Efficiencies> efficiencies;
   std::optional<Pacing> pacing;
   /// What the other analyses found, of which the sections and the JSON form tell; never null after
   /// `diagnose`.
@@ -124,9 +124,6 @@ struct DiagnoseOptions {
 /// `against`: the same job before a change, or null.
 [[nodiscard]] std::string to_json(const Diagnosis& d, const trace::Run& run, const std::string& input,
                                   const Comparison* against = nullptr);
-
-/// Several sizes of one program: schema cox.sizes/1.
-[[nodiscard]] std::string to_json(const ScalingEfficiencies& sizes, const std::string& input);
 
 /// About a kilobyte on one line, for a job's log or a table of many runs: schema cox.summary/1, the verdict,
 /// its figures, at most four findings and the first remedy.

@@ -1,89 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The evaluation of pacing, carried out: the starts of its conditions in their order. What a start is and
-/// what it says is the business of `study`, its processes are those of `bench`.
+/// The evaluation of pacing: a frozen plan, carried out on this host, and the page of what came out. Plan, statistics
+/// and page lie beside their source, in src/evaluate/pacing.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <optional>
-#include <set>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "cox/base/result.hpp"
-#include "cox/base/units.hpp"
-#include "cox/bench/pace.hpp"
-#include "cox/study/pacing.hpp"
-#include "cox/study/pacing_effect.hpp"
 
 namespace cox::evaluate {
 
-/// What of a study is wanted.
-struct PacingChoice {
-  std::set<std::string> conditions{};  ///< by name
-  bool sizes = false;
-};
-
-/// `only`: names of conditions, commas between them, `sizes` among them; empty = everything.
-/// Errors: study-006 (nothing has this name).
-[[nodiscard]] Result<PacingChoice> choose_pacing(const study::PacingStudy& study, std::string_view only);
-/// Leaves what was not chosen out of the study.
-void keep_only(study::PacingStudy& study, const PacingChoice& choice);
-
-/// This host in words, with today's date and the load before anything is measured.
-[[nodiscard]] study::PacingMachine describe_machine();
-
-/// Results that others are put into. Errors: study-007 (no results; not of --full, of another plan, another
-/// machine or other conditions), base-002 to base-004.
-[[nodiscard]] Result<study::PacingResults> read_results_before(const study::PacingStudy& study,
-                                                               const std::filesystem::path& file,
-                                                               const study::PacingMachine& machine);
-
-/// What the evaluation needs of the world, so that it can be tested without one.
-struct PacingWorld {
-  /// Carries out one plan. Errors: those of `bench::run_pace`.
-  std::function<Result<bench::PaceRows>(const bench::PacePlan& plan, Seconds limit)> run;
-  /// Of a clock that only goes forward.
-  std::function<Seconds()> now;
-  /// What happens, in lines.
-  std::function<void(const std::string& text)> tell;
-  /// Is given all results after every start, so that nothing is lost with the rest.
-  std::function<Status(const study::PacingResults& results)> keep;
-  /// Whether the program of the processes is there; else the first failure ends everything.
-  bool has_program = true;
-  /// Why arms with a priority are left out.
-  std::optional<std::string> no_priority{};
-};
-/// This host: `cox-bench-pace` beside this program.
-[[nodiscard]] PacingWorld pacing_world();
-
-/// Measures what was chosen: as many starts of each condition as the protocol says, in turns, then of the sizes.
-/// A start that fails is left out; a condition whose first one fails is skipped, with the reason.
-///
-/// `before`: what is not chosen keeps its results, and is part of the corrections.
-/// Errors: those of `world.keep`; of `world.run` where there is no program.
-/// Held by: src/evaluate/pacing_test.cpp
-[[nodiscard]] Result<study::PacingResults> measure_pacing(const study::PacingStudy& study,
-                                                          const PacingChoice& choice,
-                                                          study::PacingDepth depth,
-                                                          study::PacingResults before,
-                                                          const PacingWorld& world);
+/// Quick: the quick conditions with their quick arms; otherwise the same.
+enum class PacingDepth : std::uint8_t { Quick, Full };
 
 /// The page, and the picture that it links: none where no size was measured.
 struct PacingPage {
   std::string markdown{};
   std::string svg{};
 };
-/// docs/studies/pacing.md from results of earlier, with the engine beside them. Errors: those of
-/// `study::simulate_pacing`, and of reading `results`.
-[[nodiscard]] Result<PacingPage> make_pacing_page(const study::PacingStudy& study,
-                                                  const std::filesystem::path& results, int threads);
 
-/// `page` as it is to be: the claims of the results between its marks. Errors: those of `study::with_claims`,
-/// and of reading either file. Held by: golden/studies (README and the pages that have claims)
-[[nodiscard]] Result<std::string> put_pacing_claims(const study::PacingStudy& study,
-                                                    const std::filesystem::path& results,
-                                                    const std::filesystem::path& page);
+/// Whoever waits for a measurement.
+struct PacingListener {
+  /// What happens, in lines.
+  std::function<void(const std::string& text)> tell{};
+  /// Is given all results as JSON (cox.pacing-study/2) after every start, so that nothing is lost with the rest.
+  std::function<Status(const std::string& json)> keep{};
+};
+
+/// What was measured, twice: schema cox.pacing-study/2, and lines for a terminal.
+struct MeasuredPacing {
+  std::string json{};
+  std::string text{};
+};
+
+/// Plan of the evaluation as studies/pacing.toml freezes it, and what of it is wanted.
+class PacingEvaluation {
+ public:
+  /// Everything that `text` plans. Errors: study-001 (not TOML), study-002 (a key is missing, unknown or has a bad
+  /// value), with the line.
+  [[nodiscard]] static Result<PacingEvaluation> read(std::string_view text, const std::string& file);
+  /// The same, of it `only`: names of conditions, commas between them, `sizes` among them; empty = everything.
+  /// Errors: study-006 (nothing has this name).
+  [[nodiscard]] Result<PacingEvaluation> choose(std::string_view only) const;
+  /// Errors: cli-003 where something was chosen that the quick depth does not have.
+  [[nodiscard]] Status check_quick() const;
+  /// What would run: conditions, arms, blocks, seconds.
+  [[nodiscard]] std::string plan_text(PacingDepth depth) const;
+  /// docs/studies/pacing.md from results of earlier, with the engine beside them. Errors: study-007 (no results),
+  /// those of the engine, and of reading `results`.
+  [[nodiscard]] Result<PacingPage> make_page(const std::filesystem::path& results, int threads) const;
+  /// `page` as it is to be: the claims of the results between its marks. Errors: study-007 (no results; no mark, one
+  /// that is not ended, or an unknown name), and of reading either file.
+  /// Held by: golden/studies (README and the pages that have claims)
+  [[nodiscard]] Result<std::string> put_claims(const std::filesystem::path& results,
+                                               const std::filesystem::path& page) const;
+  /// Measures what was chosen. `into`: results of earlier, of which what is not chosen is kept and is part of the
+  /// corrections; empty = there are none. Errors: study-007 (not of --full, of another plan, another machine or other
+  /// conditions), those of `listener.keep`, those of the processes where their program is missing.
+  /// Held by: src/evaluate/pacing/measure_test.cpp
+  [[nodiscard]] Result<MeasuredPacing> measure(PacingDepth depth, const std::filesystem::path& into,
+                                               const PacingListener& listener) const;
+
+ private:
+  struct Chosen;
+  explicit PacingEvaluation(Chosen chosen);
+  std::shared_ptr<const Chosen> chosen_;
+};
 
 }  // namespace cox::evaluate

@@ -8,12 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
 #include "cox/forecast/checkpoints.hpp"
-#include "cox/forecast/days.hpp"
 #include "cox/forecast/levers.hpp"
-#include "cox/model/scenario.hpp"
 
 namespace cox::forecast {
 
@@ -40,26 +37,13 @@ struct ControlledSize {
   double throughput_ratio = 1;  ///< over the job as it is, at this size
 };
 
-/// The answer, as far as it was asked for.
+/// What was found of levers, as far as it was asked for.
 struct Control {
   std::optional<LeverTable> levers{};
   std::optional<LeverSet> set{};
   std::string target{};
   std::vector<ControlledSize> controlled{};  ///< sizes asked, where the set can be forecast there
-  std::vector<GoodputPoint> goodput{};       ///< where something fails: the scenario's nodes, and those asked
-  std::optional<MostWork> most{};            ///< N*, steps as they are at the scenario's size
-  std::vector<Days> days{};                  ///< by nodes
-  std::optional<NodesFor> nodes_for{};
-  std::optional<Seconds> within{};
-  std::vector<Sensitivity> sensitivities{};
-  std::vector<std::string> notes{};  ///< what was left out or assumed, one sentence each
+  std::vector<std::string> notes{};          ///< what was left out or assumed, one sentence each
 };
-
-/// Steps of a training are played for at most 50 steps a size. Errors: those of the parts, for the scenario as it is.
-/// Cost: that of the parts. Held by: src/forecast/control/control_test.cpp
-[[nodiscard]] Result<Control> make_control(const model::Scenario& scenario, const ControlQuestion& question);
-
-/// A line each, at most 100 columns where names allow.
-[[nodiscard]] std::vector<std::string> text_lines(const Control& control);
 
 }  // namespace cox::forecast

@@ -7,11 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "cox/forecast/project.hpp"
-#include "cox/forecast/sample.hpp"
-
 namespace cox::forecast {
 
+/// What a curve's values are.
+enum class CurveValue : std::uint8_t { StepTime, Throughput };
 /// A curve for z(N) = ranks / throughput, which is constant where scaling is ideal. Weak: the step; strong: ranks x step.
 struct CurveModel {
   std::string name{};        ///< `constant`, `logarithm`, `power`, `linear (Amdahl)`, `USL`
@@ -43,16 +42,5 @@ struct CurveForecast {
   std::vector<CurvePrediction> points{};
   std::vector<CurvePrediction> given{};  ///< the sizes of the table, ascending
 };
-
-/// Models are fitted by least squares of relative errors, coefficients not below zero. The value is that of the model with
-/// the least held-out error (the simplest among equals); the band spans all that count, widened by the best held-out error
-/// times how many times further the size is, in logarithms, than the largest was from the one before it; where one curve alone
-/// was held out and counts, as of two sizes, that error is 2 % at least: what published weak scalings add in a doubling. Refused: beyond the
-/// table with one size; where the band is wider than a factor of 2.
-/// Source: Extra-P's held-out choice (Calotoiu et al. 2013); USL: Gunther 2007. Limits: docs/concepts/forecasting.md.
-/// Pre: at least one point, ascending (as read). Cost: microseconds a point.
-/// Held by: src/forecast/answer/curves_test.cpp
-[[nodiscard]] CurveForecast project_curve(const Curve& curve, const std::vector<std::int64_t>& sizes,
-                                          Scaling scaling);
 
 }  // namespace cox::forecast

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,17 +15,13 @@
 #include "cox/forecast/checkpoints.hpp"
 #include "cox/forecast/control.hpp"
 #include "cox/forecast/curves.hpp"
-#include "cox/forecast/goodness.hpp"
 #include "cox/forecast/margin.hpp"
 #include "cox/forecast/over_time.hpp"
-#include "cox/forecast/parts.hpp"
 #include "cox/forecast/project.hpp"
 #include "cox/forecast/regimes.hpp"
-#include "cox/forecast/run_parameters.hpp"
-#include "cox/forecast/sample.hpp"
 #include "cox/forecast/structure.hpp"
-#include "cox/forecast/structure_detail.hpp"
 #include "cox/model/scenario.hpp"
+#include "cox/trace/run.hpp"
 
 namespace cox::forecast {
 
@@ -45,19 +42,17 @@ struct Input {
   std::vector<std::string> left_out{};  ///< of it, one sentence each
 };
 
-/// What a forecast is made from: samples of one job, or sizes and values of it, or a Scenario.
-struct Evidence {
-  std::vector<Input> inputs{};
-  std::vector<Sample> samples{};
-  std::vector<Curve> curves{};
-  std::optional<model::Scenario> scenario{};
+/// Who sets the pace, and where a delay goes.
+struct StructureQuestion {
+  bool asked = false;              ///< the long form; else only what the sample itself tells
+  std::optional<Seconds> delay{};  ///< that hits one rank once; empty = three deviations of a rank's work
 };
 
 /// What was asked.
 struct Question {
   std::vector<std::int64_t> sizes{};
-  ProjectOptions project{};
-  GoodnessOptions goodness{};
+  Scaling scaling = Scaling::Weak;
+  int threads = 1;
   /// Of a job whose input says none: what stops it, and what it writes against that. Empty = nothing fails.
   model::Failures failures{};
   std::function<void(std::int64_t done, std::int64_t total)>
@@ -95,36 +90,32 @@ struct NodeHours {
   double repair = 0;  ///< no spare node is left
 };
 
-/// The answer.
+/// The answer, as far as a page of it needs. What it rests on lies beside its source: src/forecast/answer.
 struct Forecast {
   std::string name{};
   std::vector<Input> inputs{};
   std::int64_t seen_ranks = 0;           ///< the largest size that was measured or said
-  std::optional<Parts> parts{};          ///< none where only sizes and values are known
   std::optional<CurveForecast> curve{};  ///< where only sizes and values are known
-  RestAt rest{};  ///< communication at other sizes, as the projection takes it; empty = as its parts say
-  Projection projection{};             ///< at the sizes asked
-  SizePoint seen{};                    ///< at `seen_ranks`: what throughput is compared with
-  std::vector<SizeGoodput> goodput{};  ///< in the order of the projection's points; empty = nothing fails
-  double goodput_seen = 1;             ///< at `seen_ranks`
+  Projection projection{};               ///< at the sizes asked
+  SizePoint seen{};                      ///< at `seen_ranks`: what throughput is compared with
+  std::vector<SizeGoodput> goodput{};    ///< in the order of the projection's points; empty = nothing fails
+  double goodput_seen = 1;               ///< at `seen_ranks`
   std::vector<MeasuredSize> measured{};
   std::vector<std::string> contradictions{};  ///< between inputs, one sentence each
-  std::optional<Goodness> goodness{};         ///< none where there is nothing recorded to compare with
-  std::string no_goodness{};                  ///< why there is none; empty = there is
+  std::string
+      misfit{};  ///< why the calibrated Scenario does not reproduce the recorded steps; empty = it does, or there is none
   std::optional<model::Scenario> scenario{};  ///< calibrated, or as it was given
   std::string no_scenario{};                  ///< why there is none; empty = there is
   std::vector<std::string> scenario_notes{};  ///< what was assumed in it, one sentence each
   std::optional<Structure> structure{};       ///< of the largest sample
-  RunParameters run{};                        ///< what Runs tell beside own work; empty for other inputs
   std::optional<OverTime> over_time{};        ///< of the same
-  std::optional<StructureDetail> detail{};    ///< where it was asked for
   std::optional<Regimes> regimes{};
   std::optional<Margins> margins{};  ///< at the largest size asked that is not refused
   std::int64_t margins_at = 0;       ///< that size
   std::vector<std::string>
       not_seen;  ///< what would change the answer and is not in the data, one sentence each
   std::vector<std::string> left_out{};  ///< of the inputs, one sentence each
-  std::optional<Control> control{};     ///< of `scenario`, where it was asked for: `make_control`
+  std::optional<Control> control{};     ///< where it was asked for
 
   /// Throughput over that at `seen_ranks`. Weak scaling: ranks over step; strong: one over step.
   [[nodiscard]] double speed_up(const SizePoint& point) const;
@@ -137,23 +128,55 @@ struct Forecast {
   [[nodiscard]] double net_speed_up(std::size_t i) const;
 };
 
+struct Evidence;
+struct FullForecast;
+
+/// What a forecast is made from: samples of one job, or sizes and values of it, or a Scenario.
+class ReadEvidence {
+ public:
+  ReadEvidence();
+  /// A table of ours; false where the file is something else.
+  /// Errors: forecast-003 (a line that cannot be read), base-002, base-003, base-004.
+  [[nodiscard]] Result<bool> add_table(const std::string& path);
+  /// A Run, recorded, imported or simulated; `path` is where it is from.
+  /// Errors: forecast-002 (no steps, or fewer than two of one kind); nothing is added then.
+  [[nodiscard]] Status add_run(const std::string& path, const trace::Run& run, int threads);
+  /// Errors: forecast-006 (there is one already).
+  [[nodiscard]] Status add_scenario(const std::string& path, model::Scenario scenario);
+  [[nodiscard]] const std::vector<Input>& inputs() const;
+  /// The largest size that was measured or said; 0 = none.
+  [[nodiscard]] std::int64_t largest() const;
+  [[nodiscard]] const Evidence& all() const { return *evidence_; }
+
+ private:
+  std::shared_ptr<Evidence> evidence_;
+};
+
+/// A forecast with everything that it rests on.
+class MadeForecast {
+ public:
+  explicit MadeForecast(FullForecast whole);
+  [[nodiscard]] const Forecast& shown() const;
+  /// What would help, what failures leave, how long a training takes. Levers of training steps change the Scenario, those
+  /// of all other jobs its parts. `asked`: what this forecast was made of.
+  /// Errors: forecast-035 (there is no scenario to change), those of the parts.
+  [[nodiscard]] Status add_control(const ControlQuestion& question, const ReadEvidence& evidence,
+                                   const Question& asked);
+  /// The first screen, a line each.
+  [[nodiscard]] std::vector<std::string> text_lines(bool all = false) const;
+  /// Schema cox.forecast/1: docs/reference/forecast-json.md.
+  [[nodiscard]] std::string to_json(const std::vector<std::string>& inputs) const;
+
+ private:
+  std::shared_ptr<FullForecast> whole_;
+};
+
 /// Reads nothing, prints nothing.
 ///
-/// Errors:  forecast-006 (inputs that do not go together), those of `calibrate` and `parts_of`. A Scenario that cannot be
+/// Errors:  forecast-006 (inputs that do not go together), those of calibration. A Scenario that cannot be
 ///          made, and what cannot be compared, is said in the answer.
 /// Cost:    calibration, 0.2 ms x (sizes x replicates + 1,000), goodness. Threads: same result for any number.
 /// Held by: src/forecast/answer/forecast_test.cpp, tests/golden/forecast.golden
-[[nodiscard]] Result<Forecast> make_forecast(const Evidence& evidence, const Question& question);
-
-/// Levers and a target by the job's parts, into `control`, at the largest size asked that has a number (`margins_at`), else at
-/// the measured one: for Runs, and for Scenarios whose steps are no training.
-/// Pre: forecast.parts (asserted). Cost: that of `compare_part_levers`. Held by: src/forecast/answer/part_control_test.cpp
-void add_part_levers(Forecast& forecast, const Evidence& evidence, const Question& asked,
-                     const ControlQuestion& question);
-
-/// The first screen, a line each.
-[[nodiscard]] std::vector<std::string> text_lines(const Forecast& forecast, bool all = false);
-/// Schema cox.forecast/1: docs/reference/forecast-json.md.
-[[nodiscard]] std::string to_json(const Forecast& forecast, const std::vector<std::string>& inputs);
+[[nodiscard]] Result<MadeForecast> make_forecast(const ReadEvidence& evidence, const Question& question);
 
 }  // namespace cox::forecast

@@ -14,24 +14,8 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
-#include "cox/model/scenario.hpp"
 
 namespace cox::forecast {
-
-/// One change of a scenario.
-struct Lever {
-  std::string name;  ///< `backup-workers`
-  std::string does;  ///< one sentence with the amount: "the slowest 2 of 64 workers are not waited for"
-  std::string
-      learning;  ///< what it changes for the model that is trained, which is not included; empty = nothing
-  std::string part;  ///< what it sets: two levers of one part exclude each other
-  std::function<void(model::Scenario&)> apply;
-  std::string why_not;  ///< it does not apply, and why; empty = it does
-};
-
-/// All levers, those that do not apply too, in one order.
-/// Held by: src/forecast/levers/levers_test.cpp
-[[nodiscard]] std::vector<Lever> levers_of(const model::Scenario& scenario);
 
 /// What levers cost to have, on a scale without unit: stated, never measured. What is not stated is that of the scale: 1 a
 /// setting or fewer of what is there, 3 code or what the model learns from, 5 a rank replaced, 30 cards, switches, all nodes.
@@ -94,15 +78,6 @@ struct LeverTable {
   int replicas = 0;        ///< by parts: draws of the parameters
 };
 
-/// The job as it is and each lever alone.
-///
-/// Ratios: mean over replicas of the logarithm, Student's t. Steps by `simulate` without failures; goodput, rework and N* by
-/// its means (`wall_shares`), at the scenario's interval where it says one. Errors: those of `simulate` for the job as it is.
-/// Cost: (1 + levers) x replicas simulations. Threads: same result for any number.
-/// Held by: src/forecast/levers/levers_test.cpp
-[[nodiscard]] Result<LeverTable> compare_levers(const model::Scenario& scenario,
-                                                const LeverOptions& options = {});
-
 /// `p99 <= 1.2 * median`, `cv <= 0.05`, `throughput >= 1.1 * baseline`.
 struct Target {
   enum class Figure : std::uint8_t { Mean, Median, P95, P99, Cv, Throughput, Cost, Energy };
@@ -115,9 +90,6 @@ struct Target {
 };
 /// Errors: forecast-033 (what was read, what can be said).
 [[nodiscard]] Result<Target> parse_target(std::string_view text);
-/// Whether a job reaches it, with what it has. Formula: figure <= factor x other.
-[[nodiscard]] bool reaches(const LeverEffect& job, const Target& target);
-
 struct LeverSet {
   bool reached = false;
   bool already = false;               ///< by the job as it is
@@ -125,22 +97,5 @@ struct LeverSet {
   std::int64_t tried = 0;             ///< sets
   std::vector<std::string> left_out;  ///< levers that were not tried, and why
 };
-
-/// The levers of least price that reach the target; of one price, those of least cost per sample. Sets of at most three that
-/// apply, in the order of their price; two of one part are not combined. Errors: as compare_levers. Cost: at most
-/// (n + n^2/2 + n^3/6) x replicas simulations. Held by: src/forecast/levers/levers_test.cpp, set_search_test.cpp
-[[nodiscard]] Result<LeverSet> cheapest_levers(const model::Scenario& scenario, const Target& target,
-                                               const LeverOptions& options = {});
-
-/// P(X > x), falling from 1 to 0 between two bounds.
-struct Exceedance {
-  std::function<double(Seconds)> above;
-  Seconds least{};
-  Seconds most{};  ///< behind it nothing that matters
-};
-/// Mean of the n-th of n + spare draws: steps that do not wait for the slowest `spare`, or whose worst were removed.
-/// Formula: least + integral of P(Binomial(n + spare, P(X > x)) > spare). Exponential: H_(n + spare) - H_spare.
-/// Cost: 4,000 points x (1 + spare). Held by: src/forecast/levers/order_test.cpp
-[[nodiscard]] Seconds mean_without_slowest(const Exceedance& law, std::int64_t n, std::int64_t spare);
 
 }  // namespace cox::forecast

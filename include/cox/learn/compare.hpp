@@ -6,13 +6,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "cox/base/resample.hpp"
 #include "cox/base/result.hpp"
-#include "cox/base/units.hpp"
 #include "cox/learn/learner.hpp"
 #include "cox/learn/optimizer.hpp"
 #include "cox/learn/problem.hpp"
@@ -38,79 +35,20 @@ struct Question {
   std::function<void(std::int64_t done, std::int64_t total)> progress{};  ///< runs; one call at a time
 };
 
-/// One way with one rate and one seed.
-struct Attempt {
-  std::uint64_t seed = 0;
-  int workers = 0;  ///< that deliver: replicas, or groups of them that share experts where there are servers
-  double rate = 0;
-  bool reached = false;
-  bool lost = false;  ///< a number was none, or the loss is a million times the first
-  /// The following until the target, or until it ended without.
-  Seconds time{};
-  std::int64_t versions = 0;
-  std::int64_t samples = 0;     ///< whose gradients were applied
-  std::int64_t wasted = 0;      ///< whose work was thrown away
-  std::optional<Bytes> sent{};  ///< through the port of one worker, both directions; not known with servers
-  double mean_age = 0;
-  std::int64_t largest_age = 0;
-  int busiest = 0;           ///< worker whose updates were applied most often
-  double busiest_share = 0;  ///< of all that were applied
-  double first_loss = 0;
-  double loss = 0;
-  double accuracy = 0;
-  std::optional<Divergence> diverged{};
-};
-
-/// A way and all its attempts with the rate that was best for it.
-struct WayResult {
-  Way way{};
-  double rate_factor = 1;
-  bool at_edge = false;  ///< of the rates that were tried: a better one may lie beyond
-  std::vector<Attempt> attempts{};
-  std::string refused{};  ///< why the scenario cannot run it; empty = it did
-
-  [[nodiscard]] std::int64_t reached() const;
-  [[nodiscard]] bool all_reached() const;
-  /// Where all reached it. Geometric means over seeds.
-  Seconds time{};
-  Interval time_s{};  ///< of the mean, 95 %, Student's t over seeds on logarithms
-  double samples = 0;
-  double sent_bytes = 0;  ///< mean; 0 = not known
-  double mean_age = 0;
-  int busiest = 0;  ///< of the attempt in which one worker's share was the largest
-  double busiest_share = 0;
-  /// Against the first way, seed by seed, where both reached it: time, 95 % of it, and what it is the product of.
-  double time_ratio = 0;
-  Interval time_ratio_95{};
-  double samples_ratio = 0;      ///< samples computed (thrown away ones too) to the target
-  double sample_time_ratio = 0;  ///< time per sample computed
-};
-
-struct Comparison {
-  int workers = 0;              ///< replicas of the model
-  Bytes gradients{};            ///< of one replica of the scenario's job
-  std::int64_t parameters = 0;  ///< of the problem
-  double first_loss = 0;
-  double target = 0;
-  double score_every = 0;  ///< relative distance of two scores: times are that much too long at most
-  std::vector<WayResult>
-      ways;  ///< the fastest first; then those that did not reach it on every seed, and refused ones
-  std::size_t baseline = 0;  ///< where the first way of the question is
-  /// Time of the second over the first, paired by seed, 95 %; zeros where there is no second that reached it.
-  Interval second_over_first{};
+/// What came of it.
+struct Compared {
+  /// The screen, line by line; rows of the table have two blanks between columns.
+  std::vector<std::string> lines;
+  std::string json;          ///< `cox.learn/1`: docs/reference/learn-json.md
+  bool any_reached = false;  ///< the target, on every seed
 };
 
 /// Runs every way at every rate. The same seeds for all ways: draws of samples are common, so ratios are paired.
 /// Errors: learn-002 (the scenario has no training job, a problem for other workers, a number out of range, more memory than
 /// there should be, a way that this problem rules out), those of simulate; of the first way. Deterministic for any number of threads. Cost: ways x (rates x tuning seeds + seeds) runs.
 /// Held by: src/learn/answer/compare_test.cpp
-[[nodiscard]] Result<Comparison> compare(const model::Scenario& scenario, const Question& question);
-
-/// The screen, line by line; rows of the table have two blanks between columns.
-[[nodiscard]] std::vector<std::string> text_lines(const Comparison& answer, const model::Scenario& scenario,
-                                                  const Question& question);
-/// `cox.learn/1`: docs/reference/learn-json.md.
-[[nodiscard]] std::string to_json(const Comparison& answer, const model::Scenario& scenario,
-                                  const Question& question, const std::vector<std::string>& inputs);
+/// `inputs`: what the document names as such.
+[[nodiscard]] Result<Compared> compare_ways(const model::Scenario& scenario, const Question& question,
+                                            const std::vector<std::string>& inputs);
 
 }  // namespace cox::learn

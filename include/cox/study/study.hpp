@@ -107,7 +107,10 @@ struct Study {
 /// Errors: study-008 (no such input; no value, or not of its kind). Held by: src/study/file/set_input_test.cpp
 [[nodiscard]] Status set_input(Study& study, std::string_view change);
 
-/// All `*.toml` of a folder, by name. Errors: study-005 (no such folder, or none in it), base-002 to
+/// File of a folder of studies that is none: the plan of `evaluate::PacingEvaluation`.
+inline constexpr std::string_view kPacingFile = "pacing.toml";
+
+/// All other `*.toml` of a folder, by name. Errors: study-005 (no such folder, or none in it), base-002 to
 /// base-004, and those of `parse_study`.
 [[nodiscard]] Result<std::vector<Study>> read_studies(const std::filesystem::path& folder);
 

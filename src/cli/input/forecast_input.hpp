@@ -11,7 +11,7 @@
 namespace cox::cli {
 
 /// All arguments of the call. A run among several that has no steps is left out with a warning.
-/// Errors: those of `forecast::read_table`, `forecast::sample_of`, `model::read_scenario` and `trace::import_path`.
-[[nodiscard]] Result<forecast::Evidence> read_evidence(const Invocation& call, Console& console);
+/// Errors: those of `forecast::ReadEvidence`, `model::read_scenario` and `trace::import_path`.
+[[nodiscard]] Result<forecast::ReadEvidence> read_evidence(const Invocation& call, Console& console);
 
 }  // namespace cox::cli

@@ -28,7 +28,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kDefaultDuration = "10s";
 constexpr const char* kDefaultThreshold = "1us";
-constexpr std::size_t kMostTableBytes = std::size_t{16} << 20U;
 constexpr int kMostCore = 1023;
 constexpr int kMostRanks = 1 << 20;
 constexpr int kRepetitions = 3;
@@ -141,10 +140,11 @@ Result<ExitCode> run_noise(const Invocation& call, Console& console) {
 struct NetAnswer {
   std::string text;
   std::vector<JsonObject> places;
-  void add(const char* place, const bench::PlaceCost& cost, const std::string& from) {
-    text += bench::cost_part(place, cost, from);
+  void add(const bench::FoundCost& found) {
+    const bench::PlaceCost& cost = found.cost;
+    text += bench::cost_part(found.place, cost, found.from);
     const bench::LinkFit& fit = cost.fit;
-    JsonObject o{{"place", std::string(place)}, {"from", from}, {"sizes", std::int64_t{fit.sizes}}};
+    JsonObject o{{"place", found.place}, {"from", found.from}, {"sizes", std::int64_t{fit.sizes}}};
     if (fit.latency) {
       o.emplace_back("latency_s", fit.latency->count());
       o.emplace_back("latency_low_s", fit.latency_low.count());
@@ -179,24 +179,12 @@ Result<AsForm> read_form(const std::string& text) {
   return AsForm{.form = *form, .ranks = *ranks};
 }
 
-/// Tables that describe one link: their rows are fitted together, so that osu_latency
-/// and osu_bw complete each other.
 Result<NetAnswer> import_tables(const Invocation& call) {
   COX_TRY(const AsForm as, read_form(call.value("as", "ring")));
-  std::vector<bench::CostPoint> points;
-  std::string from = "From";
-  for (const std::string& name : split(call.value("import"), ',')) {
-    COX_TRY(const std::string text, read_file(name, kMostTableBytes));
-    COX_TRY(const bench::ImportedTable table, bench::parse_net_table(text, name));
-    COX_TRY(const std::vector<bench::CostPoint> more, bench::cost_points(table, as.form, as.ranks));
-    points.insert(points.end(), more.begin(), more.end());
-    from += fmt::format(" {} ({})", fs::path(name).filename().string(),
-                        table.test.empty() ? table.format : table.test);
-  }
-  bench::PlaceCost cost;
-  COX_TRY(cost.fit, bench::fit_link(points));
+  COX_TRY(const bench::FoundCost found,
+          bench::cost_of_tables(split(call.value("import"), ','), as.form, as.ranks));
   NetAnswer answer;
-  answer.add("across", cost, from);
+  answer.add(found);
   return answer;
 }
 
@@ -223,16 +211,9 @@ Result<std::optional<NetAnswer>> run_probes(const Invocation& call, const Consol
                                     .store = call.value("meet")};
   COX_TRY(const std::string text, bench::run_probe(options, launched));
   if (launched && launched->rank != 0) return std::nullopt;
-  COX_TRY(const bench::ProbeTable table, bench::parse_probe(text, "the probe's output"));
+  COX_TRY(const std::vector<bench::FoundCost> costs, bench::costs_of_probe(text, host_name()));
   NetAnswer answer;
-  for (const auto& [place, series] :
-       {std::pair{"inside", &table.inside}, std::pair{"across", &table.across}}) {
-    if (series->empty()) continue;
-    COX_TRY(const bench::PlaceCost cost, bench::cost_of(*series));
-    answer.add(place, cost,
-               fmt::format("Measured by `cox bench net` from {} over {}, {} ranks", host_name(),
-                           table.library, table.ranks));
-  }
+  for (const bench::FoundCost& found : costs) answer.add(found);
   return answer;
 }
 

@@ -18,8 +18,8 @@
 #include "cox/base/unknown_unit.hpp"
 #include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
-#include "cox/diagnose/figures.hpp"
 #include "cox/diagnose/runs.hpp"
+#include "cox/diagnose/told.hpp"
 #include "cox/report/terminal.hpp"
 #include "cox/trace/figures.hpp"
 #include "cox/trace/time_unit.hpp"
@@ -108,10 +108,11 @@ void print(const trace::Run& run, const diagnose::Diagnosis& d,
 }
 
 /// The runs as sizes of one program, smallest first.
-Status print_sizes(const std::vector<diagnose::Efficiencies>& sizes, const Invocation& call, Output& output) {
+Status print_sizes(const std::vector<std::shared_ptr<const diagnose::Efficiencies>>& sizes,
+                   const Invocation& call, Output& output) {
   const auto problem =
       call.value("sizes") == "grows" ? diagnose::ProblemSize::Grows : diagnose::ProblemSize::Fixed;
-  const auto compared = diagnose::compare_sizes(sizes, problem);
+  const auto compared = diagnose::tell_sizes(sizes, problem, call.args.front());
   if (!compared)
     return fail(Error{
         .code = Errc::Usage,
@@ -120,11 +121,11 @@ Status print_sizes(const std::vector<diagnose::Efficiencies>& sizes, const Invoc
         .hint = "name a folder that holds runs of one program on several sizes",
         .where = Where{.file = call.args.front()}});
   if (call.common.json) {
-    output.stream() << diagnose::to_json(*compared, call.args.front());
+    output.stream() << compared->json;
     return {};
   }
   output.stream() << "== sizes\n";
-  for (const std::string& line : diagnose::scaling_lines(*compared)) output.stream() << line << '\n';
+  for (const std::string& line : compared->lines) output.stream() << line << '\n';
   return {};
 }
 
@@ -134,15 +135,14 @@ void print_runs(const std::vector<diagnose::RunTimes>& runs, std::optional<Secon
   const Invocation& call = asked.call;
   if (call.has("summary")) return;
   const UnknownUnit unit(unknown_unit);
-  const std::vector<diagnose::RunGroup> groups = diagnose::compare_runs(runs);
-  if (groups.empty()) return;
+  const diagnose::Told told = diagnose::tell_runs(runs, call.args.front(), warnings);
+  if (told.lines.empty()) return;
   if (call.common.json)
-    output.stream() << diagnose::to_json(groups, call.args.front(), warnings);
+    output.stream() << told.json;
   else if (call.has("markdown"))
-    output.stream() << "## Runs side by side\n\n" << report::render_list(diagnose::run_lines(groups));
+    output.stream() << "## Runs side by side\n\n" << report::render_list(told.lines);
   else
-    output.stream() << "== runs side by side\n"
-                    << report::render_lines(diagnose::run_lines(groups), style_of(asked, output));
+    output.stream() << "== runs side by side\n" << report::render_lines(told.lines, style_of(asked, output));
 }
 
 /// Figures of a file; nothing where it is a folder, missing, or something else.
@@ -172,17 +172,18 @@ Result<ExitCode> answer_figures(const trace::Figures& figures, const Asked& aske
     if (sizes != nullptr && sizes->has_unit != std::get<trace::SizeTable>(before->table).has_unit)
       return fail(mixed_units());
   }
-  const diagnose::FiguresAnswer answer = diagnose::understand_figures(figures, before ? &*before : nullptr);
+  const diagnose::Told answer =
+      diagnose::tell_figures(figures, before ? &*before : nullptr, call.args.front());
   if (call.common.json || call.has("summary")) {
-    output.stream() << diagnose::to_json(answer, call.args.front());
+    output.stream() << answer.json;
   } else if (call.has("markdown")) {
-    output.stream() << report::render_list(diagnose::figure_lines(answer));
+    output.stream() << report::render_list(answer.lines);
   } else {
     const std::string more = call.has("all") ? std::string() : command_with(call, " --all");
-    output.stream() << report::render_lines(diagnose::figure_lines(answer), style_of(asked, output), more);
+    output.stream() << report::render_lines(answer.lines, style_of(asked, output), more);
   }
   COX_CHECK(output.commit());
-  return call.has("check") && !answer.is_clean() ? ExitCode::BadAnswer : ExitCode::Ok;
+  return call.has("check") && !answer.is_clean ? ExitCode::BadAnswer : ExitCode::Ok;
 }
 
 /// One form of output at a time.
@@ -238,12 +239,12 @@ void print_table(const Answered& answered, const Asked& asked, Output& output) {
 
 /// What the runs are together: sizes of one program, or series side by side.
 Status print_together(const Answered& answered, bool several, const Asked& asked, Output& output) {
-  std::vector<diagnose::Efficiencies> sizes;
+  std::vector<std::shared_ptr<const diagnose::Efficiencies>> sizes;
   std::map<std::optional<Seconds>, std::vector<diagnose::RunTimes>> steps;  // by unknown unit
   for (const auto& [run, d] : answered.runs) {
     if (several && run->times == trace::TimesKind::Steps)
       steps[trace::unknown_unit(run->ranks)].push_back({.name = run->info.name, .steps = d.step_times});
-    if (d.efficiencies) sizes.push_back(*d.efficiencies);
+    if (d.efficiencies) sizes.push_back(d.efficiencies);
   }
   if (!asked.call.value("sizes").empty()) COX_CHECK(print_sizes(sizes, asked.call, output));
   std::vector<std::string> warnings;

@@ -28,8 +28,9 @@ Result<ExitCode> list_all(const Invocation& call, Console& console) {
 
 /// Whatever the verdict: that a claim is false is no failure.
 Result<ExitCode> judge(const std::string& text, const Invocation& call, Console& console) {
-  COX_TRY(const evaluate::JudgedClaim claim, evaluate::judge_claim(text));
-  console.out << (call.common.json ? evaluate::to_json(claim) : evaluate::to_text(claim));
+  COX_TRY(const std::string judged,
+          call.common.json ? evaluate::claim_json(text) : evaluate::claim_text(text));
+  console.out << judged;
   return ExitCode::Ok;
 }
 

@@ -30,13 +30,11 @@ constexpr std::int64_t kMostRanks = 1'048'576;
 constexpr std::size_t kMostSizes = 64;
 
 /// `64,256,1024`; without the option 4, 16 and 64 times what was seen.
-Result<std::vector<std::int64_t>> sizes_of(const Invocation& call, const forecast::Evidence& evidence) {
+Result<std::vector<std::int64_t>> sizes_of(const Invocation& call, const forecast::ReadEvidence& evidence) {
   std::vector<std::int64_t> sizes;
   const std::string text = call.value("to");
   if (text.empty()) {
-    std::int64_t seen = 1;
-    for (const forecast::Input& input : evidence.inputs) seen = std::max(seen, input.ranks);
-    for (const forecast::Curve& curve : evidence.curves) seen = std::max(seen, curve.points.back().size);
+    const std::int64_t seen = std::max<std::int64_t>(1, evidence.largest());
     for (const std::int64_t factor : {4, 16, 64}) sizes.push_back(std::min(kMostRanks, seen * factor));
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     return sizes;
@@ -81,32 +79,31 @@ Status write_scenario(const std::string& name, const forecast::Forecast& made, c
 Result<ExitCode> run(const Invocation& call, Console& console) {
   const IfExists if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
   COX_TRY(Output output, Output::open(call.value("output"), if_exists, console.out));
-  COX_TRY(const forecast::Evidence evidence, read_evidence(call, console));
+  COX_TRY(const forecast::ReadEvidence evidence, read_evidence(call, console));
   forecast::Question question;
   COX_TRY(question.sizes, sizes_of(call, evidence));
-  question.project.scaling =
+  question.scaling =
       call.value("scaling", "weak") == "strong" ? forecast::Scaling::Strong : forecast::Scaling::Weak;
   COX_TRY(question.failures, failures_of(call));
-  question.project.threads = call.common.threads;
-  question.goodness.threads = call.common.threads;
+  question.threads = call.common.threads;
   COX_TRY(question.structure, structure_question(call));
   COX_TRY(const std::optional<forecast::ControlQuestion> control, control_question(call));
   // A forecast of a second should not say so in a log: on terminals only.
   const auto progress = make_progress(call, console, "forecasting");
   if (console.err_is_terminal) question.progress = callback(*progress);
-  COX_TRY(forecast::Forecast made, forecast::make_forecast(evidence, question));
+  COX_TRY(forecast::MadeForecast made, forecast::make_forecast(evidence, question));
   progress->finish();
-  if (control) COX_CHECK(add_control(*control, evidence, question, made));
+  if (control) COX_CHECK(made.add_control(*control, evidence, question));
   COX_CHECK(write_report(call, made, console));
-  COX_CHECK(write_scenario(call.value("scenario"), made, call, console));
+  COX_CHECK(write_scenario(call.value("scenario"), made.shown(), call, console));
   if (call.common.json) {
-    output.stream() << forecast::to_json(made, call.args);
+    output.stream() << made.to_json(call.args);
   } else {
     const report::TextStyle style =
         text_style(call.common.color, console.out_is_terminal && !output.is_file(), console);
-    for (const std::string& line : forecast::text_lines(made, call.has("all")))
+    for (const std::string& line : made.text_lines(call.has("all")))
       output.stream() << (report::is_row(line) ? report::render_row(line, style)
-                                       : report::render_lines({line}, style));
+                                               : report::render_lines({line}, style));
   }
   COX_CHECK(output.commit());
   return ExitCode::Ok;

@@ -12,7 +12,7 @@
 
 #include "cox/base/units_text.hpp"
 #include "cox/model/toml.hpp"
-#include "cox/report/forecast_content.hpp"
+#include "cox/report/forecast.hpp"
 #include "cox/report/terminal.hpp"
 
 #include "cli/output/failure.hpp"
@@ -79,44 +79,17 @@ Result<forecast::StructureQuestion> structure_question(const Invocation& call) {
   return out;
 }
 
-Status add_control(forecast::ControlQuestion question, const forecast::Evidence& evidence,
-                   const forecast::Question& asked, forecast::Forecast& made) {
-  // Levers of training steps change a scenario; those of all other jobs change their parts.
-  const bool training =
-      evidence.scenario && std::holds_alternative<model::TrainingJob>(evidence.scenario->job.work);
-  const bool by_parts = made.parts && !training && (question.levers || question.target);
-  forecast::ControlQuestion played = question;
-  if (by_parts) {
-    played.levers = false;
-    played.target.reset();
-  }
-  if (made.scenario) {
-    const int devices = std::max(made.scenario->cluster.devices_per_node, 1);
-    for (const std::int64_t r : asked.sizes)
-      if (r % devices == 0) played.nodes.push_back(r / devices);
-    COX_TRY(made.control, forecast::make_control(*made.scenario, played));
-  } else if (!by_parts || question.training) {
-    return fail(Error{.code = Errc::Unsupported,
-                      .id = "forecast-035",
-                      .message = "there is no scenario to change" +
-                                 (made.no_scenario.empty() ? std::string() : ": " + made.no_scenario),
-                      .hint = "leave --levers, --target and --tokens out, or give a Run or a scenario",
-                      .where = {}});
-  }
-  if (by_parts) forecast::add_part_levers(made, evidence, asked, question);
-  return {};
-}
-
-Status write_report(const Invocation& call, const forecast::Forecast& made, Console& console) {
+Status write_report(const Invocation& call, const forecast::MadeForecast& made, Console& console) {
   const std::string name = call.value("report");
   if (name.empty()) return {};
-  std::vector<report::Artefact> artefacts{{.name = "forecast.json",
-                                           .what = "everything that was found",
-                                           .text = forecast::to_json(made, call.args)}};
-  if (made.scenario)
-    artefacts.push_back(
-        {.name = "scenario.toml", .what = "for cox simulate", .text = model::scenario_toml(*made.scenario)});
-  COX_TRY(const std::string page, report::render_forecast(report::page_of(made, std::move(artefacts))));
+  std::vector<report::Artefact> artefacts{
+      {.name = "forecast.json", .what = "everything that was found", .text = made.to_json(call.args)}};
+  if (made.shown().scenario)
+    artefacts.push_back({.name = "scenario.toml",
+                         .what = "for cox simulate",
+                         .text = model::scenario_toml(*made.shown().scenario)});
+  COX_TRY(const std::string page,
+          report::forecast_page(made.shown(), std::move(artefacts)));
   COX_TRY(Output output,
           Output::open(name, call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
   output.stream() << page;

@@ -19,12 +19,8 @@ namespace cox::cli {
 /// Of --structure, --delay. Errors: cli-003.
 [[nodiscard]] Result<forecast::StructureQuestion> structure_question(const Invocation& call);
 
-/// Asks the forecast's scenario, of levers also its parts; `asked.sizes` are those of days and goodput too, where nodes hold
-/// them. Errors: forecast-035, those of `make_control`.
-[[nodiscard]] Status add_control(forecast::ControlQuestion question, const forecast::Evidence& evidence,
-                                 const forecast::Question& asked, forecast::Forecast& made);
-
 /// --report FILE, with the forecast's JSON, its scenario and its sizes inside. Errors: report-002, those of files.
-[[nodiscard]] Status write_report(const Invocation& call, const forecast::Forecast& made, Console& console);
+[[nodiscard]] Status write_report(const Invocation& call, const forecast::MadeForecast& made,
+                                  Console& console);
 
 }  // namespace cox::cli

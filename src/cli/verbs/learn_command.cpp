@@ -86,24 +86,23 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
           model::read_scenario(call.args.front(), {.set = split_changes(call.value("set"))}));
   const auto progress = make_progress(call, console, "learning");
   if (console.err_is_terminal) question.progress = callback(*progress);
-  COX_TRY(const learn::Comparison made, learn::compare(read.scenario, question));
+  COX_TRY(const learn::Compared made, learn::compare_ways(read.scenario, question, call.args));
   progress->finish();
   if (call.common.json) {
-    output.stream() << learn::to_json(made, read.scenario, question, call.args);
+    output.stream() << made.json;
   } else {
     const report::TextStyle style =
         text_style(call.common.color, console.out_is_terminal && !output.is_file(), console);
-    for (const std::string& line : learn::text_lines(made, read.scenario, question))
+    for (const std::string& line : made.lines)
       output.stream() << (report::is_row(line) ? report::render_row(line, style)
                                                : report::render_lines({line}, style));
   }
   COX_CHECK(output.commit());
-  const bool any = std::ranges::any_of(made.ways, [](const learn::WayResult& w) { return w.all_reached(); });
-  if (!any)
+  if (!made.any_reached)
     console.err << fmt::format(
         "cox: no policy reached the target on every seed within {} steps; ask for less, or for more --steps\n",
         question.steps);
-  return any ? ExitCode::Ok : ExitCode::BadAnswer;
+  return made.any_reached ? ExitCode::Ok : ExitCode::BadAnswer;
 }
 
 }  // namespace

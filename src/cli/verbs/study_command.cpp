@@ -16,7 +16,6 @@
 #include "cox/evaluate/computations.hpp"
 #include "cox/report/terminal.hpp"
 #include "cox/study/computation.hpp"
-#include "cox/study/pacing.hpp"
 #include "cox/study/study.hpp"
 #include "cox/study/write.hpp"
 

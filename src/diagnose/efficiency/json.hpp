@@ -4,7 +4,8 @@
 #pragma once
 
 #include "cox/base/json.hpp"
-#include "cox/diagnose/efficiency.hpp"
+
+#include "diagnose/efficiency/efficiency.hpp"
 
 namespace cox::diagnose {
 

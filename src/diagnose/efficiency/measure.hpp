@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cox/diagnose/efficiency.hpp"
-
+#include "diagnose/efficiency/efficiency.hpp"
 #include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {

@@ -8,8 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "cox/diagnose/efficiency.hpp"
-
+#include "diagnose/efficiency/efficiency.hpp"
 #include "diagnose/match/matched.hpp"
 #include "diagnose/match/span_math.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/figures.hpp"
+#include "diagnose/figures/figures.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "cox/diagnose/figures.hpp"
+#include "diagnose/figures/figures.hpp"
 
 namespace cox::diagnose {
 

@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "cox/base/stats.hpp"
-#include "cox/diagnose/runs.hpp"
 
 #include "diagnose/over_time/parts.hpp"
+#include "diagnose/over_time/runs.hpp"
 
 namespace cox::diagnose {
 namespace {

@@ -6,9 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cox/diagnose/runs.hpp"
-
 #include "diagnose/match/synthetic_job.hpp"
+#include "diagnose/over_time/runs.hpp"
 
 namespace cox::diagnose {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "cox/diagnose/runs.hpp"
+#include "diagnose/over_time/runs.hpp"
 
 namespace cox::diagnose {
 namespace {

@@ -4,7 +4,8 @@
 #pragma once
 
 #include "cox/base/json.hpp"
-#include "cox/diagnose/time_structure.hpp"
+
+#include "diagnose/over_time/time_structure.hpp"
 
 namespace cox::diagnose {
 

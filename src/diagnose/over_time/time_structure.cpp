@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/time_structure.hpp"
+#include "diagnose/over_time/time_structure.hpp"
 
 #include <algorithm>
 #include <array>
@@ -458,6 +458,10 @@ TimeStructure understand_delays(std::span<const Duration> delays, std::span<cons
   std::vector<Duration> times;
   for (const Duration d : delays) times.push_back(plus_clamped(typical_step, d));
   return understand_times(times, steps);
+}
+
+std::vector<ChangePoint> change_points(std::span<const Duration> times, std::span<const StepId> steps) {
+  return understand_times(times, steps).changes;
 }
 
 }  // namespace cox::diagnose

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/time_structure.hpp"
+#include "diagnose/over_time/time_structure.hpp"
 
 #include <gtest/gtest.h>
 

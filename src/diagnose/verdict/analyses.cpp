@@ -265,20 +265,19 @@ Analyses ask_what_if(const Matched& matched, const model::Program& program, Diag
   const bool replayed = together && program.is_empty() && !d.coverage.order_refused;
   const bool only_lengths = matched.times() == trace::TimesKind::Steps && !together;
   // Each reads the same `matched` and writes what is its own; the longest one first.
-  const std::array<std::function<void()>, 3> analyses{[&] {
-                                                        if (replayed)
-                                                          out.what_if =
-                                                              what_if(matched, {.threads = threads});
-                                                      },
-                                                      [&] {
-                                                        if (!together) return;
-                                                        if (auto charged = attribute_waits(matched))
-                                                          out.attribution = *std::move(charged);
-                                                      },
-                                                      [&] {
-                                                        if (!only_lengths)
-                                                          d.efficiencies = measure_efficiencies(matched);
-                                                      }};
+  const std::array<std::function<void()>, 3> analyses{
+      [&] {
+        if (replayed) out.what_if = what_if(matched, {.threads = threads});
+      },
+      [&] {
+        if (!together) return;
+        if (auto charged = attribute_waits(matched)) out.attribution = *std::move(charged);
+      },
+      [&] {
+        if (!only_lengths)
+          if (auto found = measure_efficiencies(matched))
+            d.efficiencies = std::make_shared<const Efficiencies>(*std::move(found));
+      }};
   parallel_for(analyses.size(), threads, [&](std::size_t i) { analyses[i](); });
   return out;
 }

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "cox/diagnose/diagnosis.hpp"
-#include "cox/diagnose/time_structure.hpp"
 
 #include "diagnose/charge/attribution.hpp"
 #include "diagnose/fabric/fabric.hpp"
 #include "diagnose/match/matched.hpp"
 #include "diagnose/operations/graph_path.hpp"
 #include "diagnose/operations/operation_what_if.hpp"
+#include "diagnose/over_time/time_structure.hpp"
 #include "diagnose/what_if/what_if.hpp"
 
 namespace cox::diagnose {

@@ -10,6 +10,7 @@
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/trace/time_unit.hpp"
 
+#include "diagnose/efficiency/efficiency.hpp"
 #include "diagnose/efficiency/json.hpp"
 #include "diagnose/fabric/json.hpp"
 #include "diagnose/match/warnings.hpp"
@@ -280,12 +281,6 @@ std::string to_json(const Diagnosis& d, const trace::Run& run, const std::string
   Json result = result_of(d, run);
   if (against != nullptr) result["against"] = json_of(*against);
   return framed({"cox.diagnose/1", {input}, warnings_of(run)}, std::move(result));
-}
-
-std::string to_json(const ScalingEfficiencies& sizes, const std::string& input) {
-  Json result;
-  write_json(sizes, result);
-  return framed({"cox.sizes/1", {input}}, std::move(result));
 }
 
 std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::string& input) {

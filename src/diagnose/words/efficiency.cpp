@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/efficiency.hpp"
+#include "diagnose/efficiency/efficiency.hpp"
 
 #include <fmt/format.h>
 

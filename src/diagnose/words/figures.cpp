@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures in words: the answer first, then what it rests on.
-#include "cox/diagnose/figures.hpp"
+#include "diagnose/figures/figures.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs side by side, in words.
-#include "cox/diagnose/runs.hpp"
+#include "diagnose/over_time/runs.hpp"
 
 #include <fmt/format.h>
 

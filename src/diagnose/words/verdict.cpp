@@ -8,6 +8,7 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
+#include "diagnose/efficiency/efficiency.hpp"
 #include "diagnose/words/each_alone.hpp"
 #include "diagnose/words/sentences.hpp"
 #include "diagnose/words/stall.hpp"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/evaluate/claim.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "cox/base/units_text.hpp"
 #include "cox/study/answer.hpp"
 
+#include "evaluate/claim/judged.hpp"
 #include "evaluate/claim/slips.hpp"
 
 namespace cox::evaluate {
@@ -196,7 +195,8 @@ Result<JudgedClaim> judge_claim(std::string_view text) {
   if (out.verdict && !is_so(*out.verdict) && !out.unused.empty()) {
     out.verdict.reset();
     out.slips.clear();
-    out.reason = fmt::format("the formula has no place for {}; without it: {}", fmt::join(out.unused, ", "), out.reason);
+    out.reason = fmt::format("the formula has no place for {}; without it: {}", fmt::join(out.unused, ", "),
+                             out.reason);
   }
   return out;
 }

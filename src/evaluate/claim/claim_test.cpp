@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/evaluate/claim.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "cox/base/json.hpp"
 
 #include "evaluate/claim/formula.hpp"
+#include "evaluate/claim/judged.hpp"
 
 namespace cox::evaluate {
 namespace {
@@ -251,8 +250,8 @@ TEST(JudgeClaim, BoundsAndDenialsAreReadAsTheyAreMeant) {
     EXPECT_TRUE(judged);
     return judged ? std::string(verdict_text(*judged)) : std::string();
   };
-  for (const char* end : {"at most 40 ms", "no more than 40 ms", "not more than 40 ms",
-                          "at least 20 ms", "no less than 20 ms", "more than 20 ms", "> 20 ms", "< 40 ms"})
+  for (const char* end : {"at most 40 ms", "no more than 40 ms", "not more than 40 ms", "at least 20 ms",
+                          "no less than 20 ms", "more than 20 ms", "> 20 ms", "< 40 ms"})
     EXPECT_EQ(verdict(end), "follows") << end;
   for (const char* end : {"no more than 20 ms", "no less than 40 ms", "> 40 ms", "< 20 ms"})
     EXPECT_EQ(verdict(end), "does-not-follow") << end;

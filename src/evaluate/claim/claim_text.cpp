@@ -8,6 +8,8 @@
 #include "cox/base/units_text.hpp"
 #include "cox/evaluate/claim.hpp"
 
+#include "evaluate/claim/judged.hpp"
+
 namespace cox::evaluate {
 namespace {
 
@@ -91,6 +93,16 @@ std::string to_json(const JudgedClaim& claim) {
   result["slips"] = claim.slips;
   result["unused"] = claim.unused;
   return framed({.schema = "cox.claim/1"}, std::move(result));
+}
+
+Result<std::string> claim_text(std::string_view claim) {
+  COX_TRY(const JudgedClaim judged, judge_claim(claim));
+  return to_text(judged);
+}
+
+Result<std::string> claim_json(std::string_view claim) {
+  COX_TRY(const JudgedClaim judged, judge_claim(claim));
+  return to_json(judged);
 }
 
 }  // namespace cox::evaluate

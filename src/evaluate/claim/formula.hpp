@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
-#include "cox/evaluate/claim.hpp"
+
+#include "evaluate/claim/judged.hpp"
 
 namespace cox::evaluate {
 

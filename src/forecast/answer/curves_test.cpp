@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/curves.hpp"
+#include "forecast/answer/curves.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,8 @@
 #pragma once
 
 #include "cox/base/json.hpp"
-#include "cox/forecast/parts.hpp"
+
+#include "forecast/calibrate/parts.hpp"
 
 namespace cox::forecast {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/forecast.hpp"
+#include "forecast/answer/forecast.hpp"
 
 #include <fmt/format.h>
 
@@ -9,14 +9,17 @@
 #include <utility>
 
 #include "cox/base/units_text.hpp"
-#include "cox/forecast/calibrate.hpp"
 
+#include "forecast/answer/curves.hpp"
 #include "forecast/answer/node_hours.hpp"
 #include "forecast/answer/several_sizes.hpp"
 #include "forecast/answer/structure_detail.hpp"
+#include "forecast/calibrate/calibrate.hpp"
 #include "forecast/regimes/parts_job.hpp"
 #include "forecast/scenario/resize.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
+#include "forecast/structure/over_time.hpp"
+#include "forecast/structure/structure.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -74,7 +77,7 @@ const Sample& largest(const std::vector<Sample>& samples) {
 }
 
 /// What the calibrated Scenario is, and whether it does what was recorded.
-void add_scenario(Forecast& out, const Evidence& e, const Question& question) {
+void add_scenario(FullForecast& out, const Evidence& e, const Asked& question) {
   const Sample& sample = largest(e.samples);
   Result<Calibrated> made = calibrated_scenario(*out.parts, sample);
   if (!made) {
@@ -93,7 +96,7 @@ void add_scenario(Forecast& out, const Evidence& e, const Question& question) {
     out.no_goodness = good.error().message;
 }
 
-void add_measured(Forecast& out, const Evidence& e, const Question& question, const std::vector<Way>& ways) {
+void add_measured(FullForecast& out, const Evidence& e, const Asked& question, const std::vector<Way>& ways) {
   std::vector<std::int64_t> sizes;
   for (const Sample& s : e.samples) sizes.push_back(s.size());
   Projection here = project(*out.parts, sizes, question.project);
@@ -115,7 +118,7 @@ double next_level(double elasticity) {
 }
 
 /// Regimes up to the largest size asked, and margins at the largest that is not refused: to the next boundary below.
-void add_bends(Forecast& out, const Question& question) {
+void add_bends(FullForecast& out, const Asked& question) {
   std::int64_t most = kLeastRange;
   for (const SizePoint& p : out.projection.points) {
     most = std::max(most, p.ranks);
@@ -137,7 +140,7 @@ void add_bends(Forecast& out, const Question& question) {
 }
 
 /// The largest size that was seen.
-SizePoint seen_of(const Forecast& made, const Evidence& e, const Question& question,
+SizePoint seen_of(const FullForecast& made, const Evidence& e, const Asked& question,
                   const std::vector<Way>& ways) {
   Projection seen;
   seen.scaling = question.project.scaling;
@@ -148,7 +151,7 @@ SizePoint seen_of(const Forecast& made, const Evidence& e, const Question& quest
 
 /// The work of a forecast from samples, by how long its parts take.
 enum class Done : std::int64_t { Calibrated = 1, Projected = 4, Measured = 6, Compared = 8, All = 10 };
-void tell(const Question& question, Done done) {
+void tell(const Asked& question, Done done) {
   if (question.progress)
     question.progress(static_cast<std::int64_t>(done), static_cast<std::int64_t>(Done::All));
 }
@@ -169,7 +172,7 @@ Status check_enough(const std::vector<Sample>& samples) {
 }
 
 /// What the largest sample says of itself; asked for, how its margin moves too.
-void add_structure(Forecast& out, const Sample& sample, const Question& question) {
+void add_structure(FullForecast& out, const Sample& sample, const Asked& question) {
   if (auto structure = structure_of(sample)) out.structure = *std::move(structure);
   MarginOf margin;
   if (question.structure.asked)
@@ -185,12 +188,12 @@ bool is_one_size(const std::vector<Sample>& samples) {
 }
 
 /// From samples: calibrated, projected, compared.
-Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
+Status from_samples(FullForecast& out, const Evidence& e, const Asked& asked) {
   COX_TRY(out.parts, calibrate(e.samples));
   COX_CHECK(check_enough(e.samples));
   tell(asked, Done::Calibrated);
   if (asked.project.scaling == Scaling::Weak) compare_sizes(*out.parts, e.samples);
-  Question question = asked;
+  Asked question = asked;
   // Several sizes tell how communication grows; one does not, so it is priced.
   if (is_one_size(e.samples)) {
     question.project.growth = kGrowth;
@@ -218,9 +221,9 @@ Status from_samples(Forecast& out, const Evidence& e, const Question& asked) {
   return {};
 }
 
-Status from_scenario(Forecast& out, const Evidence& e, const Question& asked) {
+Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   COX_CHECK(check_resizable(*e.scenario));
-  Question question = asked;
+  Asked question = asked;
   if (!question.project.rest) question.project.rest = rest_of(*e.scenario);
   COX_TRY(out.parts, parts_of(*e.scenario));
   out.scenario = e.scenario;
@@ -235,7 +238,7 @@ Status from_scenario(Forecast& out, const Evidence& e, const Question& asked) {
 }
 
 /// Several tables of one job are one curve.
-void from_curves(Forecast& out, const Evidence& e, const Question& question) {
+void from_curves(FullForecast& out, const Evidence& e, const Asked& question) {
   Curve all{.name = e.curves.front().name, .value = e.curves.front().value, .points = {}};
   for (const Curve& c : e.curves) all.points.insert(all.points.end(), c.points.begin(), c.points.end());
   std::stable_sort(all.points.begin(), all.points.end(),
@@ -249,7 +252,7 @@ void from_curves(Forecast& out, const Evidence& e, const Question& question) {
       "why it grows: curves have no cause, and what begins beyond the largest size is not in them");
 }
 
-void add_not_seen(Forecast& out) {
+void add_not_seen(FullForecast& out) {
   for (const Input& input : out.inputs)
     for (const std::string& what : input.left_out)
       out.left_out.push_back(out.inputs.size() > 1 ? input.name + ": " + what : what);
@@ -271,9 +274,9 @@ double Forecast::speed_up(const SizePoint& point) const {
              : steps * static_cast<double>(point.ranks) / static_cast<double>(seen.ranks);
 }
 
-Result<Forecast> make_forecast(const Evidence& evidence, const Question& question) {
+Result<FullForecast> make_forecast(const Evidence& evidence, const Asked& question) {
   COX_CHECK(check_together(evidence));
-  Forecast out;
+  FullForecast out;
   out.inputs = evidence.inputs;
   out.name = evidence.inputs.empty() ? "" : evidence.inputs.front().name;
   out.projection.scaling = question.project.scaling;
@@ -281,6 +284,7 @@ Result<Forecast> make_forecast(const Evidence& evidence, const Question& questio
   if (evidence.scenario) COX_CHECK(from_scenario(out, evidence, question));
   if (!evidence.curves.empty()) from_curves(out, evidence, question);
   add_not_seen(out);
+  if (out.goodness && !out.goodness->reproduces) out.misfit = out.goodness->because;
   return out;
 }
 

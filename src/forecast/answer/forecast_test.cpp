@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/forecast.hpp"
+#include "forecast/answer/forecast.hpp"
 
 #include <gtest/gtest.h>
 
@@ -30,8 +30,8 @@ Sample job(std::int32_t ranks, std::size_t steps, double noise, std::uint64_t se
   return s;
 }
 
-Question to(std::vector<std::int64_t> sizes) {
-  Question q;
+Asked to(std::vector<std::int64_t> sizes) {
+  Asked q;
   q.sizes = std::move(sizes);
   q.project.replicates = 40;
   q.goodness.simulations = 20;
@@ -61,7 +61,7 @@ TEST(Forecast, ASmallJobTellsOfALargeOne) {
 }
 
 TEST(Forecast, ThreadsAndTheOrderOfInputsChangeNothing) {
-  Question q = to({64});
+  Asked q = to({64});
   const auto one = make_forecast(of({job(8, 100, 0.02), job(16, 100, 0.02)}), q);
   q.project.threads = q.goodness.threads = 4;
   const auto four = make_forecast(of({job(8, 100, 0.02), job(16, 100, 0.02)}), q);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/goodness.hpp"
+#include "forecast/answer/goodness.hpp"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,9 @@
 #include <utility>
 
 #include "cox/base/stats.hpp"
-#include "cox/forecast/read.hpp"
 #include "cox/simulate/outcome.hpp"
+
+#include "forecast/sample/read.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/goodness.hpp"
+#include "forecast/answer/goodness.hpp"
 
 #include <gtest/gtest.h>
 
-#include "cox/forecast/calibrate.hpp"
-#include "cox/forecast/read.hpp"
 #include "cox/simulate/outcome.hpp"
 
+#include "forecast/calibrate/calibrate.hpp"
+#include "forecast/sample/read.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
 #include "support/forecast_sample.hpp"
 

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cox/forecast/checkpoints.hpp"
-#include "cox/forecast/forecast.hpp"
 #include "cox/model/toml.hpp"
 #include "cox/simulate/outcome.hpp"
+
+#include "forecast/answer/forecast.hpp"
+#include "forecast/checkpoints/goodput.hpp"
+#include "forecast/regimes/amplification.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -99,7 +101,7 @@ TEST(Incidents, NoiseOfTheSystemIsOnNoDashboard) {
 
   Evidence e;
   e.scenario = s;
-  Question q;
+  Asked q;
   q.sizes = {8'192};
   q.structure.asked = true;
   const auto f = make_forecast(e, q);

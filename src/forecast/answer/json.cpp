@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/base/json.hpp"
 
-#include "cox/forecast/forecast.hpp"
-
 #include "forecast/answer/estimate_json.hpp"
+#include "forecast/answer/forecast.hpp"
 #include "forecast/answer/run_parameters_text.hpp"
 #include "forecast/answer/structure_detail.hpp"
 #include "forecast/control/control_json.hpp"
@@ -64,7 +63,7 @@ Json json_of(const NodeHours& h) {
       {"rework", h.rework}, {"restarts", h.restarts},           {"repair", h.repair}};
 }
 
-Json size_json(const Forecast& f, std::size_t i) {
+Json size_json(const FullForecast& f, std::size_t i) {
   const SizePoint& p = f.projection.points[i];
   Json j{{"ranks", p.ranks}, {"refused", p.refused.empty() ? Json(nullptr) : Json(p.refused)}};
   if (!p.refused.empty()) return j;
@@ -193,7 +192,7 @@ Json or_null_json(const std::optional<T>& value) {
 
 }  // namespace
 
-std::string to_json(const Forecast& f, const std::vector<std::string>& inputs) {
+std::string to_json(const FullForecast& f, const std::vector<std::string>& inputs) {
   Json j{{"name", f.name}, {"inputs", Json::array()}};
   for (const Input& i : f.inputs) j["inputs"].push_back(json_of(i));
   j["contradictions"] = f.contradictions;
@@ -218,7 +217,7 @@ std::string to_json(const Forecast& f, const std::vector<std::string>& inputs) {
   j["structure"] = f.structure ? structure_json(*f.structure) : Json(nullptr);
   j["over_time"] = f.over_time ? over_time_json(*f.over_time) : Json(nullptr);
   j["structure_detail"] = f.detail ? structure_detail_json(*f.detail) : Json(nullptr);
-  j["control"] = f.control ? control_json(*f.control) : Json(nullptr);
+  j["control"] = f.full_control ? control_json(*f.full_control) : Json(nullptr);
   return framed({.schema = "cox.forecast/1", .inputs = inputs}, std::move(j));
 }
 

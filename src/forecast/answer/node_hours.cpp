@@ -30,7 +30,7 @@ SizeGoodput goodput_at(const Failing& failing, const SizePoint& point) {
 
 }  // namespace
 
-std::optional<model::Scenario> failing_scenario(const Forecast& forecast, const Question& question) {
+std::optional<model::Scenario> failing_scenario(const FullForecast& forecast, const Asked& question) {
   if (forecast.scenario && forecast.scenario->failures.happen()) return forecast.scenario;
   if (!question.failures.happen() || !forecast.parts) return {};
   model::Scenario out;
@@ -41,7 +41,7 @@ std::optional<model::Scenario> failing_scenario(const Forecast& forecast, const 
   return out;
 }
 
-void add_goodput(Forecast& forecast, const model::Scenario& scenario) {
+void add_goodput(FullForecast& forecast, const model::Scenario& scenario) {
   COX_ASSERT(forecast.parts, "failures are those of a job that is taken apart");
   const Failing failing = failing_of(*forecast.parts, scenario);
   for (const SizePoint& point : forecast.projection.points)

@@ -5,18 +5,19 @@
 
 #include <optional>
 
-#include "cox/forecast/forecast.hpp"
 #include "cox/model/scenario.hpp"
+
+#include "forecast/answer/forecast.hpp"
 
 namespace cox::forecast {
 
 /// Whose failures a forecast has: those of its scenario, else those of the question on the nodes that were seen. Nothing
 /// where nothing fails.
-[[nodiscard]] std::optional<model::Scenario> failing_scenario(const Forecast& forecast,
-                                                              const Question& question);
+[[nodiscard]] std::optional<model::Scenario> failing_scenario(const FullForecast& forecast,
+                                                              const Asked& question);
 
 /// Fills `goodput` and `goodput_seen`, and notes. Pre: `parts`, `projection` and `seen` are there (asserted).
 /// Held by: src/forecast/answer/node_hours_test.cpp
-void add_goodput(Forecast& forecast, const model::Scenario& failing);
+void add_goodput(FullForecast& forecast, const model::Scenario& failing);
 
 }  // namespace cox::forecast

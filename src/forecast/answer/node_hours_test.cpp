@@ -34,13 +34,13 @@ model::Failures failures() {
           .checkpoint_interval = Seconds{600}};
 }
 
-Forecast made(const model::Scenario& scenario) {
-  Question q;
+FullForecast made(const model::Scenario& scenario) {
+  Asked q;
   q.sizes = {16, 1'024};
   q.project.replicates = 10;
   auto out = make_forecast(Evidence{.scenario = scenario}, q);
   EXPECT_TRUE(out) << out.error().to_string();
-  return out.value_or(Forecast{});
+  return out.value_or(FullForecast{});
 }
 
 double sum(const NodeHours& h) {
@@ -51,7 +51,7 @@ double sum(const NodeHours& h) {
 TEST(NodeHours, GoodputOfEachSizeIsDalys) {
   model::Scenario s = training();
   s.failures = failures();
-  const Forecast f = made(s);
+  const FullForecast f = made(s);
   ASSERT_EQ(f.goodput.size(), 2U);
   const double m = 30 * 86'400.0 / 512;
   EXPECT_NEAR(f.goodput[1].between.count(), m, 1e-9 * m);
@@ -73,7 +73,7 @@ TEST(NodeHours, GoodputOfEachSizeIsDalys) {
 TEST(NodeHours, ElasticityWithFailuresIsTheSlopeOfNetThroughput) {
   model::Scenario s = training();
   s.failures = failures();
-  Question q;
+  Asked q;
   q.sizes = {8'000, 8'192, 8'388};
   q.project.replicates = 2;
   const auto f = make_forecast(Evidence{.scenario = s}, q);
@@ -83,7 +83,7 @@ TEST(NodeHours, ElasticityWithFailuresIsTheSlopeOfNetThroughput) {
 }
 
 TEST(NodeHours, WithoutFailuresNothingIsLost) {
-  const Forecast f = made(training());
+  const FullForecast f = made(training());
   EXPECT_TRUE(f.goodput.empty());
   EXPECT_EQ(f.net_speed_up(1), f.speed_up(f.projection.points[1]));
   EXPECT_NEAR(sum(f.node_hours(1)), 1, 1e-12);
@@ -95,7 +95,7 @@ TEST(NodeHours, WithoutCheckpointsAFailureCostsTheWholeJob) {
   model::Scenario s = training();
   s.failures = {.node_mtbf = Seconds{86'400.0}, .restart = Seconds{300}};
   s.job.steps = 100;
-  const Forecast f = made(s);
+  const FullForecast f = made(s);
   const double m = 86'400.0 / 8;
   const double work = 100 * (f.parts->rest.value.count() + 0.6);
   EXPECT_NEAR(f.goodput[0].shares.work, work / (m * std::exp(300 / m) * std::expm1(work / m)), 1e-6);
@@ -111,7 +111,7 @@ TEST(NodeHours, ARunHasTheFailuresThatTheQuestionSays) {
     for (int r = 0; r < 8; ++r) sample.positions[0].own.emplace_back(0.1 + 1e-3 * ((k * 7 + r * 5) % 11));
     sample.steps.push_back({.number = k, .begin = Seconds{0.12 * k}, .length = Seconds{0.115}});
   }
-  Question q;
+  Asked q;
   q.sizes = {64};
   q.project.replicates = 10;
   q.goodness.simulations = 3;

@@ -4,19 +4,19 @@
 #include <algorithm>
 
 #include "cox/base/assert.hpp"
-#include "cox/forecast/forecast.hpp"
 
+#include "forecast/answer/forecast.hpp"
 #include "forecast/answer/node_hours.hpp"
 #include "forecast/levers/by_parts.hpp"
 
 namespace cox::forecast {
 
-void add_part_levers(Forecast& f, const Evidence& evidence, const Question& asked,
+void add_part_levers(FullForecast& f, const Evidence& evidence, const Asked& asked,
                      const ControlQuestion& question) {
   COX_ASSERT(f.parts.has_value(), "parts that levers change");
-  if (!f.control) f.control.emplace();
+  if (!f.full_control) f.full_control.emplace();
   if (f.margins_at == 0)
-    f.control->notes.push_back(fmt::format(
+    f.full_control->notes.push_back(fmt::format(
         "levers: no size that was asked has a number, so they are those of {} ranks", f.seen_ranks));
   const auto seen = std::ranges::max_element(evidence.samples, {}, &Sample::size);
   const PartsCase job{.parts = *f.parts,
@@ -25,15 +25,16 @@ void add_part_levers(Forecast& f, const Evidence& evidence, const Question& aske
                       .failing = failing_scenario(f, asked)};
   const std::vector<PartLever> levers = part_levers(job, seen == evidence.samples.end() ? nullptr : &*seen);
   const PartLeverOptions options{.project = asked.project};
-  if (question.levers) f.control->levers = compare_part_levers(job, levers, options, question.options.prices);
+  if (question.levers)
+    f.full_control->levers = compare_part_levers(job, levers, options, question.options.prices);
   if (!question.target) return;
-  f.control->set = cheapest_part_levers(job, levers, *question.target, options, question.options.prices);
-  f.control->target = question.target->text;
-  if (!f.control->set->reached || f.control->set->already) return;
+  f.full_control->set = cheapest_part_levers(job, levers, *question.target, options, question.options.prices);
+  f.full_control->target = question.target->text;
+  if (!f.full_control->set->reached || f.full_control->set->already) return;
   for (const SizePoint& p : f.projection.points) {
     if (!p.refused.empty()) continue;
-    if (const auto ratio = throughput_with(job, levers, f.control->set->best.names, p.ranks, options))
-      f.control->controlled.push_back({.ranks = p.ranks, .throughput_ratio = *ratio});
+    if (const auto ratio = throughput_with(job, levers, f.full_control->set->best.names, p.ranks, options))
+      f.full_control->controlled.push_back({.ranks = p.ranks, .throughput_ratio = *ratio});
   }
 }
 

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <string>
 
-#include "cox/forecast/calibrate.hpp"
-#include "cox/forecast/forecast.hpp"
-
+#include "forecast/answer/forecast.hpp"
+#include "forecast/calibrate/calibrate.hpp"
 #include "support/forecast_sample.hpp"
 
 namespace cox::forecast {
@@ -32,7 +31,7 @@ std::string joined(const std::vector<std::string>& lines) {
 
 TEST(PartControl, LeversOfARunNameItsRanksAndTheSetIsTakenToAllSizes) {
   const Evidence evidence = slow_rank();
-  Forecast made;
+  FullForecast made;
   made.parts = calibrate(evidence.samples).value();
   made.seen_ranks = made.margins_at = 16;
   for (const std::int64_t ranks : {16, 64})
@@ -41,8 +40,8 @@ TEST(PartControl, LeversOfARunNameItsRanksAndTheSetIsTakenToAllSizes) {
   control.levers = true;
   control.target = parse_target("throughput >= 1.05 * baseline").value();
   add_part_levers(made, evidence, {}, control);
-  ASSERT_TRUE(made.control);
-  const Control& c = *made.control;
+  ASSERT_TRUE(made.full_control);
+  const FullControl& c = *made.full_control;
   ASSERT_TRUE(c.set && c.set->reached);
   EXPECT_EQ(c.set->best.names, std::vector<std::string>{"remove-worst-1"});
   EXPECT_EQ(c.levers->ranks, 16);

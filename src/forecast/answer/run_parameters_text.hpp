@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "cox/base/json.hpp"
-#include "cox/forecast/run_parameters.hpp"
+
+#include "forecast/calibrate/run_parameters.hpp"
 
 namespace cox::forecast {
 

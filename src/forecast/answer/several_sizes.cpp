@@ -15,9 +15,9 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
-#include "cox/forecast/calibrate.hpp"
-#include "cox/forecast/curves.hpp"
 
+#include "forecast/answer/curves.hpp"
+#include "forecast/calibrate/calibrate.hpp"
 #include "forecast/project/nests.hpp"
 
 namespace cox::forecast {

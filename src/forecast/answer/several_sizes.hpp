@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
-#include "cox/forecast/parts.hpp"
-#include "cox/forecast/project.hpp"
-#include "cox/forecast/sample.hpp"
+
+#include "forecast/calibrate/parts.hpp"
+#include "forecast/project/project.hpp"
+#include "forecast/sample/sample.hpp"
 
 namespace cox::forecast {
 

@@ -8,8 +8,7 @@
 #include <functional>
 #include <numeric>
 
-#include "cox/forecast/calibrate.hpp"
-
+#include "forecast/calibrate/calibrate.hpp"
 #include "support/forecast_sample.hpp"
 
 namespace cox::forecast {

@@ -8,13 +8,14 @@
 #include <utility>
 
 #include "cox/base/units_text.hpp"
-#include "cox/forecast/calibrate.hpp"
-#include "cox/forecast/levers.hpp"
-#include "cox/forecast/maximum.hpp"
 #include "cox/simulate/delay.hpp"
 
 #include "forecast/answer/node_hours.hpp"
+#include "forecast/calibrate/calibrate.hpp"
+#include "forecast/law/maximum.hpp"
+#include "forecast/levers/levers.hpp"
 #include "forecast/project/nests.hpp"
+#include "forecast/regimes/amplification.hpp"
 #include "forecast/regimes/parts_job.hpp"
 #include "forecast/regimes/simulated_scaling.hpp"
 #include "forecast/scenario/resize.hpp"
@@ -60,7 +61,7 @@ Law law_of_one(const Parts& parts, const PositionParts& part) {
 }
 
 /// Whether ranks are alike, and all of them is in the parts: then one law is that of each.
-bool one_law(const Forecast& f) {
+bool one_law(const FullForecast& f) {
   return f.parts->positions.size() == 1 && (f.structure || f.parts->untold.empty());
 }
 
@@ -78,7 +79,8 @@ std::vector<Law> laws_of_ranks(const Sample& sample, const PositionParts& part) 
   return out;
 }
 
-void add_critical(const Forecast& f, const Sample& sample, const PositionParts& part, StructureDetail& out) {
+void add_critical(const FullForecast& f, const Sample& sample, const PositionParts& part,
+                  StructureDetail& out) {
   if (sample.positions.size() != 1 || f.parts->positions.size() != 1) {
     out.notes.emplace_back(
         "who is last by law: a step with several synchronisations, or roles, has no one law of a rank");
@@ -104,7 +106,7 @@ void add_critical(const Forecast& f, const Sample& sample, const PositionParts& 
 }
 
 /// Elasticities of the calibrated Scenario, beside those that were counted.
-void add_follows(const Forecast& f, int threads, StructureDetail& out) {
+void add_follows(const FullForecast& f, int threads, StructureDetail& out) {
   if (!f.scenario || f.structure->parts.empty()) return;
   model::Scenario s = *f.scenario;
   s.job.steps = std::min(s.job.steps, 10 * kTwinSteps);
@@ -128,7 +130,7 @@ void add_follows(const Forecast& f, int threads, StructureDetail& out) {
 }
 
 /// The slowest of so many, and how much of the delay stays there.
-void add_slowest(const Forecast& f, const PositionParts& part, StructureAtSize& at, Seconds delay) {
+void add_slowest(const FullForecast& f, const PositionParts& part, StructureAtSize& at, Seconds delay) {
   const Law one = law_of_one(*f.parts, part);
   if (delay > Seconds{}) at.kept = kept_at_barrier(one, at.ranks, delay);
   const Exceedance law{.above = [&](Seconds x) { return one.above(x); },
@@ -140,7 +142,8 @@ void add_slowest(const Forecast& f, const PositionParts& part, StructureAtSize& 
   at.without_slowest = mean_without_slowest(law, at.ranks - at.spare, at.spare);
 }
 
-void add_sizes(const Forecast& f, const PositionParts& part, const Question& question, StructureDetail& out) {
+void add_sizes(const FullForecast& f, const PositionParts& part, const Asked& question,
+               StructureDetail& out) {
   std::vector<std::int64_t> sizes{f.seen_ranks};
   for (const SizePoint& p : f.projection.points)
     if (p.refused.empty() && p.ranks != f.seen_ranks) sizes.push_back(p.ranks);
@@ -157,7 +160,7 @@ void add_sizes(const Forecast& f, const PositionParts& part, const Question& que
   }
 }
 
-void add_waves(const Forecast& f, const PositionParts& part, StructureDetail& out) {
+void add_waves(const FullForecast& f, const PositionParts& part, StructureDetail& out) {
   if (!(out.delay > Seconds{}) || f.seen_ranks < 2 || !one_law(f) || part.residual.is_constant()) return;
   const Law fresh = part.residual.plus(part.level.value);
   const int ranks = static_cast<int>(std::clamp<std::int64_t>(f.seen_ranks, 2, kWaveRanks));
@@ -175,7 +178,7 @@ bool small_enough(const model::Scenario& s) {
   return ranks <= (model::plays_links(s, s.job.workload()) ? kMostPlayed : kMostTwins);
 }
 
-void add_simulated(const Forecast& f, const Question& question, StructureDetail& out) {
+void add_simulated(const FullForecast& f, const Asked& question, StructureDetail& out) {
   model::Scenario s = *f.scenario;
   s.failures = {};
   s.start = {};
@@ -197,7 +200,7 @@ void add_simulated(const Forecast& f, const Question& question, StructureDetail&
     out.notes.push_back("a delay beside its twin: " + kept.error().message);
 }
 
-void add_twins(const Forecast& f, int threads, StructureDetail& out) {
+void add_twins(const FullForecast& f, int threads, StructureDetail& out) {
   model::Scenario s = *f.scenario;
   s.job.steps = std::min(s.job.steps, kTwinSteps);
   s.replicas = std::clamp(s.replicas, 4, 16);
@@ -209,7 +212,7 @@ void add_twins(const Forecast& f, int threads, StructureDetail& out) {
 }
 
 /// As it is, and twice as large.
-void add_checks(const Forecast& f, const Question& question, StructureDetail& out) {
+void add_checks(const FullForecast& f, const Asked& question, StructureDetail& out) {
   if (const Status can = check_resizable(*f.scenario); !can) {
     out.notes.push_back("sizes simulated: " + can.error().message);
     return;
@@ -240,7 +243,7 @@ void add_checks(const Forecast& f, const Question& question, StructureDetail& ou
 
 }  // namespace
 
-StructureDetail detail_of(const Forecast& f, const Sample* sample, const Question& question) {
+StructureDetail detail_of(const FullForecast& f, const Sample* sample, const Asked& question) {
   StructureDetail out;
   const PositionParts* part = f.parts ? main_of(*f.parts) : nullptr;
   if (part == nullptr) return out;

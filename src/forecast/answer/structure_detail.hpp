@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "cox/base/json.hpp"
-#include "cox/forecast/forecast.hpp"
+
+#include "forecast/answer/forecast.hpp"
 
 namespace cox::forecast {
 
@@ -16,17 +17,17 @@ namespace cox::forecast {
 /// Errors:  none; what cannot be told is in `notes`.
 /// Cost:    of a sample 1 s; of a Scenario up to 16 x (12 + nodes) simulations of 20 steps, above 4,096 ranks (256 where
 ///          links are shared) none. Threads: same result for any number. Held by: src/forecast/answer/structure_detail_test.cpp
-[[nodiscard]] StructureDetail detail_of(const Forecast& forecast, const Sample* sample,
-                                        const Question& question);
+[[nodiscard]] StructureDetail detail_of(const FullForecast& forecast, const Sample* sample,
+                                        const Asked& question);
 
 /// `jitter_margin` of a sample at its own size; nothing too where it has no parts.
 [[nodiscard]] std::optional<double> window_margin(const Sample& window, double level,
                                                   const ProjectOptions& options);
 
 /// Who sets the pace, what changed and what warns: a line each, where it says something.
-[[nodiscard]] std::vector<std::string> structure_lines(const Forecast& forecast);
+[[nodiscard]] std::vector<std::string> structure_lines(const FullForecast& forecast);
 /// The long form.
-[[nodiscard]] std::vector<std::string> structure_detail_lines(const Forecast& forecast);
+[[nodiscard]] std::vector<std::string> structure_detail_lines(const FullForecast& forecast);
 
 /// Keys: docs/reference/forecast-json.md.
 [[nodiscard]] Json structure_json(const Structure& structure);

@@ -9,6 +9,8 @@
 
 #include "cox/base/random.hpp"
 
+#include "forecast/regimes/amplification.hpp"
+
 namespace cox::forecast {
 namespace {
 
@@ -40,8 +42,8 @@ Sample sample_of(const Job& job) {
   return s;
 }
 
-Question asked(std::vector<std::int64_t> sizes) {
-  Question q;
+Asked asked(std::vector<std::int64_t> sizes) {
+  Asked q;
   q.sizes = std::move(sizes);
   q.project.replicates = 20;
   q.goodness.simulations = 5;
@@ -49,13 +51,13 @@ Question asked(std::vector<std::int64_t> sizes) {
   return q;
 }
 
-Forecast forecast_of(const Sample& sample, const Question& question) {
+FullForecast forecast_of(const Sample& sample, const Asked& question) {
   Evidence e;
   e.inputs.push_back({.name = sample.name, .ranks = sample.size()});
   e.samples.push_back(sample);
   auto made = make_forecast(e, question);
   EXPECT_TRUE(made) << made.error().to_string();
-  return made ? *std::move(made) : Forecast{};
+  return made ? *std::move(made) : FullForecast{};
 }
 
 std::string all_of(const std::vector<std::string>& lines) {
@@ -65,7 +67,7 @@ std::string all_of(const std::vector<std::string>& lines) {
 }
 
 TEST(StructureDetail, LawsAndTwinsSayWhatWasCounted) {
-  const Forecast f = forecast_of(sample_of({.slow = 0.012}), asked({64}));
+  const FullForecast f = forecast_of(sample_of({.slow = 0.012}), asked({64}));
   ASSERT_TRUE(f.detail);
   ASSERT_EQ(f.detail->critical.size(), 3U);
   const CriticalRank& first = f.detail->critical[0];
@@ -80,9 +82,9 @@ TEST(StructureDetail, LawsAndTwinsSayWhatWasCounted) {
 
 // 64 normal ranks keep 0.281 of three deviations, 4,096 0.059; mechanisms add up.
 TEST(StructureDetail, ADelayIsFollowedToOtherSizes) {
-  Question q = asked({1'024, 4'096});
+  Asked q = asked({1'024, 4'096});
   q.structure.delay = Seconds{0.03};
-  const Forecast f = forecast_of(sample_of({.ranks = 64}), q);
+  const FullForecast f = forecast_of(sample_of({.ranks = 64}), q);
   ASSERT_TRUE(f.detail && f.detail->kept);
   EXPECT_EQ(f.detail->delay, Seconds{0.03});
   EXPECT_NEAR(f.detail->kept->kept.value, 0.281, 0.01);
@@ -114,7 +116,7 @@ TEST(StructureDetail, AScenarioIsPlayedBesideItsTwins) {
   s.noise = {{.name = "jitter", .law = model::NoiseLaw::Gaussian, .cv = 0.1}};
   Evidence e;
   e.scenario = s;
-  Question q = asked({64});
+  Asked q = asked({64});
   q.structure.delay = Seconds{0.5};
   const auto f = make_forecast(e, q);
   ASSERT_TRUE(f) << f.error().to_string();
@@ -146,7 +148,7 @@ TEST(StructureDetail, AMarginShrinksAsJitterGrows) {
 
 // A line where there is something to say, none where there is not.
 TEST(StructureDetail, TheFirstScreenSaysWhatStandsOut) {
-  Question q = asked({64});
+  Asked q = asked({64});
   q.structure.asked = false;
   EXPECT_TRUE(structure_lines(forecast_of(sample_of({}), q)).empty());
   const std::string late =

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "forecast/answer/structure_detail.hpp"
+#include "forecast/regimes/amplification.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -11,6 +11,7 @@
 #include "cox/base/units_text.hpp"
 
 #include "forecast/answer/structure_detail.hpp"
+#include "forecast/regimes/amplification.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -215,7 +216,7 @@ void add_margins(Lines& out, const Margins& m, std::int64_t at) {
 
 }  // namespace
 
-std::vector<std::string> structure_lines(const Forecast& f) {
+std::vector<std::string> structure_lines(const FullForecast& f) {
   Lines out;
   if (f.structure) {
     const UnitPace* rank = most_critical(f.structure->ranks);
@@ -237,7 +238,7 @@ std::vector<std::string> structure_lines(const Forecast& f) {
   return out;
 }
 
-std::vector<std::string> structure_detail_lines(const Forecast& f) {
+std::vector<std::string> structure_detail_lines(const FullForecast& f) {
   Lines out;
   if (!f.detail) return out;
   if (f.structure) add_pace(out, *f.structure);

@@ -9,8 +9,8 @@
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
-#include "cox/forecast/forecast.hpp"
 
+#include "forecast/answer/forecast.hpp"
 #include "forecast/answer/run_parameters_text.hpp"
 #include "forecast/answer/structure_detail.hpp"
 
@@ -62,7 +62,7 @@ std::string band(const TimeBand& b) {
 }
 
 /// The table of sizes.
-void add_table(Lines& out, const Forecast& f) {
+void add_table(Lines& out, const FullForecast& f) {
   const bool fails = !f.goodput.empty();
   const auto failing = [fails](const std::string& goodput, const std::string& rate) {
     return fails ? fmt::format(" {:>8} {:>9}", goodput, rate) : std::string();
@@ -96,7 +96,7 @@ void add_table(Lines& out, const Forecast& f) {
 }
 
 /// Where they go at the largest size that has a number, where something fails.
-void add_node_hours(Lines& out, const Forecast& f) {
+void add_node_hours(Lines& out, const FullForecast& f) {
   if (f.goodput.empty()) return;
   for (std::size_t i = f.projection.points.size(); i-- > 0;) {
     const SizePoint& p = f.projection.points[i];
@@ -149,7 +149,7 @@ void add_curve(Lines& out, const CurveForecast& c, bool all) {
 }
 
 /// What the numbers rest on, at the largest size that has one.
-void add_grounds(Lines& out, const Forecast& f) {
+void add_grounds(Lines& out, const FullForecast& f) {
   if (f.parts && f.measured.empty()) return;  // stated, not seen
   for (auto at = f.projection.points.rbegin(); at != f.projection.points.rend(); ++at) {
     if (!at->refused.empty()) continue;
@@ -178,7 +178,7 @@ std::string place(const Boundary& b) {
   return fmt::format("beyond {}", grouped(b.ranks));
 }
 
-void add_bends(Lines& out, const Forecast& f) {
+void add_bends(Lines& out, const FullForecast& f) {
   if (!f.regimes || f.margins_at == 0) return;  // where no size has a number, none bends
   const Regimes& r = *f.regimes;
   const auto because = [](const TransitionBand& t) {
@@ -189,7 +189,7 @@ void add_bends(Lines& out, const Forecast& f) {
   out.push_back(fmt::format("most throughput: {} ranks{}", place(r.n_star.value), because(r.n_star)));
 }
 
-void add_margin(Lines& out, const Forecast& f) {
+void add_margin(Lines& out, const FullForecast& f) {
   if (!f.margins) return;
   const Margins& m = *f.margins;
   if (m.crossed) return;
@@ -219,7 +219,7 @@ std::string outside_line(const MeasuredSize& m) {
                      grouped(m.ranks), m.forecast.low.count() / unit, m.forecast.high.count() / unit);
 }
 
-void add_goodness(Lines& out, const Forecast& f) {
+void add_goodness(Lines& out, const FullForecast& f) {
   if (f.goodness && f.goodness->reproduces && f.goodness->distance > f.goodness->limit)
     out.emplace_back("check: neither the recorded steps nor those of the calibrated Scenario vary");
   else if (f.goodness)
@@ -237,7 +237,7 @@ void add_goodness(Lines& out, const Forecast& f) {
 }
 
 /// Own work by position and role, for --all.
-void add_parts(Lines& out, const Forecast& f) {
+void add_parts(Lines& out, const FullForecast& f) {
   if (!f.parts) return;
   const auto time = [](const TimeEstimate& t) {
     return fmt::format("{} ({} .. {}{})", to_string(t.value), to_string(t.low), to_string(t.high),
@@ -268,7 +268,7 @@ void add_parts(Lines& out, const Forecast& f) {
 
 }  // namespace
 
-std::vector<std::string> text_lines(const Forecast& f, bool all) {
+std::vector<std::string> text_lines(const FullForecast& f, bool all) {
   Lines out;
   for (const Input& input : f.inputs) add_input(out, input);
   add_list(out, "contradiction", f.contradictions, true);
@@ -294,9 +294,9 @@ std::vector<std::string> text_lines(const Forecast& f, bool all) {
     out.emplace_back();
     for (const std::string& line : structure_detail_lines(f)) out.push_back(line);
   }
-  if (f.control) {
+  if (f.full_control) {
     out.emplace_back();
-    const Lines control = text_lines(*f.control);
+    const Lines control = text_lines(*f.full_control);
     out.insert(out.end(), control.begin(), control.end());
   }
   if (all) add_parts(out, f);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/calibrate.hpp"
+#include "forecast/calibrate/calibrate.hpp"
 
 #include <fmt/format.h>
 

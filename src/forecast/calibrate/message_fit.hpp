@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "cox/forecast/run_parameters.hpp"
+#include "forecast/calibrate/run_parameters.hpp"
 
 namespace cox::forecast {
 

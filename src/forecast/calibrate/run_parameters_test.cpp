@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/run_parameters.hpp"
+#include "forecast/calibrate/run_parameters.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,9 @@
 
 #include <cmath>
 
-#include "cox/forecast/days.hpp"
 #include "cox/simulate/outcome.hpp"
+
+#include "forecast/checkpoints/days.hpp"
 
 namespace cox::forecast {
 namespace {

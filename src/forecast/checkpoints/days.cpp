@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/days.hpp"
+#include "forecast/checkpoints/days.hpp"
 
 #include <fmt/format.h>
 

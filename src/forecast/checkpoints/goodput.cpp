@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "forecast/checkpoints/goodput.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
 #include "cox/base/assert.hpp"
-#include "cox/forecast/checkpoints.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "cox/base/assert.hpp"
-#include "cox/forecast/checkpoints.hpp"
 
+#include "forecast/checkpoints/goodput.hpp"
 #include "forecast/checkpoints/slowest.hpp"
 
 namespace cox::forecast {

@@ -6,8 +6,9 @@
 #include <string>
 
 #include "cox/base/stats.hpp"
-#include "cox/forecast/checkpoints.hpp"
 #include "cox/simulate/training.hpp"
+
+#include "forecast/checkpoints/goodput.hpp"
 
 namespace cox::forecast {
 namespace {

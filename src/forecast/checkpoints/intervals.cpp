@@ -5,7 +5,8 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/elementary.hpp"
-#include "cox/forecast/checkpoints.hpp"
+
+#include "forecast/checkpoints/goodput.hpp"
 
 namespace cox::forecast {
 namespace {

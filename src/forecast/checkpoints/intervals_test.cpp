@@ -6,7 +6,8 @@
 
 #include "cox/base/random.hpp"
 #include "cox/base/stats.hpp"
-#include "cox/forecast/checkpoints.hpp"
+
+#include "forecast/checkpoints/goodput.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "cox/forecast/control.hpp"
-#include "cox/forecast/levers.hpp"
 #include "cox/model/scenario.hpp"
+
+#include "forecast/control/control.hpp"
+#include "forecast/levers/levers.hpp"
 
 namespace cox::forecast {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/control.hpp"
+#include "forecast/control/control.hpp"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ std::string day_text(Seconds s) {
 }
 
 Status add_days(const model::Scenario& scenario, const ControlQuestion& q,
-                const std::vector<std::int64_t>& nodes, Control& out) {
+                const std::vector<std::int64_t>& nodes, FullControl& out) {
   model::Scenario steps = scenario;
   steps.job.steps = std::min<decltype(steps.job.steps)>(steps.job.steps, kMostSteps);
   const BudgetFrom steps_of = [&q, few = steps.job.steps](const model::Scenario& of) {
@@ -59,7 +59,8 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q,
 }
 
 /// How long a step usually takes, where some are cold after a restart; else it does not matter.
-Result<Seconds> usual_step(const model::Scenario& scenario, const ControlQuestion& q, const Control& out) {
+Result<Seconds> usual_step(const model::Scenario& scenario, const ControlQuestion& q,
+                           const FullControl& out) {
   if (scenario.failures.cold_steps <= 0) return Seconds{};
   if (!out.days.empty()) {
     const Days& d = out.days.front();
@@ -75,7 +76,8 @@ Result<Seconds> usual_step(const model::Scenario& scenario, const ControlQuestio
   return step.total();
 }
 
-void add_controlled(const model::Scenario& scenario, const std::vector<std::int64_t>& nodes, Control& out) {
+void add_controlled(const model::Scenario& scenario, const std::vector<std::int64_t>& nodes,
+                    FullControl& out) {
   std::vector<std::int64_t> ranks;
   for (const std::int64_t n : nodes) ranks.push_back(n * std::max(scenario.cluster.devices_per_node, 1));
   out.controlled = controlled_sizes(scenario, out.set->best.names, ranks);
@@ -86,8 +88,8 @@ void add_controlled(const model::Scenario& scenario, const std::vector<std::int6
 
 }  // namespace
 
-Result<Control> make_control(const model::Scenario& scenario, const ControlQuestion& q) {
-  Control out;
+Result<FullControl> make_control(const model::Scenario& scenario, const ControlQuestion& q) {
+  FullControl out;
   std::vector<std::int64_t> nodes{std::max(nodes_of(scenario), 1)};
   for (const std::int64_t n : q.nodes)
     if (n >= 1 && std::find(nodes.begin(), nodes.end(), n) == nodes.end()) nodes.push_back(n);
@@ -183,7 +185,7 @@ void add_set(Lines& out, const LeverSet& s, const std::string& target) {
   if (!s.best.learning.empty()) out.push_back("  not included: " + s.best.learning);
 }
 
-void add_goodput(Lines& out, const Control& c) {
+void add_goodput(Lines& out, const FullControl& c) {
   out.push_back(fmt::format("{:>9}  {:>11} {:>14} {:>8} {:>8} {:>8} {:>8} {:>8}", "nodes", "failure per",
                             "checkpoint per", "goodput", "writes", "rework", "restarts", "repair"));
   for (const GoodputPoint& p : c.goodput)
@@ -218,7 +220,7 @@ void add_day(Lines& out, const Days& d) {
   out.push_back(parts);
 }
 
-void add_nodes_for(Lines& out, const Control& c) {
+void add_nodes_for(Lines& out, const FullControl& c) {
   if (!c.nodes_for || !c.within) return;
   const NodesFor& n = *c.nodes_for;
   out.push_back(n.reached ? fmt::format("within {}: {} nodes, {}", day_text(*c.within), grouped(n.at.nodes),
@@ -235,7 +237,7 @@ void add_sensitivities(Lines& out, const std::vector<Sensitivity>& all) {
 
 }  // namespace
 
-std::vector<std::string> text_lines(const Control& c) {
+std::vector<std::string> text_lines(const FullControl& c) {
   Lines out;
   if (c.levers) add_levers(out, *c.levers);
   if (c.set) add_set(out, *c.set, c.target);

@@ -58,7 +58,7 @@ Json days_json(const Days& d) {
 
 }  // namespace
 
-Json control_json(const Control& c) {
+Json control_json(const FullControl& c) {
   Json j = Json::object();
   if (c.levers) {
     j["levers"] = Json::array();

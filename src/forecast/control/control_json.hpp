@@ -4,11 +4,12 @@
 #pragma once
 
 #include "cox/base/json.hpp"
-#include "cox/forecast/control.hpp"
+
+#include "forecast/control/control.hpp"
 
 namespace cox::forecast {
 
 /// Keys: docs/reference/forecast-json.md. Held by: src/forecast/control/control_test.cpp
-[[nodiscard]] Json control_json(const Control& control);
+[[nodiscard]] Json control_json(const FullControl& control);
 
 }  // namespace cox::forecast

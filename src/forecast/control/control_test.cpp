@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/control.hpp"
+#include "forecast/control/control.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "cox/forecast/law.hpp"
+#include "forecast/law/law.hpp"
 
 namespace cox::forecast {
 

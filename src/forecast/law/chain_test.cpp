@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cox/base/random.hpp"
-#include "cox/forecast/maximum.hpp"
 
+#include "forecast/law/maximum.hpp"
 #include "forecast/law/special.hpp"
 
 namespace cox::forecast {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/law.hpp"
+#include "forecast/law/law.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/maximum.hpp"
+#include "forecast/law/maximum.hpp"
 
 #include <gtest/gtest.h>
 

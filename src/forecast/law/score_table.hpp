@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "cox/forecast/law.hpp"
+#include "forecast/law/law.hpp"
 
 namespace cox::forecast {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "cox/forecast/law.hpp"
+#include "forecast/law/law.hpp"
 
 namespace cox::forecast {
 

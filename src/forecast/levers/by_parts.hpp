@@ -9,11 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "cox/forecast/levers.hpp"
-#include "cox/forecast/parts.hpp"
-#include "cox/forecast/project.hpp"
-#include "cox/forecast/sample.hpp"
 #include "cox/model/scenario.hpp"
+
+#include "forecast/calibrate/parts.hpp"
+#include "forecast/levers/levers.hpp"
+#include "forecast/project/project.hpp"
+#include "forecast/sample/sample.hpp"
 
 namespace cox::forecast {
 

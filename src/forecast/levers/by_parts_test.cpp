@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cox/forecast/calibrate.hpp"
-
+#include "forecast/calibrate/calibrate.hpp"
 #include "forecast/regimes/failing.hpp"
 #include "support/forecast_sample.hpp"
 

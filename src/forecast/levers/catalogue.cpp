@@ -5,9 +5,9 @@
 #include <cmath>
 #include <iterator>
 
-#include "cox/forecast/checkpoints.hpp"
-#include "cox/forecast/days.hpp"
-#include "cox/forecast/levers.hpp"
+#include "forecast/checkpoints/days.hpp"
+#include "forecast/checkpoints/goodput.hpp"
+#include "forecast/levers/levers.hpp"
 
 namespace cox::forecast {
 namespace {

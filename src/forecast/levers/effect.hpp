@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cox/forecast/days.hpp"
-#include "cox/forecast/levers.hpp"
+#include "forecast/checkpoints/days.hpp"
+#include "forecast/levers/levers.hpp"
 
 namespace cox::forecast {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/levers.hpp"
+#include "forecast/levers/levers.hpp"
 
 #include <gtest/gtest.h>
 

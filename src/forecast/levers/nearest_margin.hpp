@@ -7,8 +7,9 @@
 #include <cmath>
 #include <limits>
 
-#include "cox/forecast/margin.hpp"
 #include "cox/forecast/regimes.hpp"
+
+#include "forecast/regimes/margin.hpp"
 
 namespace cox::forecast {
 

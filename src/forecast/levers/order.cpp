@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "cox/base/assert.hpp"
-#include "cox/forecast/levers.hpp"
+
+#include "forecast/levers/levers.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "cox/forecast/levers.hpp"
+#include "forecast/levers/levers.hpp"
 
 namespace cox::forecast {
 namespace {

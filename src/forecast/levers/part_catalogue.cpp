@@ -6,8 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "cox/forecast/calibrate.hpp"
-
+#include "forecast/calibrate/calibrate.hpp"
 #include "forecast/levers/by_parts.hpp"
 
 namespace cox::forecast {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "cox/forecast/levers.hpp"
+#include "forecast/levers/levers.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "cox/forecast/levers.hpp"
-
+#include "forecast/levers/levers.hpp"
 #include "support/noisy_training.hpp"
 
 namespace cox::forecast {

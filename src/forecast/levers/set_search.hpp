@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cox/forecast/levers.hpp"
+#include "forecast/levers/levers.hpp"
 
 namespace cox::forecast {
 

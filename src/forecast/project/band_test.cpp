@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cox/base/stats.hpp"
-#include "cox/forecast/calibrate.hpp"
-#include "cox/forecast/project.hpp"
 
+#include "forecast/calibrate/calibrate.hpp"
+#include "forecast/project/project.hpp"
 #include "support/forecast_sample.hpp"
 
 namespace cox::forecast {

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "cox/forecast/maximum.hpp"
-#include "cox/forecast/parts.hpp"
-#include "cox/forecast/project.hpp"
+#include "forecast/calibrate/parts.hpp"
+#include "forecast/law/maximum.hpp"
+#include "forecast/project/project.hpp"
 
 namespace cox::forecast {
 

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
-#include "cox/forecast/maximum.hpp"
-#include "cox/forecast/parts.hpp"
+
+#include "forecast/calibrate/parts.hpp"
+#include "forecast/law/maximum.hpp"
 
 namespace cox::forecast {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/project.hpp"
+#include "forecast/project/project.hpp"
 
 #include <fmt/format.h>
 
@@ -14,9 +14,9 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/parallel.hpp"
 #include "cox/base/stats.hpp"
-#include "cox/forecast/maximum.hpp"
 
 #include "forecast/calibrate/over_sizes.hpp"
+#include "forecast/law/maximum.hpp"
 #include "forecast/law/special.hpp"
 #include "forecast/project/nests.hpp"
 #include "forecast/project/pipeline.hpp"

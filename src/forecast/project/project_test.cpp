@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/project.hpp"
+#include "forecast/project/project.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "cox/forecast/calibrate.hpp"
-#include "cox/forecast/maximum.hpp"
+#include "forecast/calibrate/calibrate.hpp"
+#include "forecast/law/maximum.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cox/forecast/parts.hpp"
+#include "forecast/calibrate/parts.hpp"
 
 namespace cox::forecast {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "cox/forecast/project.hpp"
+#include "forecast/project/project.hpp"
 
 namespace cox::forecast {
 

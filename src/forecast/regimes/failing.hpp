@@ -6,10 +6,11 @@
 #include <functional>
 
 #include "cox/base/units.hpp"
-#include "cox/forecast/checkpoints.hpp"
-#include "cox/forecast/parts.hpp"
 #include "cox/forecast/scaling_job.hpp"
 #include "cox/model/scenario.hpp"
+
+#include "forecast/calibrate/parts.hpp"
+#include "forecast/checkpoints/goodput.hpp"
 
 namespace cox::forecast {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/margin.hpp"
+#include "forecast/regimes/margin.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -8,8 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "cox/forecast/law.hpp"
-
+#include "forecast/law/law.hpp"
 #include "forecast/project/nests.hpp"
 #include "forecast/regimes/failing.hpp"
 #include "forecast/regimes/redrawn.hpp"

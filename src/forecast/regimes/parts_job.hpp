@@ -7,11 +7,12 @@
 #include <optional>
 #include <vector>
 
-#include "cox/forecast/margin.hpp"
-#include "cox/forecast/parts.hpp"
-#include "cox/forecast/project.hpp"
 #include "cox/forecast/scaling_job.hpp"
 #include "cox/model/scenario.hpp"
+
+#include "forecast/calibrate/parts.hpp"
+#include "forecast/project/project.hpp"
+#include "forecast/regimes/margin.hpp"
 
 namespace cox::forecast {
 

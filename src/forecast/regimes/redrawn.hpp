@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "cox/forecast/parts.hpp"
+#include "forecast/calibrate/parts.hpp"
 
 namespace cox::forecast {
 

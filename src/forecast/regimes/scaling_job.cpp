@@ -9,6 +9,7 @@
 
 #include "cox/base/assert.hpp"
 
+#include "forecast/regimes/amplification.hpp"
 #include "forecast/regimes/failing.hpp"
 
 namespace cox::forecast {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "forecast/regimes/amplification.hpp"
 #include "forecast/regimes/recipe.hpp"
 
 namespace cox::forecast {

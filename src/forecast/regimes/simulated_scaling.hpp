@@ -11,9 +11,10 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
-#include "cox/forecast/days.hpp"
 #include "cox/forecast/scaling_job.hpp"
 #include "cox/model/scenario.hpp"
+
+#include "forecast/checkpoints/days.hpp"
 
 namespace cox::forecast {
 

@@ -4,8 +4,9 @@
 #pragma once
 
 #include "cox/diagnose/timeline.hpp"
-#include "cox/forecast/run_record.hpp"
 #include "cox/trace/run.hpp"
+
+#include "forecast/sample/run_record.hpp"
 
 namespace cox::forecast {
 

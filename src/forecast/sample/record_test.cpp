@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include "cox/forecast/read.hpp"
-#include "cox/forecast/run_record.hpp"
-
+#include "forecast/sample/read.hpp"
+#include "forecast/sample/run_record.hpp"
 #include "support/make_run.hpp"
 
 namespace cox::forecast {

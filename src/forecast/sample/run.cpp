@@ -13,10 +13,10 @@
 #include "cox/base/stats.hpp"
 #include "cox/diagnose/matched.hpp"
 #include "cox/diagnose/timeline.hpp"
-#include "cox/forecast/read.hpp"
 #include "cox/model/collective.hpp"
 #include "cox/trace/time_unit.hpp"
 
+#include "forecast/sample/read.hpp"
 #include "forecast/sample/record.hpp"
 
 namespace cox::forecast {

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
-#include "cox/forecast/read.hpp"
 #include "cox/simulate/outcome.hpp"
+
+#include "forecast/sample/read.hpp"
 
 namespace cox::forecast {
 namespace {

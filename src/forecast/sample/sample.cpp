@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/sample.hpp"
+#include "forecast/sample/sample.hpp"
 
 #include <fmt/format.h>
 

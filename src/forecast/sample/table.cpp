@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "cox/base/file.hpp"
-#include "cox/forecast/read.hpp"
+
+#include "forecast/sample/read.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cox/forecast/read.hpp"
+#include "forecast/sample/read.hpp"
 
 namespace cox::forecast {
 namespace {

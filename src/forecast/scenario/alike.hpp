@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "cox/forecast/parts.hpp"
+#include "forecast/calibrate/parts.hpp"
 
 namespace cox::forecast {
 

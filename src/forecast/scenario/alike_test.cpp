@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cox/forecast/maximum.hpp"
-
+#include "forecast/law/maximum.hpp"
 #include "forecast/scenario/law_through.hpp"
 
 namespace cox::forecast {

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "cox/base/number_text.hpp"
-#include "cox/forecast/run_parameters.hpp"
 #include "cox/model/closed_form.hpp"
 
+#include "forecast/calibrate/run_parameters.hpp"
 #include "forecast/scenario/alike.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "cox/forecast/maximum.hpp"
 #include "cox/model/toml.hpp"
 #include "cox/simulate/outcome.hpp"
 
+#include "forecast/law/maximum.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
 
 namespace cox::forecast {

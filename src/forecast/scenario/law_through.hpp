@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "cox/forecast/law.hpp"
+#include "forecast/law/law.hpp"
 
 namespace cox::forecast {
 

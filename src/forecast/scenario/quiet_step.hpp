@@ -9,8 +9,9 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
-#include "cox/forecast/parts.hpp"
 #include "cox/model/scenario.hpp"
+
+#include "forecast/calibrate/parts.hpp"
 
 namespace cox::forecast {
 

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "cox/base/result.hpp"
-#include "cox/forecast/parts.hpp"
-#include "cox/forecast/project.hpp"
-#include "cox/forecast/sample.hpp"
 #include "cox/model/scenario.hpp"
+
+#include "forecast/calibrate/parts.hpp"
+#include "forecast/project/project.hpp"
+#include "forecast/sample/sample.hpp"
 
 namespace cox::forecast {
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cox/forecast/maximum.hpp"
 #include "cox/simulate/outcome.hpp"
 
+#include "forecast/law/maximum.hpp"
 #include "forecast/scenario/resize.hpp"
 
 namespace cox::forecast {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cox/forecast/structure.hpp"
+#include "forecast/structure/structure.hpp"
 
 namespace cox::forecast {
 

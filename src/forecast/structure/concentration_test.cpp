@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "cox/base/hash.hpp"
-#include "cox/forecast/structure.hpp"
+
+#include "forecast/structure/structure.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
-#include "cox/forecast/law.hpp"
+
+#include "forecast/law/law.hpp"
 
 namespace cox::forecast {
 

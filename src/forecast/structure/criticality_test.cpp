@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "cox/forecast/maximum.hpp"
+#include "forecast/law/maximum.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -6,7 +6,8 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/stats.hpp"
-#include "cox/forecast/over_time.hpp"
+
+#include "forecast/structure/over_time.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "cox/base/random.hpp"
-#include "cox/forecast/over_time.hpp"
+
+#include "forecast/structure/over_time.hpp"
 
 namespace cox::forecast {
 namespace {

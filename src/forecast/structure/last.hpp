@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
-#include "cox/forecast/sample.hpp"
-#include "cox/forecast/structure.hpp"
+
+#include "forecast/sample/sample.hpp"
+#include "forecast/structure/structure.hpp"
 
 namespace cox::forecast {
 

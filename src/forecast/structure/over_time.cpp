@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/over_time.hpp"
+#include "forecast/structure/over_time.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "cox/base/stats.hpp"
+
+#include "forecast/structure/structure.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -61,7 +63,7 @@ std::vector<diagnose::ChangePoint> changes_of(const Sample& sample) {
   // After a restart numbers come again: places then stand for them, in the order of time.
   if (std::ranges::adjacent_find(numbers, std::greater_equal<>{}) != numbers.end())
     for (std::size_t k = 0; k < numbers.size(); ++k) numbers[k] = StepId{static_cast<std::int64_t>(k)};
-  return diagnose::understand_times(times, numbers).changes;
+  return diagnose::change_points(times, numbers);
 }
 
 }  // namespace

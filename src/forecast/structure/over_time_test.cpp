@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/over_time.hpp"
+#include "forecast/structure/over_time.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/structure.hpp"
+#include "forecast/structure/structure.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/forecast/twins.hpp"
+#include "forecast/structure/twins.hpp"
 
 #include <fmt/format.h>
 

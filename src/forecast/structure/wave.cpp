@@ -8,7 +8,8 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/random.hpp"
-#include "cox/forecast/twins.hpp"
+
+#include "forecast/structure/twins.hpp"
 
 namespace cox::forecast {
 namespace {

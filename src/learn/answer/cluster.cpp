@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "learn/compress/compressor.hpp"
+
 namespace cox::learn {
 
 model::Scenario under(const model::Scenario& scenario, const Way& way, const model::Compression& wire,

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/learn/compare.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "cox/base/stats.hpp"
 
 #include "learn/answer/cluster.hpp"
+#include "learn/answer/comparison.hpp"
 #include "learn/answer/race.hpp"
 
 namespace cox::learn {
@@ -279,6 +278,15 @@ Result<Comparison> compare(const model::Scenario& scenario, const Question& aske
   contest.run();
   contest.rank();
   return out;
+}
+
+Result<Compared> compare_ways(const model::Scenario& scenario, const Question& question,
+                              const std::vector<std::string>& inputs) {
+  COX_TRY(const Comparison made, compare(scenario, question));
+  return Compared{.lines = text_lines(made, scenario, question),
+                  .json = to_json(made, scenario, question, inputs),
+                  .any_reached = std::any_of(made.ways.begin(), made.ways.end(),
+                                             [](const WayResult& w) { return w.all_reached(); })};
 }
 
 }  // namespace cox::learn

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/learn/compare.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "learn/answer/comparison.hpp"
 #include "learn/answer/job_for_tests.hpp"
 
 namespace cox::learn {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/base/json.hpp"
 
-#include "cox/learn/compare.hpp"
+#include "learn/answer/comparison.hpp"
 
 namespace cox::learn {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "cox/learn/compare.hpp"
+#include "learn/answer/comparison.hpp"
 
 namespace cox::learn {
 

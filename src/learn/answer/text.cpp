@@ -5,7 +5,8 @@
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
-#include "cox/learn/compare.hpp"
+
+#include "learn/answer/comparison.hpp"
 
 namespace cox::learn {
 namespace {

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "cox/base/random.hpp"
-#include "cox/learn/number_format.hpp"
+
+#include "learn/compress/number_format.hpp"
 
 namespace cox::learn {
 namespace {

@@ -3,8 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "cox/learn/compressor.hpp"
-
+#include "learn/compress/compressor.hpp"
 #include "learn/problem/settings.hpp"
 
 namespace cox::learn {

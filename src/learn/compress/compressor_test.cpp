@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/learn/compressor.hpp"
+#include "learn/compress/compressor.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,8 @@
 #include <algorithm>
 
 #include "cox/base/assert.hpp"
-#include "cox/learn/compressor.hpp"
+
+#include "learn/compress/compressor.hpp"
 
 namespace cox::learn {
 

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "cox/base/random.hpp"
-#include "cox/learn/compressor.hpp"
+
+#include "learn/compress/compressor.hpp"
 
 namespace cox::learn {
 namespace {

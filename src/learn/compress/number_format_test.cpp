@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/learn/number_format.hpp"
+#include "learn/compress/number_format.hpp"
 
 #include <gtest/gtest.h>
 

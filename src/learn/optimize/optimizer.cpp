@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/learn/optimizer.hpp"
+#include "learn/optimize/optimizer.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cox/learn/optimizer.hpp"
-
+#include "learn/optimize/optimizer.hpp"
 #include "learn/problem/dual_test.hpp"
 #include "learn/problem/sample_normals.hpp"
 

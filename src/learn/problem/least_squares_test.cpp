@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "cox/learn/optimizer.hpp"
+#include "learn/optimize/optimizer.hpp"
 
 namespace cox::learn {
 namespace {

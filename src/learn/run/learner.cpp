@@ -10,6 +10,8 @@
 #include "cox/base/assert.hpp"
 #include "cox/base/elementary.hpp"
 
+#include "learn/compress/compressor.hpp"
+#include "learn/optimize/optimizer.hpp"
 #include "learn/run/tree_sum.hpp"
 #include "learn/run/versions.hpp"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "learn/stability/delay.hpp"
+
 #include <cmath>
 
 #include "cox/base/assert.hpp"
-#include "cox/learn/stability.hpp"
 
 #include "learn/stability/unit_circle.hpp"
 

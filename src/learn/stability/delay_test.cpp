@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "learn/stability/delay.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
-
-#include "cox/learn/stability.hpp"
 
 namespace cox::learn {
 namespace {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "learn/stability/local_rounds.hpp"
+
 #include <cmath>
 
 #include "cox/base/assert.hpp"
-#include "cox/learn/stability.hpp"
 
 namespace cox::learn {
 namespace {

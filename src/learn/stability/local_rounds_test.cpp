@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "learn/stability/local_rounds.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
 
-#include "cox/learn/stability.hpp"
+#include "learn/stability/delay.hpp"
 
 namespace cox::learn {
 namespace {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "learn/stability/measured.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "cox/base/assert.hpp"
 #include "cox/base/random.hpp"
 #include "cox/base/stats.hpp"
-#include "cox/learn/stability.hpp"
 
 namespace cox::learn {
 namespace {

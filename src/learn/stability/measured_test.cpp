@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "learn/stability/measured.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "cox/base/random.hpp"
-#include "cox/learn/stability.hpp"
 
 namespace cox::learn {
 namespace {

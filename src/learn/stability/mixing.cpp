@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "learn/stability/mixing.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "cox/base/assert.hpp"
-#include "cox/learn/stability.hpp"
 
 namespace cox::learn {
 namespace {

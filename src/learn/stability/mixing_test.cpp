@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "learn/stability/mixing.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
-#include "cox/learn/stability.hpp"
 
 namespace cox::learn {
 namespace {

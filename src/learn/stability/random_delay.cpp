@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "cox/base/assert.hpp"
-#include "cox/learn/stability.hpp"
 
+#include "learn/stability/delay.hpp"
 #include "learn/stability/unit_circle.hpp"
 
 namespace cox::learn {

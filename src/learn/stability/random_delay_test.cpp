@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "cox/learn/stability.hpp"
+#include "learn/stability/delay.hpp"
 
 namespace cox::learn {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cox/simulate/measured.hpp"
+#include "simulate/collective/measured.hpp"
 #include "cox/simulate/outcome.hpp"
 
 namespace cox::simulate {

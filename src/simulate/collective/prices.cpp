@@ -5,7 +5,7 @@
 
 #include "cox/base/random.hpp"
 #include "cox/base/units_text.hpp"
-#include "cox/simulate/measured.hpp"
+#include "simulate/collective/measured.hpp"
 
 #include "simulate/collective/refusal.hpp"
 

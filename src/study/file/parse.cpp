@@ -15,7 +15,6 @@
 
 #include "cox/base/file.hpp"
 #include "cox/base/spelling.hpp"
-#include "cox/study/pacing.hpp"
 #include "cox/study/study.hpp"
 
 namespace cox::study {

@@ -8,7 +8,7 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/units_text.hpp"
-#include "cox/simulate/measured.hpp"
+#include "simulate/collective/measured.hpp"
 
 #include "simulate/collective/prices.hpp"
 #include "simulate/flow/places.hpp"

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// What other rooms see of a forecast: its inputs as they are gathered, and the answer with what it rests on behind it.
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "forecast/answer/forecast.hpp"
+#include "forecast/sample/read.hpp"
+
+namespace cox::forecast {
+namespace {
+
+void add_sample(Evidence& out, const std::string& path, InputKind kind, Sample sample) {
+  std::set<std::int32_t> nodes;
+  for (const SampleRank& r : sample.ranks)
+    if (r.node >= 0) nodes.insert(r.node);
+  Seconds total{};
+  for (const SampleStep& s : sample.steps) total += s.length;
+  out.inputs.push_back({.path = path,
+                        .name = sample.name,
+                        .kind = kind,
+                        .ranks = sample.size(),
+                        .nodes = static_cast<std::int64_t>(nodes.size()),
+                        .steps = static_cast<std::int64_t>(sample.steps.size()),
+                        .positions = static_cast<std::int64_t>(sample.positions.size()),
+                        .step = total / static_cast<double>(sample.steps.size()),
+                        .left_out = sample.left_out});
+  out.samples.push_back(std::move(sample));
+}
+
+Asked asked_of(const Question& question) {
+  Asked out{question};
+  out.project.scaling = question.scaling;
+  out.project.threads = question.threads;
+  out.goodness.threads = question.threads;
+  return out;
+}
+
+}  // namespace
+
+ReadEvidence::ReadEvidence() : evidence_(std::make_shared<Evidence>()) {}
+
+Result<bool> ReadEvidence::add_table(const std::string& path) {
+  std::error_code ec;
+  if (!std::filesystem::is_regular_file(path, ec)) return false;
+  COX_TRY(std::optional<Table> table, read_table(path));
+  if (!table) return false;
+  const std::string name = std::filesystem::path(path).filename().string();
+  if (table->sample) {
+    table->sample->name = name;
+    add_sample(*evidence_, path, InputKind::StepTable, *std::move(table->sample));
+  } else {
+    table->curve->name = name;
+    evidence_->inputs.push_back({.path = path, .name = name, .kind = InputKind::SizeTable});
+    evidence_->curves.push_back(*std::move(table->curve));
+  }
+  return true;
+}
+
+Status ReadEvidence::add_run(const std::string& path, const trace::Run& run, int threads) {
+  COX_TRY(Sample sample, sample_of(run, threads));
+  add_sample(*evidence_, path, InputKind::Run, std::move(sample));
+  return {};
+}
+
+Status ReadEvidence::add_scenario(const std::string& path, model::Scenario scenario) {
+  if (evidence_->scenario)
+    return fail(Error{.code = Errc::Usage,
+                      .id = "forecast-006",
+                      .message = "a second scenario, expected one",
+                      .hint = "`cox simulate A --against B` compares two",
+                      .where = Where{.file = path}});
+  evidence_->inputs.push_back({.path = path,
+                               .name = scenario.name,
+                               .kind = InputKind::Scenario,
+                               .ranks = model::ranks_of(scenario.cluster, scenario.job.places),
+                               .nodes = model::nodes_of(scenario),
+                               .steps = scenario.job.steps,
+                               .positions = 1});
+  evidence_->scenario = std::move(scenario);
+  return {};
+}
+
+const std::vector<Input>& ReadEvidence::inputs() const {
+  return evidence_->inputs;
+}
+
+std::int64_t ReadEvidence::largest() const {
+  std::int64_t most = 0;
+  for (const Input& input : evidence_->inputs) most = std::max(most, input.ranks);
+  for (const Curve& curve : evidence_->curves) most = std::max(most, curve.points.back().size);
+  return most;
+}
+
+Result<MadeForecast> make_forecast(const ReadEvidence& evidence, const Question& question) {
+  COX_TRY(FullForecast whole, make_forecast(evidence.all(), asked_of(question)));
+  return MadeForecast(std::move(whole));
+}
+
+MadeForecast::MadeForecast(FullForecast whole) : whole_(std::make_shared<FullForecast>(std::move(whole))) {}
+
+const Forecast& MadeForecast::shown() const {
+  return *whole_;
+}
+
+Status MadeForecast::add_control(const ControlQuestion& question, const ReadEvidence& evidence,
+                                 const Question& asked) {
+  const bool training = evidence.all().scenario &&
+                        std::holds_alternative<model::TrainingJob>(evidence.all().scenario->job.work);
+  const bool by_parts = whole_->parts && !training && (question.levers || question.target);
+  ControlQuestion played = question;
+  if (by_parts) {
+    played.levers = false;
+    played.target.reset();
+  }
+  if (whole_->scenario) {
+    const int devices = std::max(whole_->scenario->cluster.devices_per_node, 1);
+    for (const std::int64_t r : asked.sizes)
+      if (r % devices == 0) played.nodes.push_back(r / devices);
+    COX_TRY(whole_->full_control, make_control(*whole_->scenario, played));
+  } else if (!by_parts || question.training) {
+    return fail(Error{.code = Errc::Unsupported,
+                      .id = "forecast-035",
+                      .message = "there is no scenario to change" +
+                                 (whole_->no_scenario.empty() ? std::string() : ": " + whole_->no_scenario),
+                      .hint = "leave --levers, --target and --tokens out, or give a Run or a scenario",
+                      .where = {}});
+  }
+  if (by_parts) add_part_levers(*whole_, evidence.all(), asked_of(asked), question);
+  whole_->control = *whole_->full_control;
+  return {};
+}
+
+std::vector<std::string> MadeForecast::text_lines(bool all) const {
+  return forecast::text_lines(*whole_, all);
+}
+
+std::string MadeForecast::to_json(const std::vector<std::string>& inputs) const {
+  return forecast::to_json(*whole_, inputs);
+}
+
+}  // namespace cox::forecast
