@@ -31,8 +31,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kSmallestBudget = 16'384;  // below this no data is worth drawing, whatever the limit
-
 /// The form in which a content security policy names a script: base64 of the raw digest.
 std::string policy_hash(std::string_view hex) {
   const auto nibble = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
@@ -106,8 +104,8 @@ ordered_json describe(const trace::Run& run, const diagnose::Diagnosis& d, const
   meta["columns"] = columns.columns;
   meta["steps"] = d.step_times.size();
   meta["spans"] = columns.spans;
-  meta["worst_step"] = columns.worst_step;
-  meta["worst_by_wait"] = columns.worst_by_wait;
+  meta["worst_step"] = columns.worst.step;
+  meta["worst_by_wait"] = columns.worst.by_wait;
   meta["median_s"] = in_seconds(d.step_time.median);
   meta["p95_s"] = in_seconds(d.step_time.p95);
   add_findings(meta, run, d);
@@ -168,18 +166,16 @@ Result<std::string> render_html(const trace::Run& run, const diagnose::Matched& 
                             coverage_section(page) + groups_section(page) + limits_section(page) +
                             provenance_section(page) + "</main>\n" + foot();
   const std::string top = head(headline(diagnosis) + " \u00B7 Coxswain");
-  // What the data may take: the limit without the fixed part, its description (about 64
-  // bytes a rank), and base64's third.
   ordered_json pacing;
   if (diagnosis.pacing && diagnosis.pacing->record) pacing = pacing_data(*diagnosis.pacing);
-  const std::size_t fixed = pacing.dump().size() + top.size() + before.size() + after.size() +
-                            script_asset().text.size() + 16'384 + 64 * run.ranks.size();
-  const auto limit = static_cast<std::size_t>(std::max<std::int64_t>(options.size_limit.count(), 0));
-  const std::size_t budget = std::max(limit > fixed ? (limit - fixed) / 4 * 3 : 0, kSmallestBudget);
+  const std::size_t text =
+      pacing.dump().size() + top.size() + before.size() + after.size() + script_asset().text.size();
+  const std::size_t budget = data_budget(options.size_limit, text, run.ranks.size());
   const Columns columns = encode_columns(run, diagnose::Timeline(matched), diagnosis, budget);
 
   std::string out = top;
-  out.reserve(fixed + columns.deflated.size() / 3 * 4 + 64);
+  const std::string data = base64(columns.deflated);
+  out.reserve(text + data.size());
   out += before;
   out +=
       "<noscript><p class=\"none\">The charts need scripts; all text and tables are here without.</p></noscript>\n";
@@ -191,8 +187,7 @@ Result<std::string> render_html(const trace::Run& run, const diagnose::Matched& 
   if (options.scaling.size() > 1) meta["scaling"] = scaling_data(options.scaling);
   if (!pacing.is_null()) meta["pacing"] = std::move(pacing);
   out += "<script type=\"application/json\" id=\"cox-meta\">" + script_json(meta) + "</script>\n";
-  out +=
-      "<script type=\"application/octet-stream\" id=\"cox-data\">" + base64(columns.deflated) + "</script>\n";
+  out += "<script type=\"application/octet-stream\" id=\"cox-data\">" + data + "</script>\n";
   out += "<script>";
   out += script_asset().text;
   out += "</script>\n</body>\n</html>\n";

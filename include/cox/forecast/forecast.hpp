@@ -93,6 +93,8 @@ struct NodeHours {
   double rework = 0;
   double restarts = 0;
   double repair = 0;  ///< no spare node is left
+
+  [[nodiscard]] double down() const { return restarts + repair; }
 };
 
 /// The answer.
