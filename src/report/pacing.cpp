@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
@@ -189,8 +187,7 @@ std::string pacing_section(const Page& page) {
          body + delays_table(p) + "</section>\n";
 }
 
-nlohmann::ordered_json pacing_data(const Pacing& p) {
-  using Json = nlohmann::ordered_json;
+Json pacing_data(const Pacing& p) {
   Json data;
   if (!p.record) return data;
   data["first"] = 0;

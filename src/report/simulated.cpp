@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
@@ -122,9 +120,9 @@ std::string scaling_section(std::span<const simulate::SizePoint> points) {
          rows + "</tbody></table></div>\n</section>\n";
 }
 
-nlohmann::ordered_json scaling_data(std::span<const simulate::SizePoint> points) {
-  nlohmann::ordered_json data = nlohmann::ordered_json::object();
-  for (const char* key : {"ranks", "mean_s", "low_s", "high_s"}) data[key] = nlohmann::ordered_json::array();
+Json scaling_data(std::span<const simulate::SizePoint> points) {
+  Json data = Json::object();
+  for (const char* key : {"ranks", "mean_s", "low_s", "high_s"}) data[key] = Json::array();
   for (const simulate::SizePoint& p : points) {
     data["ranks"].push_back(p.ranks);
     data["mean_s"].push_back(p.step.mean.count());
