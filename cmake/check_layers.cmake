@@ -138,7 +138,7 @@ set(diagnose_headers
     outcome:result finding:result comparison:result diagnosis:result remedy:result)
 set(forecast_headers
     curves:sample project:project structure:structure over_time:structure scaling_job:regimes regimes:regimes margin:regimes
-    checkpoints:checkpoints levers:levers control:control forecast:answer)
+    checkpoints:checkpoints levers:levers control:control forecast:answer ratios:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
 set(learn_headers problem:problem optimizer:optimize way:run learner:run drawn:run compare:answer compressor:compress stability:stability)
 set(simulate_headers
@@ -298,6 +298,29 @@ function(check_guest guest)
     endforeach()
   endwhile()
 endfunction()
+
+# JSON becomes text in one place: everybody fills a `Json`, and nobody writes braces. Guests need libc only; importers read; a trace for
+# viewers is written event by event.
+function(check_json)
+  file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/src/*.cpp ${ROOT}/src/*.hpp ${ROOT}/include/*.hpp)
+  list(FILTER files EXCLUDE REGEX "_test\\.cpp$|^src/guest/|^src/trace/import/")
+  foreach(file ${files})
+    includes_of(${ROOT}/${file} includes)
+    list(FILTER includes INCLUDE REGEX "^nlohmann/")
+    if(includes AND NOT file STREQUAL include/cox/base/json.hpp)
+      message(SEND_ERROR "${file}: must not include ${includes}; JSON is cox/base/json.hpp")
+    endif()
+    file(STRINGS ${ROOT}/${file} dumps REGEX "(\\.|->)dump\\(")
+    if(dumps AND NOT file STREQUAL src/base/json.cpp)
+      message(SEND_ERROR "${file}: makes text of JSON by itself; cox/base/json.hpp has json_text, json_line and json_inside")
+    endif()
+    file(STRINGS ${ROOT}/${file} braces REGEX "[{,]\\\\?\"[A-Za-z_]+\\\\?\":")
+    if(braces AND file MATCHES "cpp$" AND NOT file STREQUAL src/trace/run/export.cpp)
+      message(SEND_ERROR "${file}: writes JSON by hand; cox/base/json.hpp frames every document")
+    endif()
+  endforeach()
+endfunction()
+check_json()
 
 foreach(top src include/cox)
   file(GLOB folders LIST_DIRECTORIES true RELATIVE ${ROOT}/${top} ${ROOT}/${top}/*)

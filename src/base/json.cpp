@@ -7,12 +7,16 @@
 
 namespace cox {
 
-std::string json_text(const Json& document) {
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+std::string json_text(const Json& document, int indent) {
+  return document.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string json_line(const Json& document) {
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_inside(document) + "\n";
+}
+
+std::string json_inside(const Json& value, JsonLetters letters) {
+  return value.dump(-1, ' ', letters == JsonLetters::Ascii, Json::error_handler_t::replace);
 }
 
 std::string framed(const JsonFrame& frame, Json result) {

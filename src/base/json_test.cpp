@@ -27,6 +27,12 @@ TEST(JsonFrame, WhatIsNoTextOrNoNumberStaysValid) {
   EXPECT_EQ(json_line(Json{{"a", 1}}), "{\"a\":1}\n");
 }
 
+TEST(JsonFrame, WhatStandsInsideAnotherTextHasNoNewline) {
+  EXPECT_EQ(json_inside(Json{{"a", "\u00b5"}, {"b", {1, 2}}}), "{\"a\":\"\u00b5\",\"b\":[1,2]}");
+  EXPECT_EQ(json_inside("\u00b5\xff", JsonLetters::Ascii), "\"\\u00b5\\ufffd\"");
+  EXPECT_EQ(json_text(Json{{"a", 1}}, 1), "{\n \"a\": 1\n}\n");
+}
+
 TEST(JsonFrame, IdsAreNumbersAndWhatIsNotKnownIsNull) {
   EXPECT_EQ(numbers_of(std::vector{Rank{3}, Rank{1}}).dump(), "[3,1]");
   EXPECT_EQ(numbers_of(std::vector<Rank>{}).dump(), "[]");

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/columns.hpp"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -57,7 +59,8 @@ struct TimelineColumns {
   std::string what;
 };
 
-/// Neighbouring spans of one group of steps as one: its wait, its transfer, and the own work between them.
+/// Neighbouring spans of one group of steps as one: its wait, its transfer, and the own work between them. In ticks, as
+/// they are drawn: added up after rounding, so that a row ends where it ends.
 struct Merged {
   std::int64_t begin, end, wait, transfer, message, step;
   std::uint8_t what;
@@ -127,18 +130,9 @@ struct Planes {
 /// the largest only where there is more than one.
 void put_cells(Planes& mean, Planes& largest, std::span<const Duration> row, std::int64_t columns,
                std::int64_t merged) {
-  for (std::int64_t c = 0; c < columns; ++c) {
-    const auto from = static_cast<std::size_t>(c * merged);
-    const auto to = std::min(row.size(), static_cast<std::size_t>((c + 1) * merged));
-    Duration top{};
-    double sum = 0;  // of picoseconds: a group of week-long steps would overflow an integer
-    for (std::size_t i = from; i < to; ++i) {
-      top = std::max(top, row[i]);
-      sum += static_cast<double>(std::max(row[i], Duration::zero()).count());
-    }
-    const double count = from < to ? static_cast<double>(to - from) : 1.0;
-    mean.put(duration_from_seconds(sum / count * 1e-12));
-    if (merged > 1) largest.put(top);
+  for (const diagnose::Cell& cell : diagnose::cells_of(row, columns, merged)) {
+    mean.put(cell.mean);
+    if (merged > 1) largest.put(cell.largest);
   }
 }
 
@@ -174,46 +168,17 @@ class Encoder {
     return out;
   }
 
-  void choose_worst_step(Columns& out) const {
-    const std::size_t steps = diagnosis_.step_times.size();
-    double most_wait = 0;
-    double most_time = -1;
-    std::int64_t longest = -1;
-    for (std::size_t s = steps > 2 ? 1 : 0; s < steps; ++s) {
-      double wait = 0;
-      for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
-        const auto row = timeline_.wait_by_step(r);
-        wait += s < row.size() ? in_seconds(row[s]) : 0;
-      }
-      if (wait > most_wait) {
-        most_wait = wait;
-        out.worst_step = static_cast<std::int64_t>(s);
-      }
-      if (in_seconds(diagnosis_.step_times[s]) > most_time) {
-        most_time = in_seconds(diagnosis_.step_times[s]);
-        longest = static_cast<std::int64_t>(s);
-      }
-    }
-    out.worst_by_wait = most_wait > 0;
-    if (!out.worst_by_wait) out.worst_step = longest;
-  }
-
  private:
   template <class Add>
   void add_timeline(Columns& out, Grain grain, const Add& add) const {
     const Ticks ticks(timeline_.first(), grain.unit);
     TimelineColumns columns;
     for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
-      const trace::EventColumns& e = run_.ranks[r].events;
       const std::vector<diagnose::Stay> spans = timeline_.stays(r);
+      const diagnose::Extent extent = timeline_.extent(r, spans);
       Row row;
-      const Duration offset = timeline_.offset(r);
-      Duration last = e.size() == 0 ? timeline_.first() : e.begin.back() - offset;
-      for (const Duration end : e.end)
-        last = end == trace::kStillRunning ? last : std::max(last, end - offset);
-      if (!spans.empty()) last = std::max(last, spans.back().end);
-      row.first = e.size() == 0 ? 0 : ticks.at(e.begin.front() - offset);
-      row.last = ticks.at(last);
+      row.first = ticks.at(extent.first);
+      row.last = ticks.at(extent.last);
       append_spans(columns, row, spans, ticks, grain.merged);
       out.rows.push_back(row);
       out.spans += static_cast<std::int64_t>(spans.size());
@@ -241,12 +206,8 @@ class Encoder {
     std::int64_t previous_number = -1;
     for (std::int64_t c = 0; c < out.columns; ++c) {
       const auto i = static_cast<std::size_t>(c * grain.merged);
-      Duration begin = Duration::max();
-      for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
-        const auto row = timeline_.step_begins(r);
-        if (i < row.size()) begin = std::min(begin, row[i] - timeline_.offset(r));
-      }
-      const std::int64_t at = begin == Duration::max() ? previous : std::max(previous, ticks.at(begin));
+      const std::optional<Duration> begin = timeline_.step_begin(i);
+      const std::int64_t at = begin ? std::max(previous, ticks.at(*begin)) : previous;
       put_varint(begins, static_cast<std::uint64_t>(at - previous));
       previous = at;
       const auto& given = diagnosis_.step_numbers;
@@ -280,6 +241,19 @@ class Encoder {
 };
 
 }  // namespace
+
+std::string grain_of(const Columns& columns) {
+  const bool micro = columns.unit >= std::chrono::microseconds{1};
+  return fmt::format("{} {}", columns.unit / (micro ? Duration{1'000'000} : Duration{1'000}),
+                     micro ? "\u00B5s" : "ns");
+}
+
+std::size_t data_budget(Bytes limit, std::size_t text, std::size_t ranks) {
+  constexpr std::size_t kSmallest = 16'384;  // below this no data is worth drawing, whatever the limit
+  const std::size_t fixed = text + 16'384 + 64 * ranks;
+  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(limit.count(), 0));
+  return std::max(most > fixed ? (most - fixed) / 4 * 3 : 0, kSmallest);
+}
 
 std::uint16_t short_time(Duration d) {
   // To the nearest nanosecond; added to the quotient, because the longest duration
@@ -330,7 +304,7 @@ Columns encode_columns(const trace::Run& run, const diagnose::Timeline& timeline
       done = true;
     }
   }
-  encoder.choose_worst_step(out);
+  out.worst = timeline.worst_step(diagnosis.step_times);
   return out;
 }
 

@@ -124,7 +124,7 @@ TEST(Columns, MergeStepsUnderATightBudgetWithoutLosingTime) {
 TEST(Columns, PreselectTheStepWithTheMostWaiting) {
   const trace::Run run = test::make_run(
       {.ranks = 4, .steps = 60, .extras = {{.rank = 2, .amount = 30ms, .first_step = 41, .last_step = 41}}});
-  EXPECT_EQ(encoded(run, test::sample_diagnosis(run), 1'000'000).worst_step, 41);
+  EXPECT_EQ(encoded(run, test::sample_diagnosis(run), 1'000'000).worst.step, 41);
 }
 
 TEST(Columns, EndEvenWhereNothingFits) {

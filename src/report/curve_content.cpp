@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "cox/base/assert.hpp"
 #include "cox/base/number_text.hpp"
 
@@ -15,19 +12,6 @@ namespace {
 using forecast::CurveForecast;
 using forecast::CurveModel;
 using forecast::CurvePrediction;
-
-/// Throughput of the smallest size given is that many ranks.
-ScalePoint scaled(const CurveForecast& c, const CurvePrediction& p) {
-  ScalePoint out{.ranks = p.size, .seen = p.measured, .refused = p.refused};
-  if (!p.refused.empty()) return out;
-  const CurvePrediction& first = c.given.front();
-  out.throughput = static_cast<double>(first.size) * p.throughput_ratio / first.throughput_ratio;
-  const bool times = c.value == forecast::CurveValue::StepTime;
-  out.low = out.throughput * (times ? p.value / p.high : p.low / p.value);
-  out.high = out.throughput * (times ? p.value / p.low : p.high / p.value);
-  out.cost = static_cast<double>(p.size) / out.throughput;
-  return out;
-}
 
 void add_model(const CurveForecast& c, const CurveModel& m, ForecastPage& page) {
   page.observations.push_back(
@@ -52,13 +36,10 @@ void add_curve(const forecast::Forecast& f, ForecastPage& page) {
   page.system = "Not known: sizes and values only";
   page.mode = "Not known";
   page.runtime = "Not known";
-  for (const CurvePrediction& p : c.given) page.sizes.push_back(scaled(c, p));
+  page.sizes = forecast::size_ratios(f);
   const CurvePrediction* last = nullptr;
-  for (const CurvePrediction& p : c.points) {
-    if (!p.measured) page.sizes.push_back(scaled(c, p));
+  for (const CurvePrediction& p : c.points)
     if (p.refused.empty()) last = &p;
-  }
-  std::ranges::sort(page.sizes, {}, &ScalePoint::ranks);
   if (last == nullptr) {
     page.headline = "No size that was asked has a number";
     page.lead = c.points.empty() ? "" : c.points.front().refused;
@@ -67,7 +48,7 @@ void add_curve(const forecast::Forecast& f, ForecastPage& page) {
                                 last->throughput_ratio, grouped(c.largest));
     page.lead = "Plain curves through the sizes given: they have no cause.";
     page.implications.push_back(fmt::format("Beyond size {}, twice as much gives x{:.2f}.",
-                                            grouped(last->size), std::pow(2.0, last->elasticity)));
+                                            grouped(last->size), forecast::doubled(last->elasticity)));
   }
   for (const CurveModel& m : c.models)
     if (m.counts) add_model(c, m, page);

@@ -227,7 +227,7 @@ std::string render_runs(const std::vector<RunLine>& runs, const TextStyle& style
   constexpr std::size_t kRanks = 12;
   constexpr std::size_t kPart = 11;
   const bool wide = columns >= 64;
-  const std::size_t rest = kVerdict + 1 + (wide ? kRanks + 2 * kPart + 3 : kRanks + 1);
+  const std::size_t rest = kVerdict + 1 + (wide ? kRanks + kPart + kPart + 3 : kRanks + 1);
   const std::size_t name = columns - rest - 1;
   const auto row = [&](std::string_view who, std::string_view verdict, std::string_view ranks,
                        std::string_view gain, std::string_view coverage) {

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <utility>
 
 #include "cox/base/number_text.hpp"
@@ -16,7 +14,6 @@
 namespace cox::report {
 namespace {
 
-using forecast::Boundary;
 using forecast::Forecast;
 using forecast::SizePoint;
 
@@ -85,43 +82,10 @@ void add_definition(const Forecast& f, ForecastPage& page) {
 }
 
 void add_sizes(const Forecast& f, ForecastPage& page) {
-  const double first = f.seen.efficiency > 0 ? f.seen.efficiency * f.goodput_seen : 0;
-  const auto add = [&](const SizePoint& p, bool seen, double goodput) {
-    ScalePoint out{.ranks = p.ranks, .seen = seen, .refused = p.refused};
-    if (p.refused.empty() && !(p.efficiency > 0)) out.refused = "own work is not known";
-    if (out.refused.empty()) {
-      const auto ranks = static_cast<double>(p.ranks);
-      out.throughput = ranks * p.efficiency * goodput;
-      out.low = p.mean.high > Seconds{} ? out.throughput * (p.mean.value / p.mean.high) : out.throughput;
-      out.high = p.mean.low > Seconds{} ? out.throughput * (p.mean.value / p.mean.low) : out.throughput;
-      out.cost = first > 0 && goodput > 0 ? first / (p.efficiency * goodput) : 0;
-    }
-    page.sizes.push_back(std::move(out));
-  };
-  const bool asked = std::any_of(f.projection.points.begin(), f.projection.points.end(),
-                                 [&](const SizePoint& p) { return p.ranks == f.seen.ranks; });
-  if (f.seen.ranks > 0 && !asked) add(f.seen, true, f.goodput_seen);
-  for (std::size_t i = 0; i < f.projection.points.size(); ++i) {
-    const SizePoint& p = f.projection.points[i];
-    add(p, p.ranks == f.seen.ranks, f.goodput.empty() ? 1 : f.goodput[i].shares.work);
-  }
-  std::sort(page.sizes.begin(), page.sizes.end(),
-            [](const ScalePoint& a, const ScalePoint& b) { return a.ranks < b.ranks; });
-}
-
-/// The nearest boundary above each size, over that size.
-void add_margins(const Forecast& f, ForecastPage& page) {
+  page.sizes = forecast::size_ratios(f);
   page.margin = f.margins;
   page.regimes = f.regimes;
-  if (!f.regimes) return;
-  for (const ScalePoint& p : page.sizes) {
-    std::int64_t next = 0;
-    for (const Boundary& b : {f.regimes->n1.value, f.regimes->n2.value, f.regimes->n_star.value})
-      if (b.inside() && b.ranks > p.ranks && (next == 0 || b.ranks < next)) next = b.ranks;
-    if (next > 0)
-      page.margins.push_back(
-          {.ranks = p.ranks, .factor = static_cast<double>(next) / static_cast<double>(p.ranks)});
-  }
+  if (f.regimes) page.margins = forecast::size_margins(*f.regimes, page.sizes);
 }
 
 std::string interval(const forecast::Proportion& p) {
@@ -136,11 +100,8 @@ void add_structure(const forecast::Structure& s, ForecastPage& page) {
        .evidence = fmt::format("{} synchronisations", grouped(s.synchronisations)),
        .anchor = "scaling",
        .refuted_by = "ranks that arrive together"});
-  const auto worst = std::max_element(s.ranks.begin(), s.ranks.end(),
-                                      [](const forecast::UnitPace& a, const forecast::UnitPace& b) {
-                                        return a.critical.value < b.critical.value;
-                                      });
-  if (worst != s.ranks.end())
+  const forecast::UnitPace* worst = forecast::last_most_often(s.ranks);
+  if (worst != nullptr)
     page.observations.push_back(
         {.sentence = fmt::format(
              "The pace is set as if by {:.3g} of {} ranks; rank {} is last most often, at {} of the "
@@ -152,7 +113,7 @@ void add_structure(const forecast::Structure& s, ForecastPage& page) {
          .anchor = "coupling",
          .refuted_by = "the same rank last in a run with ranks placed otherwise, or never again"});
   for (const forecast::Dependence& d : s.depends)
-    if (d.chance < 0.05)
+    if (d.beyond_chance())
       page.observations.push_back(
           {.sentence = fmt::format(
                "Who is last depends on {}: the critical path follows the job's state, not its topology alone.",
@@ -172,10 +133,7 @@ void add_structure(const forecast::Structure& s, ForecastPage& page) {
          .anchor = "decay",
          .refuted_by = "more than the delay itself arriving: then something is shared"});
     page.kept_against = "delay, in steps of one rank's spread";
-    const Seconds unit = s.kept.front().delay;
-    for (const forecast::KeptPart& one : s.kept)
-      page.kept.push_back(
-          {.step = one.delay / unit, .kept = one.kept.value, .low = one.kept.low, .high = one.kept.high});
+    page.kept = forecast::kept_ratios(s);
   }
   if (s.entered.empty()) return;
   for (const std::int32_t g : s.groups)
@@ -185,16 +143,15 @@ void add_structure(const forecast::Structure& s, ForecastPage& page) {
 }
 
 /// What failures leave at a size.
-void add_failures(const Forecast& f, const SizePoint& at, ForecastPage& page) {
+void add_failures(const Forecast& f, std::size_t i, ForecastPage& page) {
   if (f.goodput.empty()) return;
-  const auto i = static_cast<std::size_t>(&at - f.projection.points.data());
   const forecast::NodeHours h = f.node_hours(i);
   page.observations.push_back(
       {.sentence = fmt::format(
            "Of the node hours at {} ranks {} are work that counts, {} communication, {} waiting for the slowest, {} "
            "checkpoints, {} work done again, {} restarts.",
-           grouped(at.ranks), percent(h.own), percent(h.communication), percent(h.waiting), percent(h.writes),
-           percent(h.rework), percent(h.restarts + h.repair)),
+           grouped(f.projection.points[i].ranks), percent(h.own), percent(h.communication),
+           percent(h.waiting), percent(h.writes), percent(h.rework), percent(h.down())),
        .interval = {},
        .evidence = fmt::format("a failure every {}, as stated", to_string(f.goodput[i].between)),
        .anchor = "scaling",
@@ -204,43 +161,15 @@ void add_failures(const Forecast& f, const SizePoint& at, ForecastPage& page) {
 /// Shares of the units that are last most often, the others together.
 void add_path(const forecast::OverTime& o, ForecastPage& page) {
   constexpr std::size_t kMost = 5;
-  std::vector<std::pair<double, std::int32_t>> units;
-  const auto of = [](const forecast::Structure& s) -> const std::vector<forecast::UnitPace>& {
-    return s.nodes.size() > 1 ? s.nodes : s.ranks;
-  };
-  for (const forecast::WindowStructure& w : o.windows)
-    for (const forecast::UnitPace& u : of(w.structure)) {
-      const auto at =
-          std::find_if(units.begin(), units.end(), [&](const auto& x) { return x.second == u.unit; });
-      if (at == units.end())
-        units.emplace_back(u.critical.value, u.unit);
-      else
-        at->first += u.critical.value;
-    }
-  std::sort(units.begin(), units.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first > b.first : a.second < b.second;
-  });
-  if (units.size() > kMost) units.resize(kMost);
-  const bool nodes = !o.windows.empty() && o.windows.front().structure.nodes.size() > 1;
-  for (const auto& [share, unit] : units)
-    page.path.columns.push_back(fmt::format("{} {}", nodes ? "node" : "rank", unit));
+  forecast::PathShares path = forecast::path_shares(o, kMost);
+  for (const std::int32_t unit : path.units)
+    page.path.columns.push_back(fmt::format("{} {}", path.of_nodes ? "node" : "rank", unit));
   page.path.columns.emplace_back("all others");
-  for (const forecast::WindowStructure& w : o.windows) {
-    std::vector<double> row;
-    double rest = 1;
-    for (const auto& [share, unit] : units) {
-      double here = 0;
-      for (const forecast::UnitPace& u : of(w.structure))
-        if (u.unit == unit) here = u.critical.value;
-      row.push_back(here);
-      rest -= here;
-    }
-    row.push_back(std::max(rest, 0.0));
+  for (const forecast::WindowStructure& w : o.windows)
     page.path.rows.push_back(fmt::format("{} steps from {}",
                                          grouped(static_cast<std::int64_t>(w.steps.count)),
                                          grouped(static_cast<std::int64_t>(w.steps.first))));
-    page.path.values.push_back(std::move(row));
-  }
+  page.path.values = std::move(path.shares);
 }
 
 /// What changed in the run, and what warns.
@@ -270,66 +199,52 @@ void add_changes(const forecast::OverTime& o, ForecastPage& page) {
         "no trend in a longer run");
 }
 
-void add_recognition(const Forecast& f, const SizePoint& at, ForecastPage& page) {
+void add_recognition(const forecast::BesideSmallRun& r, ForecastPage& page) {
   const auto add = [&](std::string_view sign, std::string now, std::string_view look_at) {
     page.recognised.push_back(
         {.sign = std::string(sign), .now = std::move(now), .look_at = std::string(look_at)});
   };
-  if (at.efficiency > 0 && f.seen.efficiency > 0)
-    add("throughput per rank, of the small run", fmt::format("{:.3f}", at.efficiency / f.seen.efficiency),
+  if (r.per_rank)
+    add("throughput per rank, of the small run", fmt::format("{:.3f}", *r.per_rank),
         "samples per second over ranks");
-  if (at.median.value > Seconds{}) {
-    add("p99 over median of the step", fmt::format("{:.3f}", at.p99.value / at.median.value),
-        "histogram of step times");
-    add("p999 over median of the step", fmt::format("{:.3f}", at.p999.value / at.median.value),
+  if (r.p99_ratio)
+    add("p99 over median of the step", fmt::format("{:.3f}", *r.p99_ratio), "histogram of step times");
+  if (r.p999_ratio)
+    add("p999 over median of the step", fmt::format("{:.3f}", *r.p999_ratio),
         "the same, one step in a thousand");
-  }
-  if (std::isfinite(at.cv))
-    add("coefficient of variation of the step", fmt::format("{:.4f}", at.cv),
+  if (r.cv)
+    add("coefficient of variation of the step", fmt::format("{:.4f}", *r.cv),
         "deviation over mean of step times");
-  if (at.mean.value > Seconds{})
-    add("communication that nothing hides, of the step", percent(at.rest / at.mean.value),
+  if (r.communication)
+    add("communication that nothing hides, of the step", percent(*r.communication),
         "a profile of a few steps");
-  add("twice the ranks give", fmt::format("x{:.2f}", std::pow(2.0, at.elasticity)),
-      "throughput of two sizes");
+  add("twice the ranks give", fmt::format("x{:.2f}", r.twice_the_ranks), "throughput of two sizes");
 }
 
-/// Of a sample at one of the sizes asked, over the small run: own work and goodput lost. 1 where it is not known.
-double cost_at(const Forecast& f, const SizePoint& at) {
-  const auto i = static_cast<std::size_t>(&at - f.projection.points.data());
-  const double kept = f.goodput.empty() ? 1 : f.goodput[i].shares.work / f.goodput_seen;
-  return f.seen.efficiency > 0 && at.efficiency > 0 && kept > 0 ? f.seen.efficiency / (at.efficiency * kept)
-                                                                : 1;
-}
-
-void add_monitoring(const Forecast& f, const SizePoint& at, ForecastPage& page) {
-  if (!(at.efficiency > 0) || !(f.seen.efficiency > 0)) return;
-  const auto own = [](const SizePoint& p) { return p.mean.value * p.efficiency; };
+void add_monitoring(const forecast::BesideSmallRun& r, ForecastPage& page) {
+  if (!r.work_known) return;
   const auto add = [&](std::string_view name, std::string small, std::string large, bool moved) {
     page.monitored.push_back(
         {.figure = std::string(name), .small = std::move(small), .large = std::move(large), .moved = moved});
   };
-  add("own work of a rank in a step", to_string(own(f.seen)), to_string(own(at)),
-      std::abs(own(at) / own(f.seen) - 1) > 0.05 && f.projection.scaling == forecast::Scaling::Weak);
-  const auto moving = [](const SizePoint& p) { return p.rest / p.mean.value; };
-  add("share of a step in which links carry the job's data", percent(moving(f.seen)), percent(moving(at)),
-      std::abs(moving(at) - moving(f.seen)) > 0.05);
-  const double cost = cost_at(f, at);
-  add("cost of a sample", "1.00", fmt::format("{:.2f}", cost), cost > 1.05);
+  add("own work of a rank in a step", to_string(r.own_small), to_string(r.own_here), r.own_moved);
+  add("share of a step in which links carry the job's data", percent(r.communication_small),
+      percent(r.communication_here), r.communication_moved);
+  add("cost of a sample", "1.00", fmt::format("{:.2f}", r.cost), r.cost_moved);
 }
 
-void add_implications(const Forecast& f, const SizePoint& at, ForecastPage& page) {
-  const double cost = cost_at(f, at);
-  if (cost > 1.05)
+void add_implications(const Forecast& f, const SizePoint& at, const forecast::BesideSmallRun& r,
+                      ForecastPage& page) {
+  if (r.cost_moved)
     page.implications.push_back(fmt::format(
         "A sample costs {:.2f} times as much at {} ranks while every rank works as in the small run: this is coupling, not a "
         "broken part.",
-        cost, grouped(at.ranks)));
+        r.cost, grouped(at.ranks)));
   const bool falls =
       f.regimes && f.regimes->n_star.value.inside() && f.regimes->n_star.value.ranks < at.ranks;
   if (!falls)
-    page.implications.push_back(fmt::format("Beyond {} ranks, twice as many give x{:.2f}.", grouped(at.ranks),
-                                            std::pow(2.0, at.elasticity)));
+    page.implications.push_back(
+        fmt::format("Beyond {} ranks, twice as many give x{:.2f}.", grouped(at.ranks), r.twice_the_ranks));
   if (f.regimes && f.regimes->n_star.value.inside())
     page.implications.push_back(
         fmt::format("More than {} ranks do less{}.", grouped(f.regimes->n_star.value.ranks),
@@ -355,11 +270,7 @@ void add_headline(const Forecast& f, const SizePoint* at, ForecastPage& page) {
 }
 
 void add_control(const forecast::Control& c, ForecastPage& page) {
-  for (const forecast::ControlledSize& at : c.controlled) {
-    const auto size = std::ranges::find(page.sizes, at.ranks, &ScalePoint::ranks);
-    if (size != page.sizes.end() && size->refused.empty())
-      page.controlled.push_back({.ranks = at.ranks, .throughput = size->throughput * at.throughput_ratio});
-  }
+  page.controlled = forecast::with_control(page.sizes, c);
   page.levers = c.levers;
   page.control = c.set;
   page.target = c.target;
@@ -378,7 +289,6 @@ ForecastPage page_of(const Forecast& f, std::vector<Artefact> artefacts) {
     add_definition(f, page);
     add_headline(f, at, page);
     add_sizes(f, page);
-    add_margins(f, page);
   }
   if (f.structure) add_structure(*f.structure, page);
   if (f.over_time) {
@@ -386,10 +296,12 @@ ForecastPage page_of(const Forecast& f, std::vector<Artefact> artefacts) {
     add_changes(*f.over_time, page);
   }
   if (at != nullptr) {
-    add_failures(f, *at, page);
-    add_recognition(f, *at, page);
-    add_monitoring(f, *at, page);
-    add_implications(f, *at, page);
+    const auto i = static_cast<std::size_t>(at - f.projection.points.data());
+    const forecast::BesideSmallRun beside = forecast::beside_small_run(f, i);
+    add_failures(f, i, page);
+    add_recognition(beside, page);
+    add_monitoring(beside, page);
+    add_implications(f, *at, beside, page);
   }
   for (const auto* list : {&f.not_seen, &f.contradictions, &f.projection.notes, &f.left_out})
     page.limits.insert(page.limits.end(), list->begin(), list->end());
@@ -402,7 +314,7 @@ ForecastPage page_of(const Forecast& f, std::vector<Artefact> artefacts) {
 
 std::string sizes_csv(const ForecastPage& page) {
   std::string out = "ranks,throughput,low,high,cost,refused\n";
-  for (const ScalePoint& p : page.sizes) {
+  for (const forecast::SizeRatios& p : page.sizes) {
     if (p.refused.empty())
       out += fmt::format("{},{},{},{},{},\n", p.ranks, p.throughput, p.low, p.high, p.cost);
     else

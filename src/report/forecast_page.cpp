@@ -125,7 +125,7 @@ std::string transitions(const forecast::Regimes& r) {
 
 std::string sizes_table(const ForecastPage& page) {
   std::string rows;
-  for (const ScalePoint& p : page.sizes) {
+  for (const forecast::SizeRatios& p : page.sizes) {
     if (!p.refused.empty()) {
       rows +=
           fmt::format("<tr><th scope=\"row\" class=\"n\">{}</th><td colspan=\"3\">no number: {}</td></tr>\n",
@@ -136,8 +136,7 @@ std::string sizes_table(const ForecastPage& page) {
         "<tr><th scope=\"row\" class=\"n\">{}{}</th><td class=\"n\">{:.4g} <span class=\"quiet\">{:.4g} to {:.4g}</span></td><td class=\"n\">{}</td><td "
         "class=\"n\">{}</td></tr>\n",
         grouped(p.ranks), p.seen ? " <span class=\"quiet\">seen</span>" : "", p.throughput, p.low, p.high,
-        percent(p.throughput / static_cast<double>(p.ranks)),
-        p.cost > 0 ? fmt::format("{:.3f}", p.cost) : "–");
+        percent(p.of_ideal()), p.cost > 0 ? fmt::format("{:.3f}", p.cost) : "–");
   }
   return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th scope=\"col\" "
          "class=\"n\">ranks</th><th scope=\"col\" class=\"n\">throughput</th><th scope=\"col\" class=\"n\">of "
@@ -250,9 +249,8 @@ std::string lever_row(std::string_view name, const LeverEffect& e, const LeverEf
                              : *e.margin <= 1           ? "crossed"
                              : std::isfinite(*e.margin) ? fmt::format("x{:.3g}", *e.margin)
                                                         : "none crosses";
-  const std::string nodes = e.most_nodes && as_it_is.most_nodes
-                                ? fmt::format("{:.3f}", *e.most_nodes / *as_it_is.most_nodes)
-                                : std::string("–");
+  const std::optional<double> most = e.most_nodes_over(as_it_is);
+  const std::string nodes = most ? fmt::format("{:.3f}", *most) : std::string("–");
   return fmt::format("<tr><th scope=\"row\">{}<span class=\"ends\">{}</span></th>", html(name),
                      html(e.does)) +
          lever_cell(e.throughput) + lever_cell(e.p99) + lever_cell(e.cv) + lever_cell(e.rework) +

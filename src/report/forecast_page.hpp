@@ -12,6 +12,7 @@
 #include "cox/base/result.hpp"
 #include "cox/forecast/levers.hpp"
 #include "cox/forecast/margin.hpp"
+#include "cox/forecast/ratios.hpp"
 #include "cox/forecast/regimes.hpp"
 #include "cox/report/forecast.hpp"
 
@@ -31,31 +32,6 @@ struct Observation {
   std::string evidence;    ///< what it rests on
   std::string anchor;      ///< id of the section, picture or artefact that shows it; empty = none
   std::string refuted_by;  ///< what one would have to see instead
-};
-
-/// Ratios without units, at one number of ranks.
-struct ScalePoint {
-  std::int64_t ranks = 0;
-  double throughput = 0;  ///< over one rank that never waits
-  double low = 0;
-  double high = 0;
-  double cost = 0;        ///< per sample, over that of the smallest size; 0 = not known
-  bool seen = false;      ///< measured, not forecast
-  std::string refused{};  ///< why there is no number
-};
-
-/// How far the nearest boundary is, at one number of ranks.
-struct MarginPoint {
-  std::int64_t ranks = 0;
-  double factor = 1;  ///< nearest relative change that crosses; 1 = on the boundary
-};
-
-/// What is left of a delay.
-struct KeptPoint {
-  double step = 0;  ///< or how long the delay is: `ForecastPage::kept_against`
-  double kept = 0;
-  double low = 0;
-  double high = 0;
 };
 
 /// Shares of groups, one row each: `values[row][column]`, 0 to 1.
@@ -83,12 +59,12 @@ struct ForecastPage {
   std::string runtime;  ///< runtime profile
   std::vector<Recognised> recognised{};
   std::vector<Observation> observations{};
-  std::vector<ScalePoint> sizes{};
-  std::vector<ScalePoint> controlled{};  ///< the same with the levers of `control`
+  std::vector<forecast::SizeRatios> sizes{};
+  std::vector<forecast::SizeRatios> controlled{};  ///< the same with the levers of `control`
   std::optional<forecast::Regimes> regimes{};
-  std::vector<MarginPoint> margins{};
+  std::vector<forecast::SizeMargin> margins{};
   std::optional<forecast::Margins> margin{};  ///< at the size asked
-  std::vector<KeptPoint> kept{};
+  std::vector<forecast::KeptRatio> kept{};
   std::string kept_against = "steps behind the delay";  ///< what `kept` is drawn against
   ShareTable coupling{};                                ///< rows and columns the same groups
   ShareTable path{};                                    ///< rows: windows of the run; columns: groups

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <nlohmann/json.hpp>
-
 namespace cox::report {
 namespace {
 
@@ -91,8 +89,8 @@ std::string html(std::string_view text) {
   return out;
 }
 
-std::string script_json(const nlohmann::ordered_json& value) {
-  const std::string plain = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+std::string script_json(const Json& value) {
+  const std::string plain = json_inside(value, JsonLetters::Ascii);
   std::string out;
   out.reserve(plain.size());
   for (const char c : plain) {  // these three occur only inside strings, where an escape means the same

@@ -8,8 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "cox/base/json.hpp"
 #include "cox/report/terminal.hpp"  // terminal_text
 
 namespace cox::report {
@@ -18,7 +17,7 @@ namespace cox::report {
 [[nodiscard]] std::string html(std::string_view text);
 
 /// JSON that can stand inside a script element: no `<`, `>` or `&` is left as such.
-[[nodiscard]] std::string script_json(const nlohmann::ordered_json& value);
+[[nodiscard]] std::string script_json(const Json& value);
 
 [[nodiscard]] std::string base64(std::string_view bytes);
 

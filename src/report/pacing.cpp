@@ -8,11 +8,10 @@
 #include <cstdint>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
+#include "report/bars.hpp"
 #include "report/markup.hpp"
 
 namespace cox::report {
@@ -56,23 +55,16 @@ std::string row(const char* name, const Bounded<T>& baseline, const Bounded<T>& 
       figure(change, has_interval, change_of));
 }
 
-Bounded<double> throughput(const Bounded<Seconds>& period) {
-  const auto over = [](Seconds s) { return s.count() > 0 ? 1 / s.count() : 0; };
-  return {over(period.value), over(period.high), over(period.low)};
-}
-
 std::string arms_table(const PacingComparison& c, bool simulated) {
   const bool i = c.has_interval;
   const auto rate = [](double per_s) {
     return fmt::format("{:.{}f}", per_s, per_s >= 100 ? 0 : per_s >= 10 ? 1 : 2);
   };
-  const Bounded<double> faster{1 + c.faster_ratio.value, 1 + c.faster_ratio.low, 1 + c.faster_ratio.high};
-  const Bounded<double> median{
-      c.baseline.median.value.count() > 0 ? c.control.median.value / c.baseline.median.value : 1.0};
-  std::string rows =
-      row("throughput, per s", throughput(c.baseline.period), throughput(c.control.period), faster, i, rate);
+  const double median = c.median_ratio();
+  std::string rows = row("throughput, per s", c.baseline.throughput(), c.control.throughput(),
+                         c.throughput_ratio(), i, rate);
   rows += row("iteration, median", c.baseline.median, c.control.median,
-              Bounded<double>{median.value, median.value, median.value}, false, time);
+              Bounded<double>{median, median, median}, false, time);
   rows += row("iteration, 99th percentile", c.baseline.p99, c.control.p99, c.p99_ratio, i, time);
   rows += row("CV of the iteration", c.baseline.cv_ratio, c.control.cv_ratio, c.cv_ratio, i, number);
   rows += row("wait, mean of ranks", c.baseline.wait, c.control.wait, c.wait_ratio, i, time);
@@ -122,19 +114,17 @@ std::string delays_table(const Pacing& p) {
   for (std::size_t i = 0; i < std::min(ranks.size(), kRows); ++i) {
     const diagnose::RankPacing& r = *ranks[i];
     const diagnose::RankArms* arms = arms_of(p, r.rank);
-    const Duration each = r.delays > 0 ? r.delayed / r.delays : Duration::zero();
-    rows +=
-        fmt::format(
-            "<tr><th scope=\"row\" class=\"n\" data-key=\"{0}\">{0}</th><td class=\"n\" "
-            "data-key=\"{1:.9g}\"><span class=\"bar\"><i style=\"width:{2:.1f}%\"></i></span>{3}</td>",
-            r.rank.value(), in_seconds(r.delayed), 100 * ratio(r.delayed, most), html(to_string(r.delayed))) +
-        sort_cell(static_cast<double>(r.delays), grouped(r.delays)) +
-        sort_cell(in_seconds(each), to_string(each)) +
-        (arms == nullptr ? std::string("<td class=\"n\"></td><td class=\"n\"></td>")
-                         : sort_cell(arms->baseline_wait.count(), time(arms->baseline_wait)) +
-                               sort_cell(arms->control_wait.count(), time(arms->control_wait))) +
-        fmt::format("<td>{}</td></tr>\n",
-                    r.changes.empty() ? "" : html(pace::explain(r.changes.back().decision.reason)));
+    rows += fmt::format(
+                "<tr><th scope=\"row\" class=\"n\" data-key=\"{0}\">{0}</th><td class=\"n\" "
+                "data-key=\"{1:.9g}\">{2}{3}</td>",
+                r.rank.value(), in_seconds(r.delayed), bar_of(r.delayed, most), html(to_string(r.delayed))) +
+            sort_cell(static_cast<double>(r.delays), grouped(r.delays)) +
+            sort_cell(in_seconds(r.each()), to_string(r.each())) +
+            (arms == nullptr ? std::string("<td class=\"n\"></td><td class=\"n\"></td>")
+                             : sort_cell(arms->baseline_wait.count(), time(arms->baseline_wait)) +
+                                   sort_cell(arms->control_wait.count(), time(arms->control_wait))) +
+            fmt::format("<td>{}</td></tr>\n",
+                        r.changes.empty() ? "" : html(pace::explain(r.changes.back().decision.reason)));
   }
   const std::string note =
       ranks.size() > kRows
@@ -197,8 +187,7 @@ std::string pacing_section(const Page& page) {
          body + delays_table(p) + "</section>\n";
 }
 
-nlohmann::ordered_json pacing_data(const Pacing& p) {
-  using Json = nlohmann::ordered_json;
+Json pacing_data(const Pacing& p) {
   Json data;
   if (!p.record) return data;
   data["first"] = 0;
@@ -229,7 +218,7 @@ nlohmann::ordered_json pacing_data(const Pacing& p) {
   const PaceReplay* r = drawn(p);
   if (r == nullptr || !has_estimates(*r)) return data;
   Json gain{{"step", Json::array()}, {"gain", Json::array()}, {"half", Json::array()}};
-  const std::size_t stride = 1 + r->decisions.size() / kEstimates;
+  const std::size_t stride = neighbours_per_cell(r->decisions.size() + 1, kEstimates);
   bool trial = false;
   for (std::size_t i = 0; i < r->decisions.size(); i += stride) {
     const ReplayedDecision& d = r->decisions[i];

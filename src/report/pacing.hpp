@@ -5,8 +5,7 @@
 
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "cox/base/json.hpp"
 #include "cox/diagnose/pacing.hpp"
 
 #include "report/sections.hpp"
@@ -17,6 +16,6 @@ namespace cox::report {
 /// Readable without scripts.
 [[nodiscard]] std::string pacing_section(const Page& page);
 /// The charts' columns: states of ranks over iterations, and one rank's estimate of the gain.
-[[nodiscard]] nlohmann::ordered_json pacing_data(const diagnose::Pacing& pacing);
+[[nodiscard]] Json pacing_data(const diagnose::Pacing& pacing);
 
 }  // namespace cox::report

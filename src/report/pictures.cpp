@@ -16,6 +16,10 @@
 namespace cox::report {
 namespace {
 
+using forecast::KeptRatio;
+using forecast::SizeMargin;
+using forecast::SizeRatios;
+
 constexpr double kWidth = 440, kHeight = 270, kLeft = 60, kRight = 18, kTop = 14, kBottom = 40;
 constexpr std::size_t kMostGroups = 64;
 constexpr std::size_t kMostWindows = 200;
@@ -125,12 +129,12 @@ std::string band(const std::vector<Point>& points, const Axis& x, const Axis& y,
   return fmt::format("<path class=\"band\" d=\"{}Z\"/>", d);
 }
 
-std::vector<ScalePoint> known(const std::vector<ScalePoint>& points) {
-  std::vector<ScalePoint> out;
-  for (const ScalePoint& p : points)
+std::vector<SizeRatios> known(const std::vector<SizeRatios>& points) {
+  std::vector<SizeRatios> out;
+  for (const SizeRatios& p : points)
     if (p.refused.empty() && p.throughput > 0 && p.ranks > 0) out.push_back(p);
   std::sort(out.begin(), out.end(),
-            [](const ScalePoint& a, const ScalePoint& b) { return a.ranks < b.ranks; });
+            [](const SizeRatios& a, const SizeRatios& b) { return a.ranks < b.ranks; });
   return out;
 }
 
@@ -172,13 +176,13 @@ std::string none(std::string_view why) {
 }  // namespace
 
 std::string scaling_picture(const ForecastPage& page) {
-  const std::vector<ScalePoint> points = known(page.sizes);
-  const std::vector<ScalePoint> other = known(page.controlled);
+  const std::vector<SizeRatios> points = known(page.sizes);
+  const std::vector<SizeRatios> other = known(page.controlled);
   if (points.size() < 2) return none("Not drawn: fewer than two sizes have a number.");
   const auto least = static_cast<double>(points.front().ranks),
              most = static_cast<double>(points.back().ranks);
   double lowest = points.front().throughput, highest = most;
-  for (const ScalePoint& p : points)
+  for (const SizeRatios& p : points)
     lowest = std::min({lowest, p.throughput, p.low > 0 ? p.low : p.throughput});
   const Axis x = across(least, most, true), y = up(lowest, highest, true);
   std::string in;
@@ -187,15 +191,15 @@ std::string scaling_picture(const ForecastPage& page) {
         ticks_up(y, powers(lowest, highest, highest / lowest > 100 ? 10 : 2), short_number);
   in += fmt::format("<path class=\"ideal\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>",
                     x.at(std::max(least, lowest)), y.at(std::max(least, lowest)), x.at(most), y.at(most));
-  const auto value = [](const ScalePoint& p) {
+  const auto value = [](const SizeRatios& p) {
     return std::pair(static_cast<double>(p.ranks), p.throughput);
   };
   in += band(
-      points, x, y, [](const ScalePoint& p) { return std::pair(static_cast<double>(p.ranks), p.low); },
-      [](const ScalePoint& p) { return std::pair(static_cast<double>(p.ranks), p.high); });
+      points, x, y, [](const SizeRatios& p) { return std::pair(static_cast<double>(p.ranks), p.low); },
+      [](const SizeRatios& p) { return std::pair(static_cast<double>(p.ranks), p.high); });
   if (other.size() > 1) in += line(other, x, y, value, "control");
   in += line(points, x, y, value, "series");
-  for (const ScalePoint& p : points)
+  for (const SizeRatios& p : points)
     in += fmt::format(
         "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{} ranks: {:.4g} ({:.4g} to {:.4g}){}</title></circle>",
         p.seen ? "seen" : "point", x.at(static_cast<double>(p.ranks)), y.at(p.throughput), p.ranks,
@@ -204,18 +208,18 @@ std::string scaling_picture(const ForecastPage& page) {
 }
 
 std::string margin_picture(const ForecastPage& page) {
-  std::vector<MarginPoint> points;
-  for (const MarginPoint& p : page.margins)
+  std::vector<SizeMargin> points;
+  for (const SizeMargin& p : page.margins)
     if (p.factor > 0 && p.ranks > 0) points.push_back(p);
   if (points.size() < 2) return none("Not drawn: the margin is known at fewer than two sizes.");
   double highest = 2;
-  for (const MarginPoint& p : points) highest = std::max(highest, p.factor);
+  for (const SizeMargin& p : points) highest = std::max(highest, p.factor);
   double lowest = 1;
-  for (const MarginPoint& p : points) lowest = std::min(lowest, p.factor);
+  for (const SizeMargin& p : points) lowest = std::min(lowest, p.factor);
   const auto least = static_cast<double>(points.front().ranks),
              most = static_cast<double>(points.back().ranks);
   const Axis x = across(least, most, true), y = up(lowest, highest, true);
-  const auto value = [](const MarginPoint& p) { return std::pair(static_cast<double>(p.ranks), p.factor); };
+  const auto value = [](const SizeMargin& p) { return std::pair(static_cast<double>(p.ranks), p.factor); };
   std::string in = ticks_across(x, powers(least, most, most / least > 1e3 ? 10 : 2)) +
                    ticks_up(y,
                             powers(lowest, highest,
@@ -225,7 +229,7 @@ std::string margin_picture(const ForecastPage& page) {
                             [](double v) { return fmt::format("x{:.3g}", v); });
   in += fmt::format("<path class=\"edge\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>", kLeft, y.at(1), kWidth - kRight);
   in += line(points, x, y, value, "series");
-  for (const MarginPoint& p : points)
+  for (const SizeMargin& p : points)
     in += fmt::format(
         "<circle class=\"point\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{} ranks: x{:.3g}</title></circle>",
         x.at(static_cast<double>(p.ranks)), y.at(p.factor), p.ranks, p.factor);
@@ -235,12 +239,12 @@ std::string margin_picture(const ForecastPage& page) {
 std::string decay_picture(const ForecastPage& page) {
   if (page.kept.size() < 2) return none("Not drawn: no delay was followed over steps.");
   double highest = 1, lowest = 0;
-  for (const KeptPoint& p : page.kept) {
+  for (const KeptRatio& p : page.kept) {
     highest = std::max({highest, p.kept, p.high});
     lowest = std::min({lowest, p.kept, p.low});
   }
   const Axis x = across(page.kept.front().step, page.kept.back().step, false), y = up(lowest, highest, false);
-  const auto value = [](const KeptPoint& p) { return std::pair(p.step, p.kept); };
+  const auto value = [](const KeptRatio& p) { return std::pair(p.step, p.kept); };
   std::vector<double> steps, parts;
   for (int i = 0; i <= 4; ++i) {
     steps.push_back(
@@ -250,8 +254,8 @@ std::string decay_picture(const ForecastPage& page) {
   std::string in =
       ticks_across(x, steps) + ticks_up(y, parts, [](double v) { return fmt::format("{:.2f}", v); });
   in += band(
-      page.kept, x, y, [](const KeptPoint& p) { return std::pair(p.step, p.low); },
-      [](const KeptPoint& p) { return std::pair(p.step, p.high); });
+      page.kept, x, y, [](const KeptRatio& p) { return std::pair(p.step, p.low); },
+      [](const KeptRatio& p) { return std::pair(p.step, p.high); });
   in += line(page.kept, x, y, value, "series");
   return svg("what is left of a delay", in + frame(page.kept_against, "part that is kept"));
 }

@@ -9,8 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
+#include "cox/base/json.hpp"
 #include "cox/base/unknown_unit.hpp"
 #include "cox/base/version.hpp"
 #include "cox/diagnose/timeline.hpp"
@@ -28,10 +27,6 @@
 
 namespace cox::report {
 namespace {
-
-using nlohmann::ordered_json;
-
-constexpr std::size_t kSmallestBudget = 16'384;  // below this no data is worth drawing, whatever the limit
 
 /// The form in which a content security policy names a script: base64 of the raw digest.
 std::string policy_hash(std::string_view hex) {
@@ -56,8 +51,8 @@ std::string head(const std::string& title) {
       policy_hash(script_asset().sha256), COX_VERSION, html(title), style_asset().text);
 }
 
-ordered_json span_names() {
-  ordered_json names = ordered_json::object();
+Json span_names() {
+  Json names = Json::object();
   for (int i = 0; i < model::kCollectiveCount; ++i) {
     names[std::to_string(i)] = model::name_of(static_cast<model::Collective>(i));
   }
@@ -75,9 +70,9 @@ std::int64_t position_of(const diagnose::Diagnosis& d, StepId step) {
 }
 
 /// Ranks (as row numbers) to mark, and windows of steps to shade.
-void add_findings(ordered_json& meta, const trace::Run& run, const diagnose::Diagnosis& d) {
+void add_findings(Json& meta, const trace::Run& run, const diagnose::Diagnosis& d) {
   std::vector<std::size_t> named;
-  ordered_json windows = ordered_json::array();
+  Json windows = Json::array();
   for (const diagnose::Finding& f : d.findings) {
     std::vector<Rank> ranks = f.ranks;
     if (f.rank) ranks.assign(1, *f.rank);
@@ -95,26 +90,26 @@ void add_findings(ordered_json& meta, const trace::Run& run, const diagnose::Dia
   meta["windows"] = windows;
 }
 
-ordered_json describe(const trace::Run& run, const diagnose::Diagnosis& d, const Names& names,
-                      const Columns& columns) {
-  ordered_json meta;
+Json describe(const trace::Run& run, const diagnose::Diagnosis& d, const Names& names,
+              const Columns& columns) {
+  Json meta;
   meta["schema"] = "cox.report/1";
   meta["unit_s"] = in_seconds(columns.unit);
   const auto unknown = trace::unknown_unit(run.ranks);
-  meta["unknown_unit_s"] = unknown ? ordered_json(unknown->count()) : ordered_json(nullptr);
+  meta["unknown_unit_s"] = unknown ? Json(unknown->count()) : Json(nullptr);
   meta["merged"] = columns.merged;
   meta["columns"] = columns.columns;
   meta["steps"] = d.step_times.size();
   meta["spans"] = columns.spans;
-  meta["worst_step"] = columns.worst_step;
-  meta["worst_by_wait"] = columns.worst_by_wait;
+  meta["worst_step"] = columns.worst.step;
+  meta["worst_by_wait"] = columns.worst.by_wait;
   meta["median_s"] = in_seconds(d.step_time.median);
   meta["p95_s"] = in_seconds(d.step_time.p95);
   add_findings(meta, run, d);
   meta["what"] = span_names();
-  ordered_json hosts = ordered_json::array();
+  Json hosts = Json::array();
   std::map<std::string, std::size_t> known;
-  ordered_json ranks = ordered_json::object();
+  Json ranks = Json::object();
   for (std::size_t r = 0; r < run.ranks.size(); ++r) {
     const auto [at, fresh] = known.emplace(names.host(run.ranks[r].node), known.size());
     if (fresh) hosts.push_back(at->first);
@@ -126,7 +121,7 @@ ordered_json describe(const trace::Run& run, const diagnose::Diagnosis& d, const
   }
   meta["hosts"] = hosts;
   meta["ranks"] = ranks;
-  ordered_json sections = ordered_json::array();
+  Json sections = Json::array();
   for (const Section& s : columns.sections) {
     sections.push_back({{"name", s.name}, {"offset", s.offset}, {"length", s.length}});
   }
@@ -168,18 +163,16 @@ Result<std::string> render_html(const trace::Run& run, const diagnose::Matched& 
                             coverage_section(page) + groups_section(page) + limits_section(page) +
                             provenance_section(page) + "</main>\n" + foot();
   const std::string top = head(headline(diagnosis) + " \u00B7 Coxswain");
-  // What the data may take: the limit without the fixed part, its description (about 64
-  // bytes a rank), and base64's third.
-  ordered_json pacing;
+  Json pacing;
   if (diagnosis.pacing && diagnosis.pacing->record) pacing = pacing_data(*diagnosis.pacing);
-  const std::size_t fixed = pacing.dump().size() + top.size() + before.size() + after.size() +
-                            script_asset().text.size() + 16'384 + 64 * run.ranks.size();
-  const auto limit = static_cast<std::size_t>(std::max<std::int64_t>(options.size_limit.count(), 0));
-  const std::size_t budget = std::max(limit > fixed ? (limit - fixed) / 4 * 3 : 0, kSmallestBudget);
+  const std::size_t text =
+      json_inside(pacing).size() + top.size() + before.size() + after.size() + script_asset().text.size();
+  const std::size_t budget = data_budget(options.size_limit, text, run.ranks.size());
   const Columns columns = encode_columns(run, diagnose::Timeline(matched), diagnosis, budget);
 
   std::string out = top;
-  out.reserve(fixed + columns.deflated.size() / 3 * 4 + 64);
+  const std::string data = base64(columns.deflated);
+  out.reserve(text + data.size());
   out += before;
   out +=
       "<noscript><p class=\"none\">The charts need scripts; all text and tables are here without.</p></noscript>\n";
@@ -187,12 +180,11 @@ Result<std::string> render_html(const trace::Run& run, const diagnose::Matched& 
   out += heat_map_section(page, columns);
   out += after;
   out += "<div id=\"tip\" role=\"status\" hidden></div>\n";
-  ordered_json meta = describe(run, diagnosis, names, columns);
+  Json meta = describe(run, diagnosis, names, columns);
   if (options.scaling.size() > 1) meta["scaling"] = scaling_data(options.scaling);
   if (!pacing.is_null()) meta["pacing"] = std::move(pacing);
   out += "<script type=\"application/json\" id=\"cox-meta\">" + script_json(meta) + "</script>\n";
-  out +=
-      "<script type=\"application/octet-stream\" id=\"cox-data\">" + base64(columns.deflated) + "</script>\n";
+  out += "<script type=\"application/octet-stream\" id=\"cox-data\">" + data + "</script>\n";
   out += "<script>";
   out += script_asset().text;
   out += "</script>\n</body>\n</html>\n";

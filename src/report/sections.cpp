@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
+#include "report/bars.hpp"
 #include "report/markup.hpp"
 #include "report/words.hpp"
 
@@ -75,11 +75,6 @@ std::string headline_markup(const std::string& text) {
   return inside ? out + "</strong>" : out;
 }
 
-std::string share_cell(double value) {
-  const double width = std::clamp(value, 0.0, 1.0) * 100;
-  return fmt::format("<span class=\"bar\"><i style=\"width:{:.1f}%\"></i></span>{}", width, percent(value));
-}
-
 std::string finding_row(const Page& page, const Finding& f, std::size_t number) {
   std::string evidence;
   for (const diagnose::Evidence& e : diagnose::evidence_of(f)) {
@@ -97,8 +92,8 @@ std::string finding_row(const Page& page, const Finding& f, std::size_t number) 
       "of lost time\">{}</td><td class=\"n\" data-label=\"gain\">{}</td><td data-label=\"evidence\"><ul "
       "class=\"plain\">{}</ul></td></tr>\n",
       number, kind_words(f.kind), who, html(page.names.text(cause_words(f.cause))),
-      !diagnose::is_gain_told(f) ? "not told" : share_cell(f.share_ratio), html(diagnose::gain_words(f)),
-      evidence);
+      !diagnose::is_gain_told(f) ? "not told" : bar_of(f.share_ratio) + percent(f.share_ratio),
+      html(diagnose::gain_words(f)), evidence);
 }
 
 /// Names by rank, built once: a page of a thousand ranks asks for each.
@@ -120,18 +115,6 @@ std::set<Rank> named_ranks(const diagnose::Diagnosis& d) {
     }
   }
   return out;
-}
-
-std::string split_bar(const RankAccount& a) {
-  const double total = std::max(in_seconds(a.work + a.wait + a.message_wait + a.transfer), 1e-18);
-  return fmt::format(
-      "<span class=\"split\"><i class=\"work\" style=\"width:{:.2f}%\"></i><i class=\"wait\" "
-      "style=\"width:{:.2f}%\"></i>{}<i class=\"transfer\" style=\"width:{:.2f}%\"></i></span>",
-      100 * in_seconds(a.work) / total, 100 * in_seconds(a.wait) / total,
-      a.message_wait > Duration::zero() ? fmt::format("<i class=\"message\" style=\"width:{:.2f}%\"></i>",
-                                                      100 * in_seconds(a.message_wait) / total)
-                                        : "",
-      100 * in_seconds(a.transfer) / total);
 }
 
 /// A cell that sorts by its number, not by its text.
@@ -157,13 +140,6 @@ std::string rank_row(const RankAccount& a, const std::string& host, bool named, 
          sort_cell(in_seconds(a.self_delay_median), signed_time(a.self_delay_median)) +
          sort_cell(in_seconds(a.charged), time(a.charged)) + sort_cell(a.last_share, percent(a.last_share)) +
          "</tr>\n";
-}
-
-/// `1 ns`, `100 ns`, `1 us`: a power of ten without the digits that suggest more.
-std::string grain(Duration unit) {
-  const bool micro = unit >= std::chrono::microseconds{1};
-  return fmt::format("{} {}", unit / (micro ? Duration{1'000'000} : Duration{1'000}),
-                     micro ? "\u00B5s" : "ns");
 }
 
 std::string merge_note(const Columns& columns) {
@@ -220,7 +196,7 @@ std::string verdict_section(const Page& page) {
                       time(d.step_time.p05), time(d.step_time.p95), grouped(d.step_time.count))) +
       definition("lost to late arrivals",
                  is_part ? fmt::format("{}<small>{} of {} of run time</small>",
-                                       percent(ratio(d.lost, d.run_time)), time(d.lost), time(d.run_time))
+                                       percent(lost_ratio(d).value_or(0)), time(d.lost), time(d.run_time))
                          : fmt::format("{}<small>over all groups, {} of run time</small>", time(d.lost),
                                        time(d.run_time))) +
       definition("coverage", fmt::format("{}<small>of the expected collective calls</small>",
@@ -298,7 +274,7 @@ std::string timeline_section(const Page& page, const Columns& columns) {
   const std::string rounding = fmt::format(
       " Where spans are narrower than a pixel, each column shows its exact shares, stacked. Times are "
       "rounded to {}.",
-      grain(columns.unit));
+      grain_of(columns));
   return section("timeline", "Timeline of ranks",
                  "Drag to pan, wheel or + and \u2212 to zoom." + rounding + merge_note(columns),
                  legend_keys(waits_for_messages(page.diagnosis)) + controls +
@@ -331,16 +307,13 @@ std::string heat_map_section(const Page& page, const Columns& columns) {
 
 std::string ranks_section(const Page& page) {
   const diagnose::Diagnosis& d = page.diagnosis;
-  std::vector<std::size_t> order(d.ranks.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return d.ranks[a].charged > d.ranks[b].charged; });
+  const std::vector<const RankAccount*> order = by_charge(d);
   const std::map<Rank, NodeId> nodes = nodes_by_rank(page.run);
   const std::set<Rank> named = named_ranks(d);
   const bool messages = waits_for_messages(d);
   std::string rows;
   for (std::size_t i = 0; i < std::min(order.size(), kRankRows); ++i) {
-    const RankAccount& a = d.ranks[order[i]];
+    const RankAccount& a = *order[i];
     const auto node = nodes.find(a.rank);
     rows += rank_row(a, node == nodes.end() ? std::string{} : page.names.host(node->second),
                      named.contains(a.rank), messages);
@@ -447,13 +420,11 @@ std::string provenance_section(const Page& page) {
   const trace::Run& run = page.run;
   std::map<std::string, std::vector<Rank>> hosts;
   std::set<std::string> programs, libraries, timings;
-  Duration overhead{};
   for (const trace::RankTrack& track : run.ranks) {
     hosts[page.names.host(track.node)].push_back(track.rank);
     programs.insert(page.names.program(track.program));
     libraries.insert(page.names.text(track.library));
     timings.insert(page.names.text(track.timing));
-    overhead = std::max(overhead, track.overhead_per_event);
   }
   const auto joined = [](const std::set<std::string>& items) {
     std::string text;
@@ -477,7 +448,7 @@ std::string provenance_section(const Page& page) {
   add("library", joined(libraries));
   add("timing source", joined(timings));
   add("recorded by", html(page.names.text(run.info.tool)));
-  if (overhead > Duration::zero())
+  if (const Duration overhead = page.diagnosis.coverage.overhead_per_event; overhead > Duration::zero())
     add("recorder's own cost", time(overhead) + " per event, the largest of all ranks");
   std::string list;
   std::size_t count = 0;

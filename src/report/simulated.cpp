@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
+#include "report/bars.hpp"
 #include "report/markup.hpp"
 
 namespace cox::report {
@@ -23,14 +21,6 @@ using simulate::LinkLoad;
 constexpr std::size_t kMostCells = 1024;
 constexpr std::size_t kTableRows = 10;
 
-/// `n12->leaf3` is of the tier `n->leaf`: names without their numbers.
-std::string tier_of(const std::string& name) {
-  std::string tier;
-  for (const char c : name)
-    if (c < '0' || c > '9') tier += c;
-  return tier;
-}
-
 std::string cell(const LinkLoad& shown, std::size_t links) {
   const std::string title =
       fmt::format("{}: {} of the time, {}{}", shown.name, percent(shown.utilisation_ratio),
@@ -39,26 +29,22 @@ std::string cell(const LinkLoad& shown, std::size_t links) {
                      std::clamp(shown.utilisation_ratio, 0.0, 1.0), html(title));
 }
 
-std::string strip(const std::string& tier, const std::vector<const LinkLoad*>& links) {
-  const std::size_t per_cell = (links.size() + kMostCells - 1) / kMostCells;
-  double sum = 0;
-  double top = 0;
+std::string strip(const simulate::LinkTier& tier) {
+  const std::vector<const LinkLoad*>& links = tier.links;
+  const std::size_t per_cell = neighbours_per_cell(links.size(), kMostCells);
   std::string cells;
   for (std::size_t i = 0; i < links.size(); i += per_cell) {
     const std::size_t end = std::min(links.size(), i + per_cell);
     const LinkLoad* busiest = links[i];
-    for (std::size_t k = i; k < end; ++k) {
-      sum += links[k]->utilisation_ratio;
-      top = std::max(top, links[k]->utilisation_ratio);
+    for (std::size_t k = i; k < end; ++k)
       if (links[k]->utilisation_ratio > busiest->utilisation_ratio) busiest = links[k];
-    }
     cells += cell(*busiest, end - i);
   }
   return fmt::format(
       "<h3>{}: {} links, mean {}, busiest {}</h3>\n<div class=\"links\" role=\"img\" "
       "aria-label=\"load of {} links\">{}</div>\n",
-      html(tier), grouped(static_cast<std::int64_t>(links.size())),
-      percent(sum / static_cast<double>(links.size())), percent(top), html(tier), cells);
+      html(tier.name), grouped(static_cast<std::int64_t>(links.size())), percent(tier.mean_ratio),
+      percent(tier.busiest_ratio), html(tier.name), cells);
 }
 
 std::string busiest_table(std::vector<const LinkLoad*> links) {
@@ -83,28 +69,15 @@ std::string busiest_table(std::vector<const LinkLoad*> links) {
 }
 
 std::string links_part(const simulate::Outcome& o) {
-  std::map<std::string, std::vector<const LinkLoad*>> tiers;
   std::vector<const LinkLoad*> used;
-  for (const LinkLoad& link : o.links) {
-    tiers[tier_of(link.name)].push_back(&link);
+  for (const LinkLoad& link : o.links)
     if (link.bytes.count() > 0) used.push_back(&link);
-  }
   if (used.empty()) return {};
   std::string out =
       "<p class=\"caption\">One cell per link and direction; the stronger its colour, "
       "the more of the time it was busy.</p>\n";
-  for (const auto& [tier, links] : tiers) {
-    const bool any =
-        std::any_of(links.begin(), links.end(), [](const LinkLoad* l) { return l->bytes.count() > 0; });
-    if (any) out += strip(tier, links);
-  }
+  for (const simulate::LinkTier& tier : simulate::tiers_of(o.links)) out += strip(tier);
   return out + busiest_table(used);
-}
-
-/// Mean time per step of the smallest over that of this size: 1 where growing costs nothing.
-double efficiency(std::span<const simulate::SizePoint> points, std::size_t i) {
-  const double now = points[i].step.mean.count();
-  return now > 0 ? points.front().step.mean.count() / now : 0;
 }
 
 }  // namespace
@@ -130,13 +103,12 @@ std::string simulated_section(const simulate::Outcome& o) {
 std::string scaling_section(std::span<const simulate::SizePoint> points) {
   if (points.size() < 2) return {};
   std::string rows;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const simulate::SizePoint& p = points[i];
+  for (const simulate::SizePoint& p : points) {
     const std::string spread =
         p.step.replicas > 1 ? fmt::format(" ± {}", to_string(p.step.half_width_95)) : "";
     rows += fmt::format(
         "<tr><th scope=\"row\" class=\"n\">{}</th><td class=\"n\">{}{}</td><td class=\"n\">{}</td></tr>\n",
-        grouped(p.ranks), html(to_string(p.step.mean)), html(spread), percent(efficiency(points, i)));
+        grouped(p.ranks), html(to_string(p.step.mean)), html(spread), percent(p.efficiency(points.front())));
   }
   return "<section id=\"scaling\" aria-labelledby=\"scaling-title\">\n<h2 "
          "id=\"scaling-title\">Time against size</h2>\n"
@@ -148,14 +120,14 @@ std::string scaling_section(std::span<const simulate::SizePoint> points) {
          rows + "</tbody></table></div>\n</section>\n";
 }
 
-nlohmann::ordered_json scaling_data(std::span<const simulate::SizePoint> points) {
-  nlohmann::ordered_json data = nlohmann::ordered_json::object();
-  for (const char* key : {"ranks", "mean_s", "low_s", "high_s"}) data[key] = nlohmann::ordered_json::array();
+Json scaling_data(std::span<const simulate::SizePoint> points) {
+  Json data = Json::object();
+  for (const char* key : {"ranks", "mean_s", "low_s", "high_s"}) data[key] = Json::array();
   for (const simulate::SizePoint& p : points) {
     data["ranks"].push_back(p.ranks);
     data["mean_s"].push_back(p.step.mean.count());
-    data["low_s"].push_back((p.step.mean - p.step.half_width_95).count());
-    data["high_s"].push_back((p.step.mean + p.step.half_width_95).count());
+    data["low_s"].push_back(p.step.low_95().count());
+    data["high_s"].push_back(p.step.high_95().count());
   }
   return data;
 }

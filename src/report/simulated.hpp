@@ -6,8 +6,7 @@
 #include <span>
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "cox/base/json.hpp"
 #include "cox/report/report.hpp"
 #include "cox/simulate/outcome.hpp"
 
@@ -23,6 +22,6 @@ namespace cox::report {
 /// empty for fewer than two sizes.
 [[nodiscard]] std::string scaling_section(std::span<const simulate::SizePoint> points);
 /// The chart's columns.
-[[nodiscard]] nlohmann::ordered_json scaling_data(std::span<const simulate::SizePoint> points);
+[[nodiscard]] Json scaling_data(std::span<const simulate::SizePoint> points);
 
 }  // namespace cox::report

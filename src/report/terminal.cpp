@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -107,10 +106,7 @@ bool is_named(const Diagnosis& d, Rank rank) {
 }
 
 std::string ranking(const Diagnosis& d, const Writer& w) {
-  std::vector<std::size_t> order(d.ranks.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return d.ranks[a].charged > d.ranks[b].charged; });
+  const std::vector<const RankAccount*> order = by_charge(d);
   const bool wide = w.columns >= kWholeTable;  // else who, and what it cost
   const bool messages = wide && std::any_of(d.ranks.begin(), d.ranks.end(), [](const RankAccount& a) {
                           return a.message_wait > Duration::zero();
@@ -123,7 +119,7 @@ std::string ranking(const Diagnosis& d, const Writer& w) {
   if (wide && !messages) head += fmt::format("  {:>12}", "last");  // no room for both
   std::string out = w.ink.faint(head) + '\n';
   for (std::size_t i = 0; i < std::min(order.size(), kRows); ++i) {
-    const RankAccount& a = d.ranks[order[i]];
+    const RankAccount& a = *order[i];
     const bool named = is_named(d, a.rank);
     std::string line =
         fmt::format("{} {}  {}", named ? ">" : " ", right(fmt::format("{}", a.rank.value()), 7),

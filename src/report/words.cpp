@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "cox/base/number_text.hpp"
@@ -135,6 +134,14 @@ std::string rank_list(std::span<const Rank> ranks, std::size_t limit) {
   return text;
 }
 
+std::vector<const diagnose::RankAccount*> by_charge(const diagnose::Diagnosis& d) {
+  std::vector<const diagnose::RankAccount*> out;
+  for (const diagnose::RankAccount& a : d.ranks) out.push_back(&a);
+  std::stable_sort(out.begin(), out.end(),
+                   [](const auto* a, const auto* b) { return a->charged > b->charged; });
+  return out;
+}
+
 std::string_view step_source_words(diagnose::StepSource s) {
   switch (s) {
     case diagnose::StepSource::Marks:
@@ -169,8 +176,7 @@ std::string coverage_line(const diagnose::Coverage& c) {
   add(c.dropped_records, "records dropped");
   add(c.recycled_records, "records overwritten");
   add(static_cast<std::uint64_t>(c.unfinished_calls), "calls never returned");
-  add(std::accumulate(c.unobserved_calls.begin(), c.unobserved_calls.end(), std::uint64_t{0}),
-      "calls of kinds that are only counted");
+  add(c.calls_only_counted(), "calls of kinds that are only counted");
   return text;
 }
 

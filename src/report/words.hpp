@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cox/base/ids.hpp"
 #include "cox/base/units.hpp"
@@ -50,5 +51,8 @@ namespace cox::report {
 [[nodiscard]] std::string locality_words(const diagnose::NodeLocality& n);
 /// How several hosts' clocks were put side by side; empty where there is one.
 [[nodiscard]] std::string host_clock_words(const diagnose::Coverage& c);
+
+/// Accounts by what the others lost to each, the most first.
+[[nodiscard]] std::vector<const diagnose::RankAccount*> by_charge(const diagnose::Diagnosis& d);
 
 }  // namespace cox::report

@@ -58,6 +58,10 @@ plant(src/trace/raw/planted_store.cpp "#include \"cox/trace/compact.hpp\""
 plant(src/study/file/planted_page.cpp "#include \"cox/study/write.hpp\""
       "src/study/file/planted_page.cpp: study/file must not include study/page")
 plant(include/cox/trace/planted.hpp "int x" "include/cox/trace/planted.hpp: in no folder of trace")
+plant(src/cli/verbs/planted_json.cpp "#include <nlohmann/json.hpp>" "must not include nlohmann/json.hpp")
+plant(src/study/page/planted_dump.cpp "text += json.dump(1)" "makes text of JSON by itself")
+plant(src/observe/planted_braces.cpp "text = \"{\\\"schema\\\":\"" "writes JSON by hand")
+plant(src/learn/run/planted_raw.cpp "text = R\"({\"a\":1})\"" "writes JSON by hand")
 # A header of another room that lies beside its source, though the room itself may be used.
 plant(src/simulate/sweep/planted_private.cpp "#include \"model/toml/keys/values.hpp\""
       "src/simulate/sweep/planted_private.cpp: model/toml/keys/values.hpp is private to model")

@@ -3,6 +3,7 @@
 /// JSON that the verbs write: one frame around every result, and one way each to print ids and what is not known.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,11 +22,15 @@ struct JsonFrame {
   std::vector<std::string> warnings{};
 };
 
-/// The text of a document: indented by two spaces, with a newline at its end. Names come from files: bytes that are
-/// not UTF-8 are replaced, never thrown about.
-[[nodiscard]] std::string json_text(const Json& document);
+/// The text of a document, indented, with a newline at its end. Names come from files: bytes that are not UTF-8 are
+/// replaced, never thrown about. Nothing else in the tool turns JSON into text: `layer/includes`.
+[[nodiscard]] std::string json_text(const Json& document, int indent = 2);
 /// The same on one line.
 [[nodiscard]] std::string json_line(const Json& document);
+
+enum class JsonLetters : std::uint8_t { Utf8, Ascii };
+/// What stands inside another text: on one line, without a newline. Ascii: all beyond it as escapes.
+[[nodiscard]] std::string json_inside(const Json& value, JsonLetters letters = JsonLetters::Utf8);
 /// `{"schema", "tool", "inputs", "result", "warnings"}`, as text. Held by: src/base/json_test.cpp, and by the golden
 /// transcripts of every verb.
 [[nodiscard]] std::string framed(const JsonFrame& frame, Json result);

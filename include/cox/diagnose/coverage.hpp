@@ -26,8 +26,8 @@ struct Coverage {
   std::uint64_t dropped_records = 0;
   std::uint64_t recycled_records = 0;
   trace::UnobservedCalls unobserved_calls{};  ///< of all ranks: calls that left no record
-  Duration overhead_per_event{};      ///< largest of what the writers measured of their own cost
-  std::int64_t unfinished_calls = 0;  ///< entered and never left
+  Duration overhead_per_event{};              ///< largest of what the writers measured of their own cost
+  std::int64_t unfinished_calls = 0;          ///< entered and never left
   std::int64_t clock_domains = 0;
   Duration clock_residual{};  ///< worst over the domains; across nodes: spread of ends after alignment
   /// Whose clocks the job's own operations compare with the first one's.
@@ -39,6 +39,9 @@ struct Coverage {
   double wait_validity_ratio = 0;
   /// Members leave as far apart as they enter even where that is far: nobody is named.
   bool order_refused = false;
+
+  /// All of `unobserved_calls`.
+  [[nodiscard]] std::uint64_t calls_only_counted() const;
 };
 
 /// Name of a kind of calls that left no record: `one_sided`, for JSON, and `one-sided` for people.

@@ -37,6 +37,9 @@ struct RankPacing {
   Duration decided{};       ///< the same delays as decided
   Duration longest{};       ///< served at once
   std::vector<PaceChange> changes;
+
+  /// Mean length of a delay that was served; zero where none was.
+  [[nodiscard]] Duration each() const { return delays > 0 ? delayed / delays : Duration::zero(); }
 };
 
 /// All that the Pace records of a Run say.
@@ -70,6 +73,9 @@ struct PaceArm {
   Bounded<double> cv_ratio;  ///< standard deviation of the period over its mean
   Bounded<Seconds> wait;     ///< mean over iterations and ranks
   Bounded<Seconds> energy;   ///< estimated, see `PacingComparison`
+
+  /// Iterations per second; zero where the period is.
+  [[nodiscard]] Bounded<double> throughput() const;
 };
 
 struct RankArms {
@@ -92,6 +98,11 @@ struct PacingComparison {
   Bounded<double> wait_ratio;
   Bounded<double> energy_ratio;
   std::vector<RankArms> ranks;  ///< of the paced group
+
+  /// Throughput of control over that of baseline.
+  [[nodiscard]] Bounded<double> throughput_ratio() const;
+  /// Median period of control over that of baseline; 1 where there is none.
+  [[nodiscard]] double median_ratio() const;
 };
 
 /// A decision of a replay with what lay behind it.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,28 @@ struct Stay {
   std::uint8_t what = 0;
 };
 
+/// From when to when.
+struct Extent {
+  Duration first{};
+  Duration last{};
+};
+
+/// The step that a reader wants to see first.
+struct WorstStep {
+  std::int64_t step = -1;  ///< by its place; -1 = there are none
+  bool by_wait = false;    ///< it has the most waiting; else nobody waited, and it is the longest
+};
+
+/// Neighbouring steps of one rank taken together.
+struct Cell {
+  Duration mean{};
+  Duration largest{};
+};
+/// One row of times per step in `cells` groups of `merged` neighbours; a group behind the row's end is zero, and a time
+/// below zero counts as zero. Held by: src/diagnose/match/timeline_test.cpp
+[[nodiscard]] std::vector<Cell> cells_of(std::span<const Duration> row, std::int64_t cells,
+                                         std::int64_t merged);
+
 /// The ranks of a Run over time, drawn from what was matched, which has to outlive it.
 ///
 /// Formula: until when a call waited: by clock, the latest entry among the members; by duration, entry + (own
@@ -49,6 +72,8 @@ class Timeline {
   /// background takes its split from those operations; a rank that only has background operations shows
   /// these.
   [[nodiscard]] std::vector<Stay> stays(std::size_t rank_index) const;
+  /// First begin and last end of one rank, on the first rank's clock; `stays`: its own, which may go on behind its records.
+  [[nodiscard]] Extent extent(std::size_t rank_index, std::span<const Stay> stays) const;
 
   // One entry per step; empty where there are no steps.
 
@@ -56,6 +81,11 @@ class Timeline {
   [[nodiscard]] std::span<const Duration> step_begins(std::size_t rank_index) const;
   [[nodiscard]] std::span<const Duration> work_by_step(std::size_t rank_index) const;
   [[nodiscard]] std::span<const Duration> wait_by_step(std::size_t rank_index) const;
+  /// When the first rank began it, on the first rank's clock; nothing where none did.
+  [[nodiscard]] std::optional<Duration> step_begin(std::size_t step) const;
+  /// The step with the most waiting of all ranks, the first one left out where there are more than two.
+  /// `step_times`: length of each. Held by: src/diagnose/match/timeline_test.cpp
+  [[nodiscard]] WorstStep worst_step(std::span<const Duration> step_times) const;
 
  private:
   class Background;

@@ -88,6 +88,8 @@ struct NodeHours {
   double rework = 0;
   double restarts = 0;
   double repair = 0;  ///< no spare node is left
+
+  [[nodiscard]] double down() const { return restarts + repair; }
 };
 
 /// The answer, as far as a page of it needs. What it rests on lies beside its source: src/forecast/answer.

@@ -59,6 +59,12 @@ struct LeverEffect {
   Seconds step_p99{};
   Seconds step_mean{};
   double cv_now = 0;
+
+  /// `most_nodes` over that of the job as it is; nothing where either is not known.
+  [[nodiscard]] std::optional<double> most_nodes_over(const LeverEffect& as_it_is) const {
+    return most_nodes && as_it_is.most_nodes ? std::optional(*most_nodes / *as_it_is.most_nodes)
+                                             : std::nullopt;
+  }
 };
 
 struct LeverOptions {

@@ -47,6 +47,9 @@ struct Dependence {
   std::string on{};   ///< `who was last before`, `how long the step is`, `which half of the run`
   double chance = 1;  ///< of as strong a dependence where there is none
   double excess = 0;  ///< share of steps that go beyond what chance has on average
+
+  /// Less likely by chance than 5 %: what is told.
+  [[nodiscard]] bool beyond_chance() const { return chance < 0.05; }
 };
 
 /// How the step follows a part of it.

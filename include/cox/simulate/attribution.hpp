@@ -42,6 +42,12 @@ struct SizePoint {
   std::int64_t ranks = 0;
   ReplicaSpread step;                        ///< mean time of a step, over replicas
   std::optional<Attribution> attribution{};  ///< where asked for: of the whole run
+
+  /// Time of a step at the smallest size over that at this one: 1 where growing costs nothing, the same work per rank at
+  /// every size. Held by: src/simulate/attribution/attribution_test.cpp
+  [[nodiscard]] double efficiency(const SizePoint& smallest) const {
+    return step.mean.count() > 0 ? smallest.step.mean / step.mean : 0;
+  }
 };
 
 /// Simulates the scenario with each combination of its mechanisms (up to 6; with more, orders are drawn and the

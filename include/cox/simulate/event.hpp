@@ -16,7 +16,6 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
-#include "cox/model/program.hpp"
 
 namespace cox::simulate {
 
@@ -38,15 +37,6 @@ struct EventOutcome {
   std::int64_t messages = 0;
   std::int64_t events = 0;
 };
-
-/// Runs a program of computations and messages under LogGOPS; each operation waits for others of its rank
-/// only. Computations last their `duration` (none: no time). Lags and the recorded begins are not used.
-/// Errors: simulate-004 (cannot finish: the first blocked rank, its operation and what it waits for),
-/// goal-004 (columns that do not fit, a collective, a wait across ranks), goal-005 (a peer that is no rank),
-/// goal-006 (times beyond 26 days), goal-007 (parameters). Times inside are whole picoseconds; G and O that
-/// are not are rounded per message. Order of simultaneous events: that in which they were caused, so the same
-/// on every machine. Held by: src/simulate/event/goal_golden_test.cpp, event_engine_test.cpp
-[[nodiscard]] Result<EventOutcome> run_program(const model::Program& program, const LogGops& cost);
 
 /// Work on a resource that its users share by weight (cores, an input link, storage).
 ///

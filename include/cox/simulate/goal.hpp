@@ -19,7 +19,8 @@ namespace cox::simulate {
 /// Errors: base-002, base-003 (file); goal-001 to goal-006 (not a schedule, statement, label, rank, damaged
 /// binary, out of range); goal-007 (parameters); simulate-004 (cannot finish). Memory beside the mapped file:
 /// 4 bytes per operation, 60 per rank and what is on its way or waits (24 bytes per event, 24 to 72 per
-/// unmatched message or receive); text: its binary form as well. Held by:
+/// unmatched message or receive); text: its binary form as well. Times inside are whole picoseconds; G and O that are not are
+/// rounded per message. Order of simultaneous events: that in which they were caused, so the same on every machine. Held by:
 /// src/simulate/event/goal_golden_test.cpp (answers of LogGOPSim 76451de), fuzz/corpus/goal_text, goal_binary
 [[nodiscard]] Result<EventOutcome> simulate_goal(const std::filesystem::path& file, const LogGops& cost);
 /// The same from memory; `name` is the file as shown in errors.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,16 @@ struct LinkLoad {
   Bytes bytes{};
   double utilisation_ratio = 0;  ///< bytes over bandwidth x makespan
 };
+
+/// Links of one kind: `n12->leaf3` is of the tier `n->leaf`, its name without the numbers.
+struct LinkTier {
+  std::string name;
+  std::vector<const LinkLoad*> links;  ///< in the order in which they were given
+  double mean_ratio = 0;               ///< utilisation, over the links
+  double busiest_ratio = 0;
+};
+/// Tiers in which a link carried something, by name. Points into `links`. Held by: src/simulate/record/tiers_test.cpp
+[[nodiscard]] std::vector<LinkTier> tiers_of(std::span<const LinkLoad> links);
 
 /// Workload Iteration: what pacing did in the first replica, beside the same draws without it.
 struct PacedJobOutcome {

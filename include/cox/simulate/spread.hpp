@@ -17,6 +17,9 @@ struct ReplicaSpread {
   Seconds p50{};
   Seconds p99{};
   int replicas = 1;
+
+  [[nodiscard]] Seconds low_95() const { return mean - half_width_95; }
+  [[nodiscard]] Seconds high_95() const { return mean + half_width_95; }
 };
 
 /// Quantiles by `cox::quantile`. An empty span gives zeros with `replicas` 0.

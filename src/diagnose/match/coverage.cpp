@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 namespace cox::diagnose {
 namespace {
@@ -58,6 +59,10 @@ trace::UnobservedCalls count_unobserved(const Matched& matched) {
   for (const trace::RankTrack& track : matched.tracks())
     for (std::size_t kind = 0; kind < sum.size(); ++kind) sum[kind] += track.unobserved_calls[kind];
   return sum;
+}
+
+std::uint64_t Coverage::calls_only_counted() const {
+  return std::accumulate(unobserved_calls.begin(), unobserved_calls.end(), std::uint64_t{0});
 }
 
 Coverage cover(const Matched& matched) {

@@ -255,4 +255,64 @@ std::span<const Duration> Timeline::wait_by_step(std::size_t rank_index) const {
   return matched_->skew().wait[rank_index];
 }
 
+Extent Timeline::extent(std::size_t rank_index, std::span<const Stay> stays) const {
+  const EventColumns& e = matched_->track(rank_index).events;
+  const Duration offset = offset_[rank_index];
+  if (e.size() == 0) return {first_, stays.empty() ? first_ : std::max(first_, stays.back().end)};
+  Extent out{e.begin.front() - offset, e.begin.back() - offset};
+  for (const Duration end : e.end)
+    if (end != trace::kStillRunning) out.last = std::max(out.last, end - offset);
+  if (!stays.empty()) out.last = std::max(out.last, stays.back().end);
+  return out;
+}
+
+std::optional<Duration> Timeline::step_begin(std::size_t step) const {
+  std::optional<Duration> begin;
+  for (std::size_t r = 0; r < offset_.size(); ++r) {
+    const std::span<const Duration> row = step_begins(r);
+    if (step < row.size()) begin = std::min(begin.value_or(Duration::max()), row[step] - offset_[r]);
+  }
+  return begin;
+}
+
+WorstStep Timeline::worst_step(std::span<const Duration> step_times) const {
+  WorstStep worst;
+  double most_wait = 0;
+  double most_time = -1;
+  std::int64_t longest = -1;
+  for (std::size_t s = step_times.size() > 2 ? 1 : 0; s < step_times.size(); ++s) {
+    double wait = 0;
+    for (std::size_t r = 0; r < offset_.size(); ++r) {
+      const std::span<const Duration> row = wait_by_step(r);
+      wait += s < row.size() ? in_seconds(row[s]) : 0;
+    }
+    if (wait > most_wait) {
+      most_wait = wait;
+      worst = {static_cast<std::int64_t>(s), true};
+    }
+    if (in_seconds(step_times[s]) > most_time) {
+      most_time = in_seconds(step_times[s]);
+      longest = static_cast<std::int64_t>(s);
+    }
+  }
+  if (!worst.by_wait) worst.step = longest;
+  return worst;
+}
+
+std::vector<Cell> cells_of(std::span<const Duration> row, std::int64_t cells, std::int64_t merged) {
+  std::vector<Cell> out(static_cast<std::size_t>(cells));
+  for (std::size_t c = 0; c < out.size(); ++c) {
+    const std::size_t from = c * static_cast<std::size_t>(merged);
+    const std::size_t to = std::min(row.size(), from + static_cast<std::size_t>(merged));
+    double sum = 0;  // of picoseconds: a group of week-long steps would overflow an integer
+    for (std::size_t i = from; i < to; ++i) {
+      out[c].largest = std::max(out[c].largest, row[i]);
+      sum += static_cast<double>(std::max(row[i], Duration::zero()).count());
+    }
+    const double count = from < to ? static_cast<double>(to - from) : 1.0;
+    out[c].mean = duration_from_seconds(sum / count * 1e-12);
+  }
+  return out;
+}
+
 }  // namespace cox::diagnose

@@ -188,5 +188,58 @@ TEST(Timeline, StepsAreThoseThatWereFound) {
   EXPECT_EQ(timeline.wait_by_step(1).size(), 5U);
 }
 
+TEST(Timeline, CellsHoldMeanAndLargestOfTheirNeighbours) {
+  const std::vector<Duration> row = {1ms, 3ms, -2ms, 10ms, 7ms};
+  const std::vector<Cell> cells = cells_of(row, 4, 2);
+  ASSERT_EQ(cells.size(), 4U);
+  EXPECT_EQ(cells[0].mean, Duration{2ms});
+  EXPECT_EQ(cells[0].largest, Duration{3ms});
+  EXPECT_EQ(cells[1].mean, Duration{5ms}) << "a time below zero is none";
+  EXPECT_EQ(cells[1].largest, Duration{10ms});
+  EXPECT_EQ(cells[2].mean, Duration{7ms}) << "of those that are there";
+  EXPECT_EQ(cells[3].mean, Duration::zero());
+  const std::vector<Duration> long_steps(3, std::chrono::hours{24 * 60});
+  EXPECT_NEAR(in_seconds(cells_of(long_steps, 1, 3)[0].mean), 24 * 60 * 3600.0, 1) << "the sum has no room";
+}
+
+TEST(Timeline, TheWorstStepHasTheMostWaitingOfAllRanks) {
+  const trace::Run run = test::make_run(
+      {.ranks = 4, .steps = 60, .extras = {{.rank = 2, .amount = 30ms, .first_step = 41, .last_step = 41}}});
+  const Matched matched(run);
+  const Timeline timeline(matched);
+  const std::vector<Duration> times(60, 10ms);
+  EXPECT_EQ(timeline.worst_step(times).step, 41);
+  EXPECT_TRUE(timeline.worst_step(times).by_wait);
+  EXPECT_EQ(timeline.worst_step({}).step, -1);
+}
+
+TEST(Timeline, WhereNobodyWaitsTheWorstStepIsTheLongest) {
+  const trace::Run run = test::make_run({.ranks = 1, .steps = 5});
+  const Matched matched(run);
+  const WorstStep worst = Timeline(matched).worst_step(std::vector<Duration>{90ms, 10ms, 10ms, 12ms, 10ms});
+  EXPECT_EQ(worst.step, 3) << "the first of a run is long by what comes before it";
+  EXPECT_FALSE(worst.by_wait);
+}
+
+TEST(Timeline, AStepBeginsWithItsFirstRankOnOneClock) {
+  trace::Run run = empty_run(2);
+  for (std::uint32_t i = 0; i < 5; ++i) {  // the second clock is 7 s ahead
+    const Duration at = 100ms * i;
+    append(run.ranks[0].events, EventKind::Step, 0, at, at, i);
+    append(run.ranks[0].events, EventKind::Collective, kAllReduce, at + 10ms, at + 21ms, i);
+    append(run.ranks[1].events, EventKind::Step, 0, at + 7s - 2ms, at + 7s - 2ms, i);
+    append(run.ranks[1].events, EventKind::Collective, kAllReduce, at + 7s + 18ms, at + 7s + 21ms, i);
+  }
+  run.ranks[1].node = NodeId{1};
+  const Matched matched(run);
+  const Timeline timeline(matched);
+  ASSERT_TRUE(timeline.step_begin(3));
+  EXPECT_EQ(*timeline.step_begin(3), Duration{298ms});
+  EXPECT_FALSE(timeline.step_begin(5));
+  const Extent extent = timeline.extent(1, timeline.stays(1));
+  EXPECT_EQ(extent.first, Duration{-2ms});
+  EXPECT_EQ(extent.last, Duration{421ms});
+}
+
 }  // namespace
 }  // namespace cox::diagnose

@@ -317,6 +317,19 @@ Pairs pairs_of(const Table& t, const pace::Settings& s) {
 
 }  // namespace
 
+Bounded<double> PaceArm::throughput() const {
+  const auto over = [](Seconds s) { return s.count() > 0 ? 1 / s.count() : 0; };
+  return {over(period.value), over(period.high), over(period.low)};
+}
+
+Bounded<double> PacingComparison::throughput_ratio() const {
+  return {1 + faster_ratio.value, 1 + faster_ratio.low, 1 + faster_ratio.high};
+}
+
+double PacingComparison::median_ratio() const {
+  return baseline.median.value.count() > 0 ? control.median.value / baseline.median.value : 1.0;
+}
+
 std::optional<PacingComparison> compare_blocks(const Matched& matched, const PacingRecord& record) {
   std::optional<GroupIterations> found = find_group_iterations(matched, record.settings);
   if (!found || !found->paced) return std::nullopt;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/base/json.hpp"
+
 #include "cox/diagnose/pacing.hpp"
 
 #include "diagnose/match/warnings.hpp"
@@ -16,16 +17,11 @@ Json json_of(const Bounded<Seconds>& b, bool has_interval) {
   return json_of(Bounded<double>{b.value.count(), b.low.count(), b.high.count()}, has_interval);
 }
 
-Bounded<double> inverse(const Bounded<Seconds>& b) {
-  const auto over = [](Seconds s) { return s.count() > 0 ? 1 / s.count() : 0; };
-  return {over(b.value), over(b.high), over(b.low)};
-}
-
 Json json_of(const PaceArm& a, bool has_interval) {
   Json j;
   j["iterations"] = a.iterations;
   j["blocks"] = a.blocks;
-  j["throughput_per_s"] = json_of(inverse(a.period), has_interval);
+  j["throughput_per_s"] = json_of(a.throughput(), has_interval);
   j["period_s"] = json_of(a.period, has_interval);
   j["period_median_s"] = json_of(a.median, has_interval);
   j["period_p99_s"] = json_of(a.p99, has_interval);

@@ -199,6 +199,24 @@ TEST(Pacing, PairedBlocksShowTheGain) {
   EXPECT_EQ(again->faster_ratio.low, c->faster_ratio.low) << "same draws";
 }
 
+TEST(Pacing, ThroughputTurnsTheEndsOfThePeriodRound) {
+  PacingComparison c;
+  c.baseline.period = {Seconds{0.5}, Seconds{0.4}, Seconds{0.8}};
+  EXPECT_EQ(c.baseline.throughput().value, 2);
+  EXPECT_EQ(c.baseline.throughput().low, 1.25);
+  EXPECT_EQ(c.baseline.throughput().high, 2.5);
+  EXPECT_EQ(c.control.throughput().value, 0) << "no period, no rate";
+  c.faster_ratio = {0.25, 0.125, 0.5};
+  EXPECT_EQ(c.throughput_ratio().value, 1.25);
+  EXPECT_EQ(c.throughput_ratio().high, 1.5);
+  EXPECT_EQ(c.median_ratio(), 1);
+  c.baseline.median.value = Seconds{2};
+  c.control.median.value = Seconds{1};
+  EXPECT_EQ(c.median_ratio(), 0.5);
+  EXPECT_EQ((RankPacing{.delays = 4, .delayed = 10us}.each()), Duration{2500ns});
+  EXPECT_EQ(RankPacing{}.each(), Duration::zero());
+}
+
 TEST(Pacing, WithoutContentionNoGainIsFound) {
   const trace::Run run = test::make_paced_run({.steps = 2000, .contention = Duration::zero()});
   const auto record = read_pacing(run);

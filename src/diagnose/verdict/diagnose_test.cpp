@@ -344,6 +344,7 @@ TEST(Diagnose, CallsThatAreOnlyCountedAreSaid) {
   run.ranks[4].unobserved_calls[kOneSided] = 34;
   const Diagnosis d = must(run);
   EXPECT_EQ(d.coverage.unobserved_calls[kOneSided], 1234U);
+  EXPECT_EQ(d.coverage.calls_only_counted(), 1234U);
   int said = 0;
   for (const std::string& gap : d.cannot_tell)
     if (gap.find("one-sided communication 1 234") != std::string::npos) ++said;

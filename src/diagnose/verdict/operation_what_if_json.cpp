@@ -82,7 +82,7 @@ Json patterns_json(const ComputePatterns& p) {
 
 }  // namespace
 
-void write_json(const OperationWhatIf& w, nlohmann::ordered_json& out) {
+void write_json(const OperationWhatIf& w, Json& out) {
   out = Json::object();
   out["operations"] = w.operations;
   out["measured_step_s"] = in_seconds(w.measured);

@@ -88,7 +88,7 @@ Json list_of(const std::vector<T>& items, const F& show) {
 
 }  // namespace
 
-void write_json(const WhatIf& w, const trace::Run& run, nlohmann::ordered_json& j) {
+void write_json(const WhatIf& w, const trace::Run& run, Json& j) {
   const bool refused = w.fidelity == Fidelity::Refused;
   j = Json::object();
   j["fidelity"] = name_of(w.fidelity);

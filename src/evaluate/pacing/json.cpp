@@ -242,7 +242,7 @@ std::string pacing_json(const PacingResults& results) {
   visit_machine(results.machine, Writer{json["machine"]});
   json["conditions"] = json_of(results.conditions);
   json["sizes"] = json_of(results.sizes);
-  return json.dump(1) + "\n";
+  return json_text(json, 1);
 }
 
 Result<PacingResults> parse_pacing_json(std::string_view text, const std::string& file) {

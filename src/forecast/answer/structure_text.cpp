@@ -9,6 +9,7 @@
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
+#include "cox/forecast/ratios.hpp"
 
 #include "forecast/answer/structure_detail.hpp"
 #include "forecast/regimes/amplification.hpp"
@@ -25,11 +26,6 @@ constexpr double kTrend = 0.05;        ///< by chance: less is told as a trend
 
 std::string range(const Proportion& p) {
   return fmt::format("{} ({} .. {})", percent(p.value), percent(p.low), percent(p.high));
-}
-
-const UnitPace* most_critical(const std::vector<UnitPace>& units) {
-  const auto most = std::ranges::max_element(units, {}, [](const UnitPace& u) { return u.critical.value; });
-  return most == units.end() ? nullptr : &*most;
 }
 
 bool stands_out(const UnitPace& unit, std::size_t of) {
@@ -69,7 +65,7 @@ void add_pace(Lines& out, const Structure& s) {
       "pace: set as if by {:.3g} of {} ranks; the last rank changes in {} of the steps, {} if steps were independent",
       s.who.effective, s.ranks.size(), percent(s.who.moves.value), percent(s.who.moves_if_free)));
   const auto tell = [&](const char* what, const std::vector<UnitPace>& units) {
-    const UnitPace* u = units.size() > 1 ? most_critical(units) : nullptr;
+    const UnitPace* u = units.size() > 1 ? last_most_often(units) : nullptr;
     if (u == nullptr) return;
     out.push_back(fmt::format("pace: {} {} is last most often, {}; elasticity {:.3f}", what, u->unit,
                               range(u->critical), u->elasticity));
@@ -78,7 +74,7 @@ void add_pace(Lines& out, const Structure& s) {
   tell("node", s.nodes);
   tell("role", s.roles);
   for (const Dependence& d : s.depends)
-    if (d.chance < kTrend)
+    if (d.beyond_chance())
       out.push_back(fmt::format("pace: who is last depends on {} (by chance {})", d.on, percent(d.chance)));
 }
 
@@ -219,7 +215,7 @@ void add_margins(Lines& out, const Margins& m, std::int64_t at) {
 std::vector<std::string> structure_lines(const FullForecast& f) {
   Lines out;
   if (f.structure) {
-    const UnitPace* rank = most_critical(f.structure->ranks);
+    const UnitPace* rank = last_most_often(f.structure->ranks);
     if (rank != nullptr && stands_out(*rank, f.structure->ranks.size()))
       out.push_back(fmt::format("pace: rank {} is last at {} of the synchronisations", rank->unit,
                                 range(rank->critical)));

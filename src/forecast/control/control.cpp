@@ -131,8 +131,8 @@ std::string margin_cell(const std::optional<double>& margin) {
 }
 
 std::string lever_row(std::string_view name, const LeverEffect& e, const LeverEffect& as_it_is) {
-  const std::string most =
-      e.most_nodes && as_it_is.most_nodes ? fmt::format("{:.3f}", *e.most_nodes / *as_it_is.most_nodes) : "-";
+  const std::optional<double> nodes = e.most_nodes_over(as_it_is);
+  const std::string most = nodes ? fmt::format("{:.3f}", *nodes) : "-";
   return fmt::format("{:<19} {:>6.3f} {:>14} {:>6} {:>6} {:>7} {:>6} {:>6.3f} {:>7} {:>6} {:>5}", name,
                      e.throughput.value, fmt::format("{:.3f}..{:.3f}", e.throughput.low, e.throughput.high),
                      cell(e.p99), cell(e.cv), cell(e.rework), cell(e.energy), e.cost.value,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
-#include <nlohmann/json.hpp>
-
+#include "cox/base/json.hpp"
 #include "cox/model/toml.hpp"
 
 #include "model/toml/keys/keys.hpp"
@@ -10,8 +9,6 @@
 
 namespace cox::model {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// A number with one of the units of docs/reference/units.md; both spellings of micro are allowed.
 std::string quantity_pattern(std::string_view kind) {
@@ -131,7 +128,7 @@ std::string scenario_schema() {
       array_of(node_class_keys(), static_cast<std::int64_t>(kMostNodeClasses));
   root["properties"]["neighbour"] = array_of(neighbour_keys(), static_cast<std::int64_t>(kMostNeighbours));
   root["properties"]["noise"] = array_of(noise_keys(), static_cast<std::int64_t>(kMostNoise));
-  return root.dump(2) + "\n";
+  return json_text(root);
 }
 
 }  // namespace cox::model

@@ -341,7 +341,7 @@ std::vector<std::string> text_lines(const std::vector<SizePoint>& sizes) {
   std::vector<std::string> lines = {fmt::format("{:>8} {:>10}  {:<30} {:>10} {:>11}", "nodes", "ranks",
                                                 "step", "efficiency", "throughput")};
   for (const SizePoint& p : sizes) {
-    const double efficiency = p.step.mean.count() > 0 ? sizes.front().step.mean / p.step.mean : 0.0;
+    const double efficiency = p.efficiency(sizes.front());
     const double ranks = static_cast<double>(p.ranks) / static_cast<double>(sizes.front().ranks);
     const std::string step = p.step.replicas > 1
                                  ? with_half_width(p.step.mean, p.step.half_width_95, kDigits) + " (95 %)"

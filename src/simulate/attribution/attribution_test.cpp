@@ -92,6 +92,14 @@ TEST(Attribution, DrawsStayThoseOfTheWholeScenario) {
   EXPECT_NE(simulate(s, {})->total, second->total) << "the number of a source is a part of its draws";
 }
 
+TEST(Attribution, EfficiencyIsTheSmallestSizesTimeOverThisOnes) {
+  const SizePoint small{.nodes = 1, .ranks = 8, .step = {.mean = Seconds{0.5}}};
+  const SizePoint large{.nodes = 2, .ranks = 16, .step = {.mean = Seconds{1}}};
+  EXPECT_EQ(small.efficiency(small), 1);
+  EXPECT_EQ(large.efficiency(small), 0.5);
+  EXPECT_EQ(SizePoint{}.efficiency(small), 0) << "no time, no efficiency";
+}
+
 TEST(Attribution, NothingToSwitchOffCostsNothing) {
   const auto a = attribute(data_parallel(4, 2), {});
   ASSERT_TRUE(a);

@@ -20,6 +20,8 @@
 namespace cox::simulate {
 namespace {
 
+constexpr Seconds kCalcUnit{1e-9};  ///< what one unit of `calc` lasts
+
 /// What clocks and waiting lists may take beside the schedule itself.
 constexpr std::uint64_t kMostStateBytes = std::uint64_t{256} << 20;
 
@@ -396,9 +398,9 @@ Result<EventOutcome> Engine::run() {
 
 }  // namespace
 
-Result<EventOutcome> run_image(const GoalImage& image, const LogGops& cost, Seconds calc_unit) {
+Result<EventOutcome> run_image(const GoalImage& image, const LogGops& cost) {
   COX_TRY(const LogGopsCosts costs,
-          LogGopsCosts::make(cost, calc_unit, image.longest_calc(), image.longest_message(), image.name()));
+          LogGopsCosts::make(cost, kCalcUnit, image.longest_calc(), image.longest_message(), image.name()));
   return Engine(image, costs, Engine::Count::Joins).run();
 }
 

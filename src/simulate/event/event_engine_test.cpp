@@ -190,71 +190,15 @@ TEST(EventEngine, CpusThatNobodyCouldKeepAreRefused) {
                "goal-006", "bytes of clocks");
 }
 
-TEST(EventEngine, AProgramThatDoesNotFitItselfIsRefused) {
-  using model::OperationKind;
-  model::Program p;
-  expect_error(run_program(p, kPlain), "goal-004", "0 ranks");
-  p.ranks = {{.rank = Rank(0)}, {.rank = Rank(1)}};
-  p.rank = {0};
-  expect_error(run_program(p, kPlain), "goal-004", "columns");
-  p.kind = {OperationKind::Send};
-  p.bytes = {Bytes(-1)};
-  p.peer = {0};
-  p.tag = {0};
-  p.needs.add();
-  expect_error(run_program(p, kPlain), "goal-004", "negative");
-  p.bytes = {Bytes(1)};
-  p.peer = {7};
-  expect_error(run_program(p, kPlain), "goal-005", "names rank 7 of 2");
-  p.kind = {OperationKind::Collective};
-  expect_error(run_program(p, kPlain), "goal-004", "is a collective");
-  p.kind = {OperationKind::Compute};
-  p.needs = model::Dependencies({0, 1}, {3});
-  expect_error(run_program(p, kPlain), "goal-004", "waits for operation 3 of 1");
-  p.rank = {0, 1};
-  p.kind = {OperationKind::Compute, OperationKind::Compute};
-  p.bytes.clear();
-  p.peer.clear();
-  p.tag.clear();
-  p.needs = model::Dependencies({0, 1, 1}, {1});
-  expect_error(run_program(p, kPlain), "goal-004", "waits for one of rank 1 without a message");
-  p.rank = {0, 7};
-  expect_error(run_program(p, kPlain), "goal-004", "of no rank");
-}
-
-/// A program says what the text of a schedule says: streams, ports, waits for a start, any source and tag.
-TEST(EventEngine, AProgramRunsAsItsScheduleDoes) {
-  using model::OperationKind;
+/// Streams, ports, waits for a start, any source and tag.
+TEST(EventEngine, AWaitForAStartDoesNotWaitForTheEnd) {
   const std::string text =
       "num_ranks 2\nrank 0 {\na: calc 50 cpu 1\nb: calc 30\nc: send 1000b to 1 tag 4 nic 1\n"
       "b irequires a\nc requires b\n}\nrank 1 {\na: recv 1000b from -1 tag 4\nb: calc 20\nb requires a\n}\n";
-  model::Program p;
-  p.ranks = {{.rank = Rank(0)}, {.rank = Rank(1)}};
-  p.rank = {1, 0, 0, 1, 0};  // ranks may come mixed
-  p.kind = {OperationKind::Receive, OperationKind::Compute, OperationKind::Compute, OperationKind::Compute,
-            OperationKind::Send};
-  p.duration = {model::kNoDuration, std::chrono::nanoseconds{50}, std::chrono::nanoseconds{30},
-                std::chrono::nanoseconds{20}, model::kNoDuration};
-  p.bytes = {Bytes(1000), Bytes(), Bytes(), Bytes(), Bytes(1000)};
-  p.peer = {model::kAnyPeer, 0, 0, 0, 1};
-  p.tag = {4, 0, 0, 0, 4};
-  p.stream = {0, 1, 0, 0, 0};
-  p.port = {0, 0, 0, 0, 1};
-  p.needs.add();
-  p.needs.add();
-  p.needs.add();
-  p.needs.add_on_start(1);
-  p.needs.add(0);
-  p.needs.add(2);
-  const auto cost = parse_loggops("L=100ns,o=10ns,g=5ns,G=1ns/B").value();
-  const auto from_text = simulate_goal(std::as_bytes(std::span(text)), "text", cost);
-  const auto from_program = run_program(p, cost);
-  ASSERT_TRUE(from_text) << from_text.error().to_string();
-  ASSERT_TRUE(from_program) << from_program.error().to_string();
-  EXPECT_EQ(from_program->finish, from_text->finish);
-  EXPECT_EQ(from_program->events, from_text->events);
-  // Without the waits for the start it would end at another time: 30 ns later.
-  EXPECT_NEAR(from_program->finish[0].count() * 1e9, 50, 1e-6);
+  const auto outcome = simulate_text(text, parse_loggops("L=100ns,o=10ns,g=5ns,G=1ns/B").value());
+  ASSERT_TRUE(outcome) << outcome.error().to_string();
+  // Had it waited for the end it would be done 30 ns later.
+  EXPECT_NEAR(outcome->finish[0].count() * 1e9, 50, 1e-6);
 }
 
 }  // namespace

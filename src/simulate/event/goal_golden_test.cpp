@@ -75,32 +75,25 @@ TEST(GoalGolden, EveryScheduleGivesTheAnswerOfLogGopSim) {
 }
 
 /// The ring all-reduce of goal.py: `python3 goal.py ring P BYTES`.
-model::Program ring(std::uint32_t ranks, std::int64_t bytes) {
-  model::Program p;
-  const auto add = [&](std::uint32_t rank, model::OperationKind kind, std::uint32_t peer,
-                       model::OperationIndex before) {
-    p.rank.push_back(rank);
-    p.kind.push_back(kind);
-    p.bytes.emplace_back(bytes / ranks);
-    p.peer.push_back(peer);
-    p.tag.push_back(0);
-    return p.needs.add(before);
-  };
+std::string ring(std::uint32_t ranks, std::int64_t bytes) {
+  std::string text = fmt::format("num_ranks {}\n", ranks);
   for (std::uint32_t r = 0; r < ranks; ++r) {
-    p.ranks.push_back({.rank = Rank(static_cast<int>(r))});
-    model::OperationIndex last = model::kNoOperation;
+    text += fmt::format("rank {} {{\n", r);
     for (std::uint32_t k = 0; k < 2 * (ranks - 1); ++k) {
-      add(r, model::OperationKind::Send, (r + 1) % ranks, last);
-      last = add(r, model::OperationKind::Receive, (r + ranks - 1) % ranks, last);
+      text += fmt::format("s{}: send {}b to {}\nr{}: recv {}b from {}\n", k, bytes / ranks, (r + 1) % ranks,
+                          k, bytes / ranks, (r + ranks - 1) % ranks);
+      if (k > 0) text += fmt::format("s{} requires r{}\nr{} requires r{}\n", k, k - 1, k, k - 1);
     }
+    text += "}\n";
   }
-  return p;
+  return text;
 }
 
 // txt2bin -i r.goal -o r.bin; LogGOPSim -f r.bin -L 1000000 -o 0 -g 0 -G 20 -O 0 -S 2000000000 -b
 TEST(GoalGolden, RingOf256MiBInPicoseconds) {
   const auto cost = parse_loggops("L=1us,o=0ns,g=0ns,G=20ps/B,O=0ps/B,S=2GB").value();
-  const auto outcome = run_program(ring(64, std::int64_t{1} << 28), cost);
+  const std::string text = ring(64, std::int64_t{1} << 28);
+  const auto outcome = simulate_goal(std::as_bytes(std::span(text)), "ring", cost);
   ASSERT_TRUE(outcome);
   Seconds last{};
   for (const Seconds s : outcome->finish) last = std::max(last, s);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cox/base/result.hpp"
+#include "cox/model/program.hpp"
 #include "cox/simulate/event.hpp"
 
 namespace cox::simulate {
@@ -157,7 +158,7 @@ class GoalImageWriter {
   std::vector<std::uint32_t> places_;  ///< of each operation's next successor
 };
 
-/// Runs a checked schedule. `calc_unit`: what one unit of `calc` lasts. As `run_program`.
-[[nodiscard]] Result<EventOutcome> run_image(const GoalImage& image, const LogGops& cost, Seconds calc_unit);
+/// Runs a checked schedule, as `simulate_goal` says.
+[[nodiscard]] Result<EventOutcome> run_image(const GoalImage& image, const LogGops& cost);
 
 }  // namespace cox::simulate

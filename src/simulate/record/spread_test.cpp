@@ -26,6 +26,8 @@ TEST(Spread, FiveValuesByHand) {
   EXPECT_DOUBLE_EQ(s.mean.count(), 3);
   EXPECT_DOUBLE_EQ(s.p50.count(), 3);
   EXPECT_NEAR(s.half_width_95.count(), 2.776 * 1.5811388 / 2.2360680, 2e-3);
+  EXPECT_EQ(s.low_95(), s.mean - s.half_width_95);
+  EXPECT_EQ(s.high_95(), s.mean + s.half_width_95);
   EXPECT_EQ(s.replicas, 5);
 }
 

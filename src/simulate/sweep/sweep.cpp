@@ -69,7 +69,7 @@ class Journal {
 };
 
 std::string header_of(const Sweep& sweep) {
-  return Json{{"schema", kJournalSchema}, {"digest", fmt::format("{:016x}", sweep.digest)}}.dump();
+  return json_inside(Json{{"schema", kJournalSchema}, {"digest", fmt::format("{:016x}", sweep.digest)}});
 }
 
 /// Takes over the finished points of one journal file. Lines that are not whole are skipped:
@@ -156,7 +156,7 @@ Status compute_share(const Sweep& sweep, const SweepOptions& options, const Jour
   std::mutex mutex;
   Status written{};
   parallel_for(mine.size(), options.threads, [&](std::size_t k) {
-    const std::string line = compute(sweep, mine[k]).dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::string line = json_inside(compute(sweep, mine[k]));
     const std::lock_guard lock(mutex);
     if (!written) return;
     written = journal.append(line);

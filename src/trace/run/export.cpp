@@ -9,8 +9,7 @@
 #include <set>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
+#include "cox/base/json.hpp"
 #include "cox/model/collective.hpp"
 
 namespace cox::trace {
@@ -18,9 +17,9 @@ namespace {
 
 constexpr std::size_t kFlushBytes = std::size_t{1} << 20;
 
-/// Text as a JSON string, quotes included; bytes that are not UTF-8 are replaced.
+/// Text as a JSON string, quotes included.
 std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_inside(text);
 }
 
 /// Picoseconds as microseconds without loss: three digits for nanoseconds, three for what is below.
@@ -63,6 +62,7 @@ const char* wait_name(std::uint8_t op) {
   return "wait";
 }
 
+/// The one document that is no `Json`: a Run has millions of events, so each is written as it is read.
 class Exporter {
  public:
   Exporter(const Run& run, std::ostream& out) : run_(run), out_(out) {}
