@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/parallel.hpp"
 
 #include "replay/clamped.hpp"
 
@@ -33,6 +34,33 @@ std::size_t Tracks::meet(std::uint32_t group, std::span<const Duration> work, Du
 void Tracks::reserve(std::size_t meetings, std::size_t cells) {
   meetings_.reserve(meetings);
   work_.reserve(cells);
+}
+
+Longest::Longest(const Tracks& tracks, std::span<const Duration> work, int threads) {
+  constexpr std::size_t kBlock = 64;
+  const auto meetings = tracks.meetings();
+  const Duration* column = work.empty() ? tracks.work().data() : work.data();
+  std::uint32_t count = 0;
+  for (const Tracks::Meeting& m : meetings)
+    first_.push_back(tracks.members(m.group).size() >= kLeastMembers ? count++ : kNone);
+  kept_.resize(std::size_t{count} * kKept);
+  const auto keep = [&](std::size_t c) {
+    const auto members = tracks.members(meetings[c].group);
+    const Duration* all = column + meetings[c].first_cell;
+    const auto kept = std::span(kept_).subspan(std::size_t{first_[c]} * kKept, kKept);
+    std::ranges::fill(kept, Member{Duration{-1}, 0});
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      const Duration work_k = std::max(all[k], Duration::zero());
+      if (work_k <= kept.back().work) continue;
+      std::size_t at = kKept - 1;
+      for (; at > 0 && kept[at - 1].work < work_k; --at) kept[at] = kept[at - 1];
+      kept[at] = {work_k, members[k]};
+    }
+  };
+  parallel_for((meetings.size() + kBlock - 1) / kBlock, threads, [&](std::size_t block) {
+    for (std::size_t c = block * kBlock; c < std::min(meetings.size(), (block + 1) * kBlock); ++c)
+      if (first_[c] != kNone) keep(c);
+  });
 }
 
 MeetingTimes times_of(const Tracks& tracks) {

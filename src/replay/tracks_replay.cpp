@@ -49,6 +49,7 @@ class Pass {
       : tracks_(tracks), questions_(questions), out_(out), lanes_(questions.size()) {
     const auto work = questions.front().work;
     work_ = work.empty() ? tracks.work().data() : work.data();
+    longest_ = can_look_up(questions) ? questions.front().longest : nullptr;
     place_of_.resize(tracks.size());
     places_.resize(tracks.size() + 1);
     for (Track t = 0; t < tracks.size(); ++t) {
@@ -79,6 +80,12 @@ class Pass {
     std::size_t met = 0;
     std::vector<std::pair<std::size_t, std::span<const Duration>>> lanes;  ///< (lane, instead)
   };
+
+  /// Whether no question replaces so many tracks that none of those which work longest may be left.
+  static bool can_look_up(std::span<const Question> questions) {
+    return std::ranges::all_of(questions,
+                               [](const Question& q) { return q.instead.size() < Longest::kKept; });
+  }
 
   void take_replacements() {
     std::vector<std::uint32_t> slot(tracks_.size(), kNone);
@@ -144,6 +151,11 @@ class Pass {
     Place& common = places_[first_place];
     // The same group as here last, and nobody left since: all come from this place.
     const bool together = common.group == m.group && common.here == members.size();
+    const auto kept = together && longest_ != nullptr ? longest_->of(c) : std::span<const Longest::Member>{};
+    if (!kept.empty()) {
+      arrive_from(common, kept, m.group);
+      return leave(c, m, common);
+    }
     std::size_t from = 0;
     for (const auto& [stop, slot] : stops(m.group)) {
       together ? arrive(common, longest(work + from, stop - from)) : arrive_apart(members, work, from, stop);
@@ -154,6 +166,29 @@ class Pass {
              : arrive_apart(members, work, from, members.size());
     Place& here = together ? common : gather(members, m.group);
     leave(c, m, here);
+  }
+
+  /// All members of a group, from one place. In each question the first that it does not replace is the longest of
+  /// those that it leaves as they are.
+  void arrive_from(const Place& common, std::span<const Longest::Member> kept, std::uint32_t group) {
+    Lanes most;
+    for (std::size_t lane = 0; lane < lanes_; ++lane) {
+      const auto& instead = questions_[lane].instead;
+      const auto is_left = [&](const Longest::Member& m) {
+        return std::ranges::none_of(instead, [&](const auto& i) { return i.first == m.track; });
+      };
+      most[lane] = std::ranges::find_if(kept, is_left)->work.count();
+    }
+    for (const auto& [stop, slot] : stops(group)) {
+      Replaced& r = replaced_[slot];
+      for (const auto& [lane, instead] : r.lanes) {
+        COX_ASSERT(r.met < instead.size(), "one replacement per meeting of the track");
+        most[lane] = std::max(most[lane], instead[r.met].count());
+      }
+      ++r.met;
+    }
+    for (std::size_t lane = 0; lane < lanes_; ++lane)
+      last_[lane] = detail::plus_positive(common.at[lane], most[lane]);
   }
 
   /// A new place for all of `members`.
@@ -200,6 +235,7 @@ class Pass {
   std::span<BlockTimes> out_;
   std::size_t lanes_;
   const Duration* work_ = nullptr;
+  const Longest* longest_ = nullptr;
   Lanes last_{};
   std::vector<std::uint32_t> place_of_;
   std::vector<Place> places_;

@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <numeric>
+#include <random>
+#include <span>
+#include <vector>
 
 namespace cox::replay {
 namespace {
@@ -92,6 +97,54 @@ TEST(Tracks, NegativeIsZeroAndTimesStopAtTheRange) {
   const auto answer = replay(t, s);
   EXPECT_EQ(answer[0].makespan, Duration::zero());
   EXPECT_EQ(answer[1].makespan, Duration::max());
+}
+
+TEST(Tracks, KnowingWhoWorksLongestChangesNoAnswer) {
+  constexpr Track kTracks = 40;
+  constexpr std::size_t kMeetings = 30;
+  std::mt19937_64 draw(7);
+  const auto some = [&] { return Duration(static_cast<std::int64_t>(draw() % 50)); };  // with equal ones
+  std::vector<Track> all(kTracks);
+  std::iota(all.begin(), all.end(), 0U);
+  Tracks t(kTracks);
+  const auto everybody = t.add_group(all);
+  const auto few = t.add_group(std::span(all).first(3));
+  std::size_t met_by_all = 0;
+  for (std::size_t c = 0; c < kMeetings; ++c) {
+    const bool apart = c % 7 == 3;  // then all do not come from one place
+    met_by_all += apart ? 0 : 1;
+    std::vector<Duration> work(apart ? 3 : kTracks);
+    std::ranges::generate(work, some);
+    t.meet(apart ? few : everybody, work, some(), static_cast<std::uint32_t>(c));
+  }
+  std::vector<Duration> other(t.work().size());
+  std::ranges::generate(other, some);
+  other[5] = Duration(-3);
+  // Those who work longest are replaced too, by up to as many as may be.
+  std::vector<std::vector<Duration>> instead(kTracks, std::vector<Duration>(kMeetings));
+  for (auto& row : instead) std::ranges::generate(row, some);
+  for (const auto& column : {std::vector<Duration>{}, other}) {
+    const Longest longest(t, column, 2);
+    std::vector<Question> asked;
+    for (std::size_t many = 0; many < Longest::kKept + 2; ++many) {
+      Question& q = asked.emplace_back();
+      q.work = column;
+      for (std::size_t i = 0; i < many; ++i)
+        q.instead.emplace_back(static_cast<Track>((many * 7 + i * 3) % kTracks), instead[i]);
+    }
+    for (const std::size_t count : {Longest::kKept, asked.size()}) {  // looked up, or too many for that
+      const auto questions = std::span(asked).first(count);
+      const std::vector<BlockTimes> before = replay(t, questions);
+      std::vector<Question> known(questions.begin(), questions.end());
+      for (Question& q : known) q.longest = &longest;
+      const std::vector<BlockTimes> after = replay(t, known);
+      for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_EQ(before[i].block_end, after[i].block_end) << i;
+        EXPECT_EQ(before[i].makespan, after[i].makespan) << i;
+      }
+    }
+  }
+  EXPECT_GT(met_by_all, 20U);
 }
 
 TEST(Tracks, WithoutMeetingsOnlyStartsAndTailsCount) {

@@ -93,6 +93,8 @@ class Timeline {
   std::vector<std::vector<Duration>> until_;      ///< [rank][event]: its begin where nothing can be told
   std::vector<std::vector<std::uint8_t>> known_;  ///< [rank][event]
   std::vector<Duration> offset_;
+  std::vector<std::vector<Duration>> work_;  ///< [rank][step]
+  std::vector<std::vector<Duration>> wait_;  ///< [rank][step]
   Duration first_{};
   Duration last_{};
 };

@@ -62,6 +62,7 @@ class Tracks {
   /// Where in its group a member stands. Cost: constant where members are evenly spaced, else a search.
   [[nodiscard]] std::size_t place(std::uint32_t group, Track member) const {
     const auto all = members(group);
+    if (const std::size_t next = member - all[0]; next < all.size() && all[next] == member) return next;
     const Track spacing = all.size() > 1 ? all[1] - all[0] : 1;
     const std::size_t guess = (member - all[0]) / spacing;
     if (guess < all.size() && all[guess] == member) return guess;
@@ -77,9 +78,36 @@ class Tracks {
   std::vector<Duration> tail_;
 };
 
+/// Of each meeting of many, the members that work longest before it: a question that replaces a few tracks then need
+/// not look at all others.
+///
+/// Cost: O(cells) once; memory 16 bytes for each of `kKept` members of a meeting of `kLeastMembers` or more.
+class Longest {
+ public:
+  static constexpr std::size_t kKept = 9;
+  static constexpr std::size_t kLeastMembers = 32;
+  struct Member {
+    Duration work{};
+    Track track = 0;
+  };
+  /// Of `work` per cell; empty: as built. Threads: blocks of meetings.
+  explicit Longest(const Tracks& tracks, std::span<const Duration> work = {}, int threads = 1);
+  /// Longest first; empty where the meeting is small.
+  [[nodiscard]] std::span<const Member> of(std::size_t meeting) const {
+    const std::uint32_t at = first_[meeting];
+    return at == kNone ? std::span<const Member>{} : std::span(kept_).subspan(std::size_t{at} * kKept, kKept);
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  std::vector<std::uint32_t> first_;  ///< per meeting, in units of kKept
+  std::vector<Member> kept_;
+};
+
 /// One question: the same meetings with other durations.
 struct Question {
   std::span<const Duration> work{};      ///< per cell; empty: as built
+  const Longest* longest = nullptr;      ///< of the same work; none: every member is looked at
   std::span<const Duration> transfer{};  ///< per meeting; empty: as built
   /// Tracks whose work is replaced: the k-th is that before the track's k-th meeting. No track twice.
   std::vector<std::pair<Track, std::span<const Duration>>> instead{};

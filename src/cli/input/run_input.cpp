@@ -7,6 +7,7 @@
 #include <ostream>
 #include <utility>
 
+#include "cox/base/large_memory.hpp"
 #include "cox/report/terminal.hpp"
 #include "cox/trace/import.hpp"
 #include "cox/trace/time_unit.hpp"
@@ -46,6 +47,7 @@ std::string names_of(const std::vector<trace::ImportedJob>& jobs) {
 }
 
 Result<FoundJobs> read_all_jobs(const std::string& path, const Invocation& call, Console& console) {
+  prepare_for_large_data();
   const auto progress = make_progress(call, console, "reading");
   Result<trace::Imported> found =
       trace::import_path(path, {.threads = call.common.threads, .progress = callback(*progress)});

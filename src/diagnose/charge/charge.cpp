@@ -2,7 +2,10 @@
 #include "diagnose/charge/charge.hpp"
 
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <numeric>
+#include <vector>
 
 #include "diagnose/match/span_math.hpp"
 
@@ -67,16 +70,41 @@ struct Passing {
   Duration until = Duration::max();
 };
 
+/// What is passed on to the points of one rank. They are asked for from the last to the first: only those that
+/// something was passed on to and that are still to come are kept.
+class PendingRow {
+ public:
+  explicit PendingRow(std::size_t points) : chunks_((points + kChunk - 1) / kChunk), last_(chunks_.size()) {}
+
+  Duration& at(std::size_t point) {
+    auto& chunk = chunks_[point / kChunk];
+    if (!chunk) chunk = std::make_unique<Chunk>();
+    return (*chunk)[point % kChunk];
+  }
+  /// Nothing is asked of later points any more.
+  [[nodiscard]] Duration take(std::size_t point) {
+    for (; last_ > point / kChunk + 1; --last_) chunks_[last_ - 1].reset();
+    const auto& chunk = chunks_[point / kChunk];
+    return chunk ? (*chunk)[point % kChunk] : Duration::zero();
+  }
+
+ private:
+  static constexpr std::size_t kChunk = 256;
+  using Chunk = std::array<Duration, kChunk>;
+  std::vector<std::unique_ptr<Chunk>> chunks_;
+  std::size_t last_;  ///< chunks that may be there
+};
+
 class Backwards {
  public:
   Backwards(const TimelineInput& in, const WaitTimeline& t)
       : in_(in), m_(in.matched.operations()), t_(t), last_(t.last) {
     const std::size_t ranks = t.ranks.size();
-    pending_.resize(ranks);
+    pending_.reserve(ranks);
     std::uint64_t points = 0;
-    for (std::size_t r = 0; r < ranks; ++r) {
-      pending_[r].assign(t.ranks[r].size(), Duration::zero());
-      points += t.ranks[r].size();
+    for (const RankPoints& p : t.ranks) {
+      pending_.emplace_back(p.size());
+      points += p.size();
     }
     walks_left_ = kWalksPerPoint * points + 65536;
     out_.ranks.resize(ranks);
@@ -113,8 +141,8 @@ class Backwards {
     out_.pairs.resize(rows * ranks);
   }
 
-  [[nodiscard]] Amount amount_at(std::size_t rank, std::size_t point) const {
-    return {t_.ranks[rank].wait(point), pending_[rank][point]};
+  [[nodiscard]] Amount amount_at(std::size_t rank, std::size_t point) {
+    return {t_.ranks[rank].wait(point), pending_[rank].take(point)};
   }
 
   [[nodiscard]] std::uint32_t point_in(std::uint32_t op, std::int32_t place) const {
@@ -446,7 +474,7 @@ class Backwards {
         const Duration upto = part_of(p.amount, waited[i + 1] - waited[p.begin], whole);
         const Duration share = upto - given;
         given = upto;
-        Duration& pending = pending_[r][i];
+        Duration& pending = pending_[r].at(i);
         if (pending > Duration::max() - share)
           give_up({share, {}});
         else
@@ -471,10 +499,11 @@ class Backwards {
       const Duration share = minus_clamped(part_of(p.amount, part, whole), given);
       if (share <= Duration::zero()) continue;
       given += share;
-      if (pending_[r][i] > Duration::max() - share)
+      Duration& pending = pending_[r].at(i);
+      if (pending > Duration::max() - share)
         give_up({share, {}});
       else
-        pending_[r][i] += share;
+        pending += share;
     }
     if (given < p.amount) give_up({minus_clamped(p.amount, given), {}});
   }
@@ -494,7 +523,7 @@ class Backwards {
   const WaitTimeline& t_;
   Charges out_;
   std::vector<std::uint32_t> last_;  ///< per class: last operation before the one being looked at
-  std::vector<std::vector<Duration>> pending_;
+  std::vector<PendingRow> pending_;
   std::vector<Passing> passing_;
   std::uint64_t walks_left_ = 0;
   // Of the operation being looked at, per member.

@@ -290,7 +290,7 @@ class Layout {
         static_cast<std::size_t>(out_.class_of_group[static_cast<std::size_t>(out_.group_of_op[op])]);
     out_.order.push_back(op);
     out_.before.push_back(std::exchange(out_.last[cls], op));
-    measure_delays(group, first);
+    measure_delays(group, first, in_.matched.skew().facts[op]);
     for (std::size_t k = 0; k < group.members.size(); ++k) {
       const auto r = static_cast<std::uint32_t>(group.members[k]);
       const Duration inside = minus_clamped(m_.exit[first + k], m_.entry[first + k]);
@@ -299,11 +299,17 @@ class Layout {
     }
   }
 
-  void measure_delays(const Group& group, std::size_t first) {
+  void measure_delays(const Group& group, std::size_t first, const OpFacts& facts) {
     const std::size_t n = group.members.size();
+    if (facts.reference == kUnknown) return;
+    if (in_.roles.count == 1 && in_.activities.size() <= 1) {
+      for (std::size_t k = 0; k < n; ++k)
+        add_to(out_.self_delay[static_cast<std::size_t>(group.members[k])],
+               positive_part(minus_clamped(m_.work[first + k], facts.reference)));
+      return;
+    }
     values_.assign(m_.work.begin() + static_cast<std::ptrdiff_t>(first),
                    m_.work.begin() + static_cast<std::ptrdiff_t>(first + n));
-    if (std::find(values_.begin(), values_.end(), kUnknown) != values_.end()) return;
     reference_.take(group.members, values_);
     for (std::size_t k = 0; k < n; ++k)
       add_to(out_.self_delay[static_cast<std::size_t>(group.members[k])],
@@ -401,18 +407,11 @@ void measure_gaps(const Matched& matched, const Group& group, std::int64_t op, s
   const std::size_t n = group.members.size();
   const std::size_t first = group.cell(op, 0);
   gaps.resize(n);
-  if (matched.clocks_comparable()) {
-    Duration latest = Duration::min();
-    for (std::size_t k = 0; k < n; ++k) latest = std::max(latest, m.entry[first + k]);
-    for (std::size_t k = 0; k < n; ++k) gaps[k] = minus_clamped(latest, m.entry[first + k]);
-    return;
-  }
-  Duration shortest = Duration::max();
-  for (std::size_t k = 0; k < n; ++k) {
-    gaps[k] = minus_clamped(m.exit[first + k], m.entry[first + k]);
-    shortest = std::min(shortest, gaps[k]);
-  }
-  for (Duration& gap : gaps) gap = minus_clamped(gap, shortest);
+  const Duration bar = matched.skew().facts[group.first_op + static_cast<std::size_t>(op)].bar;
+  for (std::size_t k = 0; k < n; ++k)
+    gaps[k] = matched.clocks_comparable()
+                  ? minus_clamped(bar, m.entry[first + k])
+                  : minus_clamped(minus_clamped(m.exit[first + k], m.entry[first + k]), bar);
 }
 
 WaitTimeline lay_out_waits(const TimelineInput& in) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "cox/base/parallel.hpp"
 #include "cox/base/stats.hpp"
 
 #include "diagnose/match/coverage.hpp"
@@ -13,12 +14,13 @@ namespace cox::diagnose {
 namespace {
 
 /// Median over ranks of each step's length, so that it does not depend on clocks being comparable.
-std::vector<Duration> times_of(const Steps& steps) {
+std::vector<Duration> times_of(const Steps& steps, int threads) {
   constexpr std::int64_t kBlock = 64;
   const std::size_t ranks = steps.bounds.size();
   std::vector<Duration> times(static_cast<std::size_t>(steps.count));
-  std::vector<Duration> block(static_cast<std::size_t>(kBlock) * ranks);
-  for (std::int64_t from = 0; from < steps.count; from += kBlock) {
+  parallel_for(static_cast<std::size_t>((steps.count + kBlock - 1) / kBlock), threads, [&](std::size_t b) {
+    std::vector<Duration> block(static_cast<std::size_t>(kBlock) * ranks);
+    const std::int64_t from = static_cast<std::int64_t>(b) * kBlock;
     const std::int64_t to = std::min(steps.count, from + kBlock);
     for (std::size_t r = 0; r < ranks; ++r)
       for (std::int64_t s = from; s < to; ++s)
@@ -27,7 +29,7 @@ std::vector<Duration> times_of(const Steps& steps) {
     for (std::int64_t s = from; s < to; ++s)
       times[static_cast<std::size_t>(s)] =
           lower_median_in_place(std::span(block).subspan(static_cast<std::size_t>(s - from) * ranks, ranks));
-  }
+  });
   return times;
 }
 
@@ -78,12 +80,11 @@ Duration transfers_of_messages(const Matched& matched, std::size_t rank) {
   return sum;
 }
 
-std::vector<RankAccount> accounts_of(const Matched& matched) {
+std::vector<RankAccount> accounts_of(const Matched& matched, const StepTable& delays, int threads) {
   const Matching& m = matched.operations();
   const Skew& skew = matched.skew();
   std::vector<RankAccount> accounts(matched.ranks());
-  std::vector<Duration> row;
-  for (std::size_t r = 0; r < accounts.size(); ++r) {
+  parallel_for(accounts.size(), threads, [&](std::size_t r) {
     RankAccount& a = accounts[r];
     a.rank = matched.rank(r);
     a.work = m.totals[r].work;
@@ -97,22 +98,26 @@ std::vector<RankAccount> accounts_of(const Matched& matched) {
       a.last_share = static_cast<double>(skew.last[r]) / static_cast<double>(skew.compared[r]);
     a.collectives = matched.scan(r).collectives;
     a.steps = matched.steps().found[r];
-    row = skew.delay[r];
+    std::vector<Duration> row = delays[r];
     for (const Duration d : row) add_to(a.self_delay, positive_part(d));
     if (!row.empty()) a.self_delay_median = lower_median_in_place(row);
-  }
+  });
   return accounts;
 }
 
 }  // namespace
 
 TimeAccount account_for(const Matched& matched) {
+  return account_for(matched, matched.by_step(InStep::Delay));
+}
+
+TimeAccount account_for(const Matched& matched, const StepTable& delays, int threads) {
   TimeAccount out;
   out.run_time = run_time_of(matched.operations(), matched.clocks_comparable());
   out.outside = outside_of(matched.operations(), out.run_time);
-  out.step_times = times_of(matched.steps());
+  out.step_times = times_of(matched.steps(), threads);
   out.step_time = spread_of(out.step_times);
-  out.ranks = accounts_of(matched);
+  out.ranks = accounts_of(matched, delays, threads);
   out.communicators = account_communicators(matched);
   return out;
 }

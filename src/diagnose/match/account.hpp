@@ -23,7 +23,8 @@ struct TimeAccount {
   std::vector<CommAccount> communicators;
 };
 
-/// Cost: linear in ranks and steps.
+/// `delays` are `by_step(InStep::Delay)`. Cost: linear in ranks and steps.
+[[nodiscard]] TimeAccount account_for(const Matched& matched, const StepTable& delays, int threads = 1);
 [[nodiscard]] TimeAccount account_for(const Matched& matched);
 
 }  // namespace cox::diagnose

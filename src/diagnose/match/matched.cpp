@@ -2,6 +2,7 @@
 #include "diagnose/match/matched.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "cox/base/parallel.hpp"
 
@@ -27,7 +28,7 @@ Matched::Matched(const trace::Run& run, const MatchOptions& options)
   if (clocks_.comparable) message_waits_.tell_last();
   steps_ = find_steps(run, comms_, scans_, matching_);
   for (RankScan& scan : scans_) scan.marks = {};  // what they say is in the steps
-  skew_ = measure_skew(matching_, steps_, clocks_.comparable);
+  skew_ = measure_skew(matching_, steps_, clocks_.comparable, options.threads);
   tell();
 }
 
@@ -35,6 +36,16 @@ bool Matched::has_synchronisations() const {
   return std::any_of(scans_.begin(), scans_.end(), [](const RankScan& s) {
     return s.collectives > 0 || !s.waits.empty() || !s.exchanges.empty();
   });
+}
+
+StepTable Matched::by_step(InStep what, std::span<const std::int32_t> ranks, int threads) const {
+  return sum_by_step(matching_, skew_, steps_.count, clocks_.comparable, what, ranks, threads);
+}
+
+StepTable Matched::by_step(InStep what, int threads) const {
+  std::vector<std::int32_t> all(ranks());
+  std::iota(all.begin(), all.end(), 0);
+  return by_step(what, all, threads);
 }
 
 std::int32_t Matched::index_of(Rank rank) const {

@@ -26,7 +26,7 @@ namespace cox::diagnose {
 /// analysis may need beside that. It refers to the Run, which has to outlive it.
 ///
 /// Threads: immutable, so any number may read it. Cost: linear in events; 24 bytes per synchronisation of a
-/// rank and 24 per rank and step. Held by: src/diagnose/match/matched_test.cpp
+/// rank and 8 per rank and step. Held by: src/diagnose/match/matched_test.cpp
 class Matched {
  public:
   /// Not explicit: an analysis that is asked of a Run alone matches it. Any Run can be matched, an empty one
@@ -44,6 +44,9 @@ class Matched {
   [[nodiscard]] bool clocks_comparable() const { return clocks_.comparable; }
   [[nodiscard]] const Steps& steps() const { return steps_; }
   [[nodiscard]] const Skew& skew() const { return skew_; }
+  /// [index into `ranks`, which ascend][step], of all ranks without it: see `sum_by_step`.
+  [[nodiscard]] StepTable by_step(InStep what, std::span<const std::int32_t> ranks, int threads = 1) const;
+  [[nodiscard]] StepTable by_step(InStep what, int threads = 1) const;
   /// Whether any rank synchronises at all.
   [[nodiscard]] bool has_synchronisations() const;
   /// Where ranks stood still for messages.

@@ -26,7 +26,11 @@ TEST(Matched, IsTheSameForAnyNumberOfThreads) {
   const Matched four(run, {.threads = 4});
   EXPECT_EQ(one.operations().entry, four.operations().entry);
   EXPECT_EQ(one.operations().work, four.operations().work);
-  EXPECT_EQ(one.skew().delay, four.skew().delay);
+  for (const InStep what : {InStep::Delay, InStep::Work, InStep::Wait})
+    EXPECT_EQ(one.by_step(what, 1), four.by_step(what, 4));
+  EXPECT_EQ(one.skew().wait_total, four.skew().wait_total);
+  EXPECT_EQ(one.skew().charged, four.skew().charged);
+  EXPECT_EQ(one.skew().lost, four.skew().lost);
   EXPECT_EQ(one.steps().bounds, four.steps().bounds);
 }
 

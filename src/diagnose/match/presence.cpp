@@ -29,19 +29,11 @@ struct Cost {
 std::vector<Cost> costs_of(const Matched& matched) {
   const Matching& m = matched.operations();
   std::vector<Cost> costs;
-  std::vector<Duration> sample;
   for (const ComparedOp& op : matched.skew().ops) {
-    const Group& group = m.groups[static_cast<std::size_t>(op.group)];
-    sample.clear();
-    std::size_t last = 0;
-    for (std::size_t k = 0; k < group.members.size(); ++k) {
-      sample.push_back(arrival_at(m, group.cell(op.op, k), matched.clocks_comparable()));
-      if (sample[k] > sample[last]) last = k;
-    }
-    const Duration latest = sample[last];
-    const Duration lost = minus_clamped(latest, lower_median_in_place(sample));
-    if (lost > Duration::zero())
-      costs.push_back({static_cast<std::size_t>(group.members[last]), in_seconds(lost)});
+    if (op.lost <= Duration::zero()) continue;
+    const auto& members = m.groups[static_cast<std::size_t>(op.group)].members;
+    costs.push_back(
+        {static_cast<std::size_t>(members[static_cast<std::size_t>(op.last)]), in_seconds(op.lost)});
   }
   return costs;
 }

@@ -104,7 +104,8 @@ std::vector<Duration> clock_offsets(const Matched& m, const std::vector<Entry>& 
 
 }  // namespace
 
-Timeline::Timeline(const Matched& matched) : matched_(&matched) {
+Timeline::Timeline(const Matched& matched)
+    : matched_(&matched), work_(matched.by_step(InStep::Work)), wait_(matched.by_step(InStep::Wait)) {
   const Matched& m = matched;
   const bool by_duration = !m.clocks_comparable();
   const std::vector<Entry> entries = matched_entries(m);
@@ -248,11 +249,11 @@ std::span<const Duration> Timeline::step_begins(std::size_t rank_index) const {
 }
 
 std::span<const Duration> Timeline::work_by_step(std::size_t rank_index) const {
-  return matched_->skew().work[rank_index];
+  return work_[rank_index];
 }
 
 std::span<const Duration> Timeline::wait_by_step(std::size_t rank_index) const {
-  return matched_->skew().wait[rank_index];
+  return wait_[rank_index];
 }
 
 Extent Timeline::extent(std::size_t rank_index, std::span<const Stay> stays) const {

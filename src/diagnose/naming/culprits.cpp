@@ -29,7 +29,7 @@ class Culprits {
       : x_(x), positions_(positions), threads_(threads), known_(x.ranks(), false) {}
 
   std::vector<Named> find() {
-    Place whole{x_, positions_, x_.skew().delay, {}};
+    Place whole{x_, positions_, x_.delays, {}};
     const DelayFigures figures = figures_of(whole, threads_);
     late_ = find_late(whole, figures);
     at_positions([&](const Place& place, const DelayFigures& f) {

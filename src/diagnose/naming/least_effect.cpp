@@ -136,7 +136,7 @@ double least_named_delay(const Evidenced& x) {
     const std::vector<double> shifts = shifts_without(x, rank, steps);
     const bool moves = x.ranks() <= kFewRanks;
     Asked a = ask(x, rank, shifts);
-    const Scatter scatter = scatter_of(beyond_others(x.skew().delay, x.typical_step, rank));
+    const Scatter scatter = scatter_of(beyond_others(x.delays, x.typical_step, rank));
     a.center = scatter.center;
     a.scatter_bar = level_by_chance(x.rules.scatter_test / static_cast<double>(x.ranks()), scatter);
     std::vector<double> others;

@@ -40,6 +40,7 @@ struct Evidenced {
   const Matched& matched;
   const std::vector<Duration>& step_times;
   const std::vector<RankAccount>& accounts;
+  const StepTable& delays;
   Duration typical_step{};
   Duration stepped{};  ///< sum of the step times
   NamingRules rules{};
@@ -49,7 +50,7 @@ struct Evidenced {
   [[nodiscard]] const Steps& steps() const { return matched.steps(); }
   /// Self-delay of a rank in a step, as part of the usual step time.
   [[nodiscard]] double delay(std::size_t rank, std::size_t step) const {
-    return ratio(skew().delay[rank][step], typical_step);
+    return ratio(delays[rank][step], typical_step);
   }
 };
 

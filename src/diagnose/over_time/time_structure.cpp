@@ -77,13 +77,14 @@ class Series {
     return out_;
   }
 
+  [[nodiscard]] bool has_long() const { return !long_.empty(); }
+
   /// Whom the long steps concern, by the own work of all ranks.
   void tell_kinds(std::span<const std::vector<Duration>> work, TimeStructure& t) const {
     if (work.empty() || long_.empty()) return;
     for (const auto& row : work)
       if (row.size() != times_.size()) return;
-    const std::vector<double> usual = of_ranks(work, false);
-    const std::vector<double> ahead = of_ranks(work, true);
+    const auto [usual, ahead] = of_ranks(work);
     const double usual_usual = median(usual);
     const double usual_ahead = median(ahead);
     std::array<std::int64_t, 4> counts{};
@@ -104,15 +105,19 @@ class Series {
   }
 
  private:
-  /// Per step, own work of the usual rank, or by how much the longest exceeds it.
-  [[nodiscard]] std::vector<double> of_ranks(std::span<const std::vector<Duration>> work, bool ahead) const {
-    std::vector<double> out;
+  struct OfRanks {
+    std::vector<double> usual;  ///< per step, own work of the usual rank
+    std::vector<double> ahead;  ///< and by how much the longest exceeds it
+  };
+  [[nodiscard]] OfRanks of_ranks(std::span<const std::vector<Duration>> work) const {
+    OfRanks out;
     std::vector<Duration> column(work.size());
     for (std::size_t s = 0; s < times_.size(); ++s) {
       for (std::size_t r = 0; r < work.size(); ++r) column[r] = work[r][s];
       const Duration most = *std::max_element(column.begin(), column.end());
       const Duration usual = lower_median_in_place(column);
-      out.push_back(in_seconds(ahead ? minus_clamped(most, usual) : usual));
+      out.usual.push_back(in_seconds(usual));
+      out.ahead.push_back(in_seconds(minus_clamped(most, usual)));
     }
     return out;
   }
@@ -450,6 +455,14 @@ TimeStructure understand_times(std::span<const Duration> times, std::span<const 
   Series series(times, steps);
   TimeStructure t = series.understand();
   series.tell_kinds(work_by_rank, t);
+  return t;
+}
+
+TimeStructure understand_times(std::span<const Duration> times, std::span<const StepId> steps,
+                               const std::function<std::vector<std::vector<Duration>>()>& work_by_rank) {
+  Series series(times, steps);
+  TimeStructure t = series.understand();
+  if (series.has_long()) series.tell_kinds(work_by_rank(), t);
   return t;
 }
 

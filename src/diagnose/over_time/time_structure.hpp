@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -158,6 +159,10 @@ struct TimeStructure {
 /// The same, and whom the long steps concern: `work_by_rank[rank][step]`, rows as long as `times`.
 [[nodiscard]] TimeStructure understand_times(std::span<const Duration> times, std::span<const StepId> steps,
                                              std::span<const std::vector<Duration>> work_by_rank);
+/// The same, of a table that is made only where there are long steps.
+[[nodiscard]] TimeStructure understand_times(
+    std::span<const Duration> times, std::span<const StepId> steps,
+    const std::function<std::vector<std::vector<Duration>>()>& work_by_rank);
 /// The same for one rank's self-delay per step, which is around zero: ratios are parts of `typical_step`.
 [[nodiscard]] TimeStructure understand_delays(std::span<const Duration> delays, std::span<const StepId> steps,
                                               Duration typical_step);

@@ -161,14 +161,15 @@ void look_at_operations(const model::Program& program, Analyses& analyses, Diagn
   }
 }
 
-void look_at_times(const Matched& matched, Analyses& analyses, Diagnosis& d) {
+void look_at_times(const Matched& matched, Analyses& analyses, Diagnosis& d, int threads) {
   const bool lone = matched.times() == trace::TimesKind::Steps && d.coverage.ranks_expected < 2;
   if (lone) d.series = SeriesState::TooShort;
   const bool real_steps = d.step_source == StepSource::Marks || d.step_source == StepSource::Period;
   if (!real_steps || d.step_times.size() < 10) return;
   // Of one rank, or of step lengths alone, nothing tells own work from communication.
   const bool split = matched.ranks() > 1 && matched.times() != trace::TimesKind::Steps;
-  analyses.time_structure = split ? understand_times(d.step_times, d.step_numbers, matched.skew().work)
+  analyses.time_structure = split ? understand_times(d.step_times, d.step_numbers,
+                                                     [&] { return matched.by_step(InStep::Work, threads); })
                                   : understand_times(d.step_times, d.step_numbers);
   const TimeStructure& t = *analyses.time_structure;
   if (lone && t.is_quiet()) d.series = SeriesState::Quiet;
@@ -282,7 +283,8 @@ Analyses ask_what_if(const Matched& matched, const model::Program& program, Diag
   return out;
 }
 
-void add_analyses(const Matched& matched, const model::Program& program, Analyses& analyses, Diagnosis& d) {
+void add_analyses(const Matched& matched, const model::Program& program, Analyses& analyses, Diagnosis& d,
+                  int threads) {
   look_at_operations(program, analyses, d);
   const bool recorded_graph = !program.is_empty();
   if (analyses.what_if && analyses.what_if->fidelity == Fidelity::Refused)
@@ -293,7 +295,7 @@ void add_analyses(const Matched& matched, const model::Program& program, Analyse
   add_section(d, "operations", "operation by operation", describe_few(matched));
   if (!recorded_graph) say_attribution(analyses.attribution, d);
   look_at_fabric(matched, analyses, d);
-  look_at_times(matched, analyses, d);
+  look_at_times(matched, analyses, d, threads);
   if (d.efficiencies) add_section(d, "efficiencies", "efficiencies", efficiency_lines(*d.efficiencies));
   look_at_pacing(matched, d);
 }

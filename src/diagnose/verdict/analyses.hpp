@@ -39,7 +39,8 @@ struct Analyses {
 
 /// Runs time structure, fabric, pacing and the analyses of operations, fills their members and
 /// adds one Section each for those that have something to say.
-void add_analyses(const Matched& matched, const model::Program& program, Analyses& analyses, Diagnosis& d);
+void add_analyses(const Matched& matched, const model::Program& program, Analyses& analyses, Diagnosis& d,
+                  int threads);
 
 /// Findings that only these analyses can make: a stage or worker of a recorded pipeline (which then replaces
 /// what arrival times say), a part of the fabric. Before remedies and verdict.

@@ -79,8 +79,8 @@ void take(TimeAccount account, const Matched& matched, Diagnosis& d) {
   d.communicators = std::move(account.communicators);
 }
 
-Evidenced evidenced(const Matched& matched, const Diagnosis& d) {
-  Evidenced x{matched, d.step_times, d.ranks, d.step_time.median, Duration::zero()};
+Evidenced evidenced(const Matched& matched, const StepTable& delays, const Diagnosis& d) {
+  Evidenced x{matched, d.step_times, d.ranks, delays, d.step_time.median, Duration::zero()};
   for (const Duration t : d.step_times) add_to(x.stepped, t);
   return x;
 }
@@ -169,17 +169,18 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   d.locality = understand_locality(matched);
   d.times = matched.times();
   d.wait_method = matched.clocks_comparable() ? WaitMethod::Clock : WaitMethod::Duration;
-  TimeAccount account = account_for(matched);
-  std::vector<Duration> outside = std::move(account.outside);
-  take(std::move(account), matched, d);
+  // Before the table of delays is made: each of these needs about as much memory as the cells take.
   Analyses analyses = ask_what_if(matched, program, d, options.threads);
-  analyses.outside = std::move(outside);
+  const StepTable delays = matched.by_step(InStep::Delay, options.threads);
+  TimeAccount account = account_for(matched, delays, options.threads);
+  analyses.outside = std::move(account.outside);
+  take(std::move(account), matched, d);
   tell(kDiagnoseStages - 1);
   // A table of operations says more than arrival times: see analyses.cpp.
-  if (!program.is_table()) d.findings = name_and_explain(matched, d, options.threads);
+  if (!program.is_table()) d.findings = name_and_explain(matched, delays, d, options.threads);
   d.trouble = look_for_trouble(matched, options);
   d.cannot_tell = name_gaps(d, open_ends(matched, d));
-  add_analyses(matched, program, analyses, d);
+  add_analyses(matched, program, analyses, d, options.threads);
   d.analyses = std::make_shared<const Analyses>(std::move(analyses));
   add_findings_of_analyses(d);
   if (!d.findings.empty() && std::any_of(d.findings.begin(), d.findings.end(),
@@ -192,7 +193,7 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   settle_gains(d);
   const bool tested = d.findings.empty() && d.steps > 0 && matched.ranks() > 1 && !program.is_table();
   if (tested) {
-    const Evidenced x = evidenced(matched, d);
+    const Evidenced x = evidenced(matched, delays, d);
     const bool few = too_few_steps(x, static_cast<double>(x.ranks()));
     d.answer = judge(d, few ? std::nullopt : std::optional(least_named_delay(x)), few);
   } else {

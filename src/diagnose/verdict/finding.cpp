@@ -57,15 +57,15 @@ PauseEvidence pauses_of(const Evidenced& x, const Pauses& p) {
 /// Median over the finding's steps of the wait of those who are not named, of at most kAsked of them.
 Duration wait_of_others(const Evidenced& x, const Named& n) {
   constexpr std::size_t kAsked = 64;
-  std::vector<Duration> waits;
+  std::vector<std::int32_t> asked;
   const std::size_t stride = 1 + x.ranks() / kAsked;
-  for (std::size_t r = 0; r < x.ranks(); r += stride) {
-    if (std::find(n.suspect.ranks.begin(), n.suspect.ranks.end(), static_cast<std::int32_t>(r)) !=
+  for (std::size_t r = 0; r < x.ranks(); r += stride)
+    if (std::find(n.suspect.ranks.begin(), n.suspect.ranks.end(), static_cast<std::int32_t>(r)) ==
         n.suspect.ranks.end())
-      continue;
-    const auto& row = x.skew().wait[r];
+      asked.push_back(static_cast<std::int32_t>(r));
+  std::vector<Duration> waits;
+  for (const auto& row : x.matched.by_step(InStep::Wait, asked))
     waits.insert(waits.end(), row.begin() + n.suspect.first_step, row.begin() + n.suspect.last_step + 1);
-  }
   return waits.empty() ? Duration::zero() : lower_median_in_place(waits);
 }
 
@@ -157,7 +157,12 @@ void keep_own_work_only(Finding& f, const Named& n, Duration run_time) {
 }  // namespace
 
 std::vector<Finding> name_and_explain(const Matched& matched, const Diagnosis& d, int threads) {
-  Evidenced x{matched, d.step_times, d.ranks, d.step_time.median, Duration::zero()};
+  return name_and_explain(matched, matched.by_step(InStep::Delay, threads), d, threads);
+}
+
+std::vector<Finding> name_and_explain(const Matched& matched, const StepTable& delays, const Diagnosis& d,
+                                      int threads) {
+  Evidenced x{matched, d.step_times, d.ranks, delays, d.step_time.median, Duration::zero()};
   for (const Duration t : d.step_times) add_to(x.stepped, t);
   std::vector<Finding> findings;
   const Positions positions(matched);

@@ -12,7 +12,10 @@
 
 namespace cox::diagnose {
 
-/// Who is late by own work, most costly first, and why. Reads of `d` its coverage, times and accounts.
+/// Who is late by own work, most costly first, and why. Reads of `d` its coverage, times and accounts; `delays` are
+/// `by_step(InStep::Delay)`.
+[[nodiscard]] std::vector<Finding> name_and_explain(const Matched& matched, const StepTable& delays,
+                                                    const Diagnosis& d, int threads);
 [[nodiscard]] std::vector<Finding> name_and_explain(const Matched& matched, const Diagnosis& d, int threads);
 
 }  // namespace cox::diagnose

@@ -31,7 +31,8 @@ class Peers::Builder {
 
   void build() {
     const std::size_t ranks = recording_.attended.size();
-    for (std::size_t r = 0; r < ranks; ++r) peers_.class_of_[r].assign(recording_.attended[r].size(), kNoClass);
+    for (std::size_t r = 0; r < ranks; ++r)
+      peers_.class_of_[r].assign(recording_.attended[r].size(), kNoClass);
     at_.assign(ranks, 0);
     if (recording_.has_steps) {
       std::int32_t last = -1;
@@ -98,9 +99,17 @@ class Peers::Builder {
 
   /// The k-th cells of some stretches: one class.
   void compare(std::span<const Stretch> stretches, std::size_t k) {
+    members_.clear();
     sample_.clear();
-    for (const Stretch& s : stretches)
-      if (const Duration own = own_of(s, k); own != kUnknown) sample_.push_back(own);
+    for (const Stretch& s : stretches) {
+      const std::size_t at = s.first + k;
+      if (at == 0 && recording_.carried_in[s.rank]) continue;
+      const std::size_t cell = recording_.cell(s.rank, at);
+      const Duration held = recording_.held(s.rank, at);
+      const Duration own = minus_clamped(recording_.tracks.work()[cell], held);
+      members_.push_back({s.rank, at, cell, held, own});
+      sample_.push_back(own);
+    }
     if (sample_.size() < 2) return;
     const std::size_t n = sample_.size();
     const auto number = static_cast<std::uint32_t>(peers_.classes_.size());
@@ -110,33 +119,34 @@ class Peers::Builder {
     c.first = peers_.values_.size();
     const auto low = sample_.begin() + c.lowest;
     const auto high = sample_.begin() + static_cast<std::ptrdiff_t>(std::min(n, c.lowest + kMostFixed + 1));
-    std::nth_element(sample_.begin(), low, sample_.end());
+    select_in_place(sample_, c.lowest);
     std::partial_sort(low, high, sample_.end());
     peers_.values_.insert(peers_.values_.end(), low, high);
     peers_.classes_.push_back(c);
     const Duration median = sample_[(n - 1) / 2];
-    for (const Stretch& s : stretches) take(s, k, number, median);
+    for (const Member& m : members_) {
+      peers_.class_of_[m.rank][m.at] = number;
+      peers_.ideal_[m.cell] = plus_clamped(m.held, median);
+      add_to(peers_.self_delay_[m.rank], positive_part(minus_clamped(m.own, median)));
+    }
+    peers_.compared_ += static_cast<std::int64_t>(n);
   }
 
-  [[nodiscard]] Duration own_of(const Stretch& s, std::size_t k) const {
-    return recording_.own(s.rank, s.first + k);
-  }
-
-  void take(const Stretch& s, std::size_t k, std::uint32_t number, Duration median) {
-    const Duration own = own_of(s, k);
-    if (own == kUnknown) return;
-    const std::size_t cell = recording_.cell(s.rank, s.first + k);
-    peers_.class_of_[s.rank][s.first + k] = number;
-    peers_.ideal_[cell] = plus_clamped(recording_.held(s.rank, s.first + k), median);
-    add_to(peers_.self_delay_[s.rank], positive_part(minus_clamped(own, median)));
-    ++peers_.compared_;
-  }
+  /// One cell of a class.
+  struct Member {
+    std::size_t rank = 0;
+    std::size_t at = 0;  ///< the rank's so-many-th cell
+    std::size_t cell = 0;
+    Duration held{};
+    Duration own{};
+  };
 
   const Matched& matched_;
   Peers& peers_;
   const Recording& recording_;
   std::vector<std::size_t> at_;
   std::vector<Stretch> stretches_;
+  std::vector<Member> members_;
   std::vector<Duration> sample_;
 };
 

@@ -23,13 +23,17 @@ Questions::Questions(const Recording& recording, const Peers& peers, const WhatI
       peers_(peers),
       threads_(options.threads),
       left_(options.most_work),
+      longest_(recording.tracks, {}, options.threads),
+      longest_ideal_(recording.tracks, peers.ideal(), options.threads),
       bootstrap_(recording.tracks.blocks()) {
   pass_cost_ = static_cast<std::int64_t>(replay::separate_arrivals(recording.tracks) +
                                          recording.tracks.work().size() / kBatch + 1);
   for (const auto& meetings : recording.attended)
     cells_per_rank_ = std::max(cells_per_rank_, static_cast<std::int64_t>(meetings.size()));
   std::vector<replay::Question> both(2);
+  both[0].longest = &longest_;
   both[1].work = peers.ideal();
+  both[1].longest = &longest_ideal_;
   std::vector<Replayed> answers = ask(both, 0);
   recorded_ = std::move(answers[0]);
   ideal_ = std::move(answers[1]);
@@ -68,6 +72,7 @@ std::vector<Replayed> Questions::fixed(std::span<const RankSet> sets) {
     std::vector<replay::Question> scenarios(some.size());
     for (std::size_t i = 0; i < some.size(); ++i) {
       instead.push_back(peers_.fixed(some[i]));
+      scenarios[i].longest = &longest_;
       for (std::size_t k = 0; k < some[i].size(); ++k)
         scenarios[i].instead.emplace_back(static_cast<replay::Track>(some[i][k]), instead[i][k]);
     }
@@ -86,6 +91,7 @@ std::vector<Replayed> Questions::only(std::span<const std::size_t> ranks) {
     for (std::size_t i = 0; i < some.size(); ++i) {
       instead.push_back(peers_.recorded(some[i]));
       scenarios[i].work = peers_.ideal();
+      scenarios[i].longest = &longest_ideal_;
       scenarios[i].instead.emplace_back(static_cast<replay::Track>(some[i]), instead[i]);
     }
     for (Replayed& a : ask(scenarios, 1)) out.push_back(std::move(a));
@@ -95,7 +101,10 @@ std::vector<Replayed> Questions::only(std::span<const std::size_t> ranks) {
 
 std::vector<Replayed> Questions::transfers(std::span<const std::vector<Duration>> columns) {
   std::vector<replay::Question> scenarios(columns.size());
-  for (std::size_t i = 0; i < columns.size(); ++i) scenarios[i].transfer = columns[i];
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    scenarios[i].transfer = columns[i];
+    scenarios[i].longest = &longest_;
+  }
   return ask(scenarios, 0);
 }
 

@@ -57,6 +57,8 @@ class Questions {
   std::int64_t pass_cost_ = 0;
   std::int64_t cells_per_rank_ = 0;
   std::int64_t asked_ = 0;
+  replay::Longest longest_;
+  replay::Longest longest_ideal_;
   BlockBootstrap bootstrap_;
   Replayed recorded_;
   Replayed ideal_;
