@@ -173,7 +173,7 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
     if (!plan.needs(m)) continue;
     auto& code = plan.code_[static_cast<std::size_t>(m)];
     for (int stage = 0; stage < plan.stages(); ++stage) {
-      COX_TRY(const StageProgram program, make_program(plan, stage, m));
+      COX_TRY(const PricedProgram program, make_program(plan, stage, m));
       code.push_back(compile(program));
     }
   }
@@ -439,7 +439,7 @@ Status Plan::find_striped() {
 }
 
 Bytes Plan::in_equal_chunks(Bytes bytes) const {
-  constexpr std::int64_t kMany = 64;       // below it every message is computed in no time
+  constexpr std::int64_t kMany = 64;      // below it every message is computed in no time
   constexpr std::int64_t kLeast = 1'000;  // bytes of a chunk, to which one is added
   const std::int64_t chunks = std::int64_t{data_.members} * std::max(1, job().collective.channels);
   const std::int64_t over = bytes.count() % chunks;
@@ -467,8 +467,7 @@ std::vector<std::string> Plan::notes() const {
   for (const auto& stages : code_)
     if (std::any_of(stages.begin(), stages.end(),
                     [&](const StageCode& s) { return std::any_of(s.data.begin(), s.data.end(), changes); })) {
-      notes.emplace_back(
-          "collectives have at most 0.1 % more bytes, for chunks of equal size");
+      notes.emplace_back("collectives have at most 0.1 % more bytes, for chunks of equal size");
       break;
     }
   if (l.pipeline > 1)
