@@ -2,8 +2,6 @@
 // Guest code: libc only.
 #include "cox/pace/order.hpp"
 
-#include "pace/arithmetic.hpp"
-
 namespace cox::pace {
 
 bool Order::was_entered(std::uint64_t k) const noexcept {
@@ -26,22 +24,6 @@ bool Order::enter(std::uint64_t k) noexcept {
   while (seen < k + 1 && !place.compare_exchange_weak(seen, k + 1, std::memory_order_acq_rel)) {
   }
   return in_order;
-}
-
-Duration stagger_offset(const SharedLink& link, const Settings& bounds) noexcept {
-  constexpr double kShared = 0.9;  // of the time that full sharing would give: measured times scatter
-  const double alone = to_ns(link.alone);
-  const double together = to_ns(link.together);
-  const double groups = link.groups;
-  if (link.groups < 2 || link.group >= link.groups || !(alone > 0) || !(together > 0))
-    return Duration::zero();
-  if (together < kShared * groups * alone || groups * alone <= to_ns(link.slack)) return Duration::zero();
-  const double apart = together / groups < alone ? together / groups : alone;
-  double offset = link.group * apart;
-  const double ratio_bound = bounds.max_ratio * to_ns(link.period);
-  if (!(offset < to_ns(bounds.max_delay))) offset = to_ns(bounds.max_delay);
-  if (!(offset < ratio_bound)) offset = ratio_bound;
-  return offset > 0 ? from_ns(offset) : Duration::zero();
 }
 
 }  // namespace cox::pace

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <vector>
 
+#include "cox/pace/settings.hpp"
+
 #include "pace/arithmetic.hpp"
 
 namespace cox::pace {
@@ -71,6 +73,44 @@ TEST(Order, ALatePredecessorDoesNotHideWhatEnteredInItsPlace) {
   order.enter(1);  // same place in the ring, much later
   EXPECT_EQ(order.hold(2 + Order::kInFlight, Duration::zero()), Duration::zero());
   EXPECT_EQ(order.hold(2, Duration::zero()), Duration::zero());
+}
+
+/// One of several groups whose collectives start together and share a link.
+struct SharedLink {
+  Duration period{};    ///< typical time of an iteration
+  Duration together{};  ///< what this group's transfer takes while all share the link
+  Duration alone{-1};   ///< what it takes alone: from size and calibration; negative = not known
+  Duration slack{};     ///< transfer time per iteration that computation hides
+  std::uint32_t group = 0;
+  std::uint32_t groups = 1;
+};
+
+/// By how much the group starts later than the first one, so that the link is used by one after the other.
+///
+/// Formula: group x min(together / groups, alone), at most min(max_delay, max_ratio x period).
+///          Zero where `alone` is not known; where the link is not what limits them, together < 0.9 x groups
+///          x alone; and where all of it is hidden, groups x alone <= slack.
+/// Source: a link shared in equal parts is a processor-sharing server, which never idles while there is work.
+///         Its busy period is the sum of the work whatever the starts, as long as each group starts before
+///         the work ahead of it is done, which `group x alone` says: so the last completion stays at groups x
+///         alone, while the first of two that start d apart completes at 2 x alone - d: the mean falls by
+///         d / 2. (Kleinrock, Queueing Systems, volume 2, 1976, chapter 4.)
+/// Errors: `together` and `alone` that are too large by a factor f delay the last completion by up to (f - 1)
+///         x (groups - 1) x alone, which a test of benefit notices; too small ones only gain less.
+Duration stagger_offset(const SharedLink& link, const Settings& bounds) {
+  constexpr double kShared = 0.9;  // of the time that full sharing would give: measured times scatter
+  const double alone = to_ns(link.alone);
+  const double together = to_ns(link.together);
+  const double groups = link.groups;
+  if (link.groups < 2 || link.group >= link.groups || !(alone > 0) || !(together > 0))
+    return Duration::zero();
+  if (together < kShared * groups * alone || groups * alone <= to_ns(link.slack)) return Duration::zero();
+  const double apart = together / groups < alone ? together / groups : alone;
+  double offset = link.group * apart;
+  const double ratio_bound = bounds.max_ratio * to_ns(link.period);
+  if (!(offset < to_ns(bounds.max_delay))) offset = to_ns(bounds.max_delay);
+  if (!(offset < ratio_bound)) offset = ratio_bound;
+  return offset > 0 ? from_ns(offset) : Duration::zero();
 }
 
 /// When transfers complete that start at `starts` and each need `work` of a link shared in equal parts.

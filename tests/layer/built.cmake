@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DROOT=... -DBUILD=... -P built.cmake: every source of a room, and of the tests that need nothing but the tool, is
-# compiled: on its own or as a part of a unit. What needs a library that may be absent is left out.
+# cmake -DROOT=... -DBUILD=... [-DABSENT=<folder or file>,...] -P built.cmake: every source of a room, and of the tests that
+# need nothing but the tool, is compiled: on its own or as a part of a unit. ABSENT is what needs a library that is not here.
 cmake_minimum_required(VERSION 3.25)
 file(READ ${BUILD}/compile_commands.json compiled)
 file(GLOB_RECURSE units ${BUILD}/*_cxx.cxx)  # CMake's shared units: one #include per source
@@ -11,7 +11,11 @@ foreach(unit ${units})
 endforeach()
 file(GLOB_RECURSE sources ${ROOT}/src/*.cpp ${ROOT}/tests/property/*.cpp ${ROOT}/tests/golden/*.cpp
      ${ROOT}/tests/report/*.cpp ${ROOT}/tests/support/*.cpp)
-list(FILTER sources EXCLUDE REGEX "/(src/guest/(gloo|mpi|preload|seam|torch)|src/bench/probe|tests/support/lab)/")
+list(FILTER sources EXCLUDE REGEX "/tests/support/lab/")
+string(REPLACE "," ";" absent "${ABSENT}")
+foreach(path ${absent})
+  list(FILTER sources EXCLUDE REGEX "/${path}")
+endforeach()
 list(LENGTH sources count)
 if(count EQUAL 0)
   message(FATAL_ERROR "no source found under ${ROOT}")

@@ -26,5 +26,6 @@ struct MatchOptions {
 /// diagnose in it `diagnose` says. Threads: the same outcome for any number. Cost: linear in events.
 [[nodiscard]] std::shared_ptr<const Matched> match_run(const trace::Run& run,
                                                        const MatchOptions& options = {});
+std::shared_ptr<const Matched> match_run(const trace::Run&& run, const MatchOptions& options = {}) = delete;
 
 }  // namespace cox::diagnose

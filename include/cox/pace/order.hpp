@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Ordering constraints around synchronisation points: who enters before whom, and how far apart groups start
-/// that share a link. Local knowledge only, no communication. Libc only: part of the guest.
+/// Ordering constraints around synchronisation points: who enters before whom. Local knowledge only, no communication. Libc
+/// only: part of the guest.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "cox/base/units.hpp"
-#include "cox/pace/settings.hpp"
 
 namespace cox::pace {
 
@@ -48,30 +47,5 @@ class Order {
   std::atomic<bool> begun_{false};
   std::atomic<std::uint32_t> expired_{0};
 };
-
-/// One of several groups whose collectives start together and share a link.
-struct SharedLink {
-  Duration period{};    ///< typical time of an iteration
-  Duration together{};  ///< what this group's transfer takes while all share the link
-  Duration alone{-1};   ///< what it takes alone: from size and calibration; negative = not known
-  Duration slack{};     ///< transfer time per iteration that computation hides
-  std::uint32_t group = 0;
-  std::uint32_t groups = 1;
-};
-
-/// By how much the group starts later than the first one, so that the link is used by one after the other.
-///
-/// Formula: group x min(together / groups, alone), at most min(max_delay, max_ratio x period).
-///          Zero where `alone` is not known; where the link is not what limits them, together < 0.9 x groups
-///          x alone; and where all of it is hidden, groups x alone <= slack.
-/// Source: a link shared in equal parts is a processor-sharing server, which never idles while there is work.
-///         Its busy period is the sum of the work whatever the starts, as long as each group starts before
-///         the work ahead of it is done, which `group x alone` says: so the last completion stays at groups x
-///         alone, while the first of two that start d apart completes at 2 x alone - d: the mean falls by
-///         d / 2. (Kleinrock, Queueing Systems, volume 2, 1976, chapter 4.)
-/// Errors: `together` and `alone` that are too large by a factor f delay the last completion by up to (f - 1)
-///         x (groups - 1) x alone, which a test of benefit notices; too small ones only gain less.
-/// Cost: O(1). Held by: src/pace/order_test.cpp
-[[nodiscard]] Duration stagger_offset(const SharedLink& link, const Settings& bounds) noexcept;
 
 }  // namespace cox::pace

@@ -44,7 +44,8 @@ trace::Run run_of(const std::vector<std::string>& affinities, bool with_machine 
 }
 
 TEST(Locality, HwlocUnderstandsTheCopy) {
-  const auto all = understand_locality(run_of({"0,4", "1,5", "2,6", "3,7"}));
+  const trace::Run input = run_of({"0,4", "1,5", "2,6", "3,7"});
+  const auto all = understand_locality(input);
   ASSERT_EQ(all.size(), 1U);
   const NodeLocality& n = all[0];
   EXPECT_EQ(n.source, "hwloc");
@@ -60,19 +61,22 @@ TEST(Locality, HwlocUnderstandsTheCopy) {
 }
 
 TEST(Locality, ThreadsOfOneCoreAreShared) {
-  const NodeLocality n = understand_locality(run_of({"0", "4", "2", "1,3"})).at(0);
+  const trace::Run input = run_of({"0", "4", "2", "1,3"});
+  const NodeLocality n = understand_locality(input).at(0);
   EXPECT_EQ(n.sharing_cores, 2);      // 0 and 4 are one core
   EXPECT_EQ(n.across_numa_nodes, 1);  // 1 and 3
 }
 
 TEST(Locality, UnboundRanksShareNothingThatWasBound) {
-  const NodeLocality n = understand_locality(run_of({"0-7", "0-7"})).at(0);
+  const trace::Run input = run_of({"0-7", "0-7"});
+  const NodeLocality n = understand_locality(input).at(0);
   EXPECT_EQ(n.bound, 0);
   EXPECT_EQ(n.sharing_cores, 0);
 }
 
 TEST(Locality, WithoutTheMachineOnlyAffinitiesAreKnown) {
-  const NodeLocality n = understand_locality(run_of({"0-1", "1-2"}, false)).at(0);
+  const trace::Run input = run_of({"0-1", "1-2"}, false);
+  const NodeLocality n = understand_locality(input).at(0);
   EXPECT_EQ(n.source, "affinity");
   EXPECT_EQ(n.cores, 0);
   EXPECT_EQ(n.ranks, 2);

@@ -170,7 +170,8 @@ TEST(Attribution, RefusesWhereMembersDoNotLeaveTogether) {
   job.work = [](int r, int s) { return testing::lognormal_work(8, r, s, 10ms, 0.05); };
   job.leave = [](int r, int s) { return testing::lognormal_work(9, r, s, 2ms, 1.0); };
   job.clock_offset = [](int node) { return node * Duration{5s}; };
-  const auto a = attribute_waits(testing::make_job(job));
+  const trace::Run input = testing::make_job(job);
+  const auto a = attribute_waits(input);
   ASSERT_TRUE(a.has_value());
   EXPECT_FALSE(a->refused.empty());
   EXPECT_TRUE(a->pairs.empty());
@@ -336,7 +337,8 @@ TEST(Attribution, NobodyWaitsNobodyIsCharged) {
   EXPECT_EQ(a.waited, 0ms);
   EXPECT_TRUE(a.pairs.empty());
   EXPECT_EQ(describe(a, Whom::Ranks).size(), 1U);
-  EXPECT_FALSE(attribute_waits(trace::Run{}).has_value());
+  const trace::Run input = trace::Run{};
+  EXPECT_FALSE(attribute_waits(input).has_value());
 }
 
 TEST(Attribution, JsonHoldsWhatAddsUp) {

@@ -99,7 +99,8 @@ trace::Run uneven_job(std::uint64_t seed, int ranks) {
 
 TEST(Efficiency, FactorsMultiplyToWhatTheyArePartOf) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const auto e = measure_efficiencies(uneven_job(seed, 2 + static_cast<int>(seed % 7)));
+    const trace::Run input = uneven_job(seed, 2 + static_cast<int>(seed % 7));
+    const auto e = measure_efficiencies(input);
     ASSERT_TRUE(e && e->serialisation && e->transfer) << e->no_ideal;
     EXPECT_NEAR(e->parallel, e->load_balance * e->communication, 1e-12);
     EXPECT_NEAR(e->communication, *e->serialisation * *e->transfer, 1e-12);
@@ -128,7 +129,8 @@ TEST(Efficiency, RenamingRanksChangesNothing) {
 
 TEST(Efficiency, TransferIsTheNetworksPartAndSerialisationIsNot) {
   Job job{.ranks = 4, .steps = 20, .transfer = 2ms, .marks = true};
-  const auto network = measure_efficiencies(make_job(job));
+  const trace::Run input = make_job(job);
+  const auto network = measure_efficiencies(input);
   ASSERT_TRUE(network && network->serialisation);
   EXPECT_NEAR(*network->serialisation, 1, 1e-12);
   EXPECT_NEAR(*network->transfer, 10.0 / 12, 1e-12);
@@ -136,7 +138,8 @@ TEST(Efficiency, TransferIsTheNetworksPartAndSerialisationIsNot) {
 
   job.transfer = Duration::zero();
   job.work = [](int rank, int step) { return rank == step % 4 ? Duration{20ms} : Duration{10ms}; };
-  const auto turns = measure_efficiencies(make_job(job));
+  const trace::Run in_turn = make_job(job);
+  const auto turns = measure_efficiencies(in_turn);
   ASSERT_TRUE(turns && turns->serialisation);
   EXPECT_NEAR(*turns->serialisation, 12.5 / 20, 1e-12);
   EXPECT_NEAR(*turns->transfer, 1, 1e-12);
@@ -171,8 +174,10 @@ TEST(Efficiency, SourceFollowsWhatTheInputTells) {
 }
 
 TEST(Efficiency, NothingTimedIsNoAnswer) {
-  EXPECT_FALSE(measure_efficiencies(trace::Run{}));
-  EXPECT_FALSE(measure_efficiencies(empty_run(4)));
+  const trace::Run nobody;
+  EXPECT_FALSE(measure_efficiencies(nobody));
+  const trace::Run empty = empty_run(4);
+  EXPECT_FALSE(measure_efficiencies(empty));
   trace::Run untimed = uneven_job(1, 3);
   untimed.times = trace::TimesKind::None;
   EXPECT_FALSE(measure_efficiencies(untimed));
@@ -207,7 +212,8 @@ TEST(Efficiency, SizesAreComparedWithTheSmallest) {
 }
 
 TEST(Efficiency, JsonAndLinesSayTheSame) {
-  const auto e = measure_efficiencies(uneven_job(5, 4));
+  const trace::Run input = uneven_job(5, 4);
+  const auto e = measure_efficiencies(input);
   ASSERT_TRUE(e);
   nlohmann::ordered_json j;
   write_json(*e, j);

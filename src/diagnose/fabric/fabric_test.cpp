@@ -94,7 +94,8 @@ bool crosses(const std::vector<int>& group) {
 }
 
 Fabric understand(const Cluster& c) {
-  auto f = understand_fabric(play(c));
+  const trace::Run input = play(c);
+  auto f = understand_fabric(input);
   EXPECT_TRUE(f.has_value());
   return *std::move(f);
 }
@@ -238,7 +239,8 @@ TEST(Fabric, GroupsWithinHostsSayNothing) {
   c.transfer = [](const std::vector<int>& g, int) { return g[0] == 4 ? 3ms : 1ms; };
   const Fabric f = understand(c);
   EXPECT_EQ(f.verdict, FabricVerdict::NoData);
-  EXPECT_FALSE(understand_fabric(trace::Run{}).has_value());
+  const trace::Run input = trace::Run{};
+  EXPECT_FALSE(understand_fabric(input).has_value());
 }
 
 TEST(Fabric, JsonNamesTheComponent) {

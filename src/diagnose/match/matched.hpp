@@ -32,6 +32,8 @@ class Matched {
   /// Not explicit: an analysis that is asked of a Run alone matches it. Any Run can be matched, an empty one
   /// too; `threads` and `progress` change nothing of the outcome.
   Matched(const trace::Run& run, const MatchOptions& options = {});
+  /// A Run that is gone before what was matched of it. Held by: tests/compile_fail/matched.cpp
+  Matched(const trace::Run&& run, const MatchOptions& options = {}) = delete;
 
   // What was matched.
 

@@ -12,6 +12,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
+std::size_t positions_of(const testing::SubmitJob& job) {
+  const trace::Run run = testing::make_submit_job(job);
+  return Positions(Matched(run)).count();
+}
+
 TEST(Submits, AreThePartsOfAStepWithOneWait) {
   testing::SubmitJob job;
   job.late = [](int rank, int, int bucket) { return rank == 2 && bucket == 1 ? Duration{3ms} : Duration{}; };
@@ -44,11 +49,11 @@ TEST(Submits, AreThePartsOfAStepWithOneWait) {
 TEST(Submits, NoneWhereStepsAreNotAlikeOrOneIsSubmitted) {
   testing::SubmitJob job;
   job.buckets = [](int step) { return 2 + step % 2; };
-  EXPECT_EQ(Positions(Matched(testing::make_submit_job(job))).count(), 1U);
+  EXPECT_EQ(positions_of(job), 1U);
   job.buckets = [](int) { return 1; };
-  EXPECT_EQ(Positions(Matched(testing::make_submit_job(job))).count(), 1U);
+  EXPECT_EQ(positions_of(job), 1U);
   job.buckets = [](int step) { return step % 10 == 9 ? 1 : 3; };
-  EXPECT_EQ(Positions(Matched(testing::make_submit_job(job))).count(), 4U);
+  EXPECT_EQ(positions_of(job), 4U);
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ trace::Run one_call(const std::vector<Duration>& begins, Duration end, int decla
 }
 
 TEST(FewOperations, TheLastOneIsNamedWithItsLaunch) {
-  const auto lines = describe_few(one_call({1ms, 2ms, 9ms, 3ms}, 10ms, 4));
+  const trace::Run input = one_call({1ms, 2ms, 9ms, 3ms}, 10ms, 4);
+  const auto lines = describe_few(input);
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_NE(lines[0].find("rank 2 came last"), std::string::npos) << lines[0];
   EXPECT_NE(lines[0].find("the host was late"), std::string::npos) << lines[0];
@@ -36,7 +37,8 @@ TEST(FewOperations, ALateStartLongAfterTheLaunchDoesNotBlameTheHost) {
 }
 
 TEST(FewOperations, OfHalfAGroupNobodyIsLast) {
-  const auto lines = describe_few(one_call({1ms, 9ms}, 10ms, 4));
+  const trace::Run input = one_call({1ms, 9ms}, 10ms, 4);
+  const auto lines = describe_few(input);
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(lines[0].find("came last"), std::string::npos) << lines[0];
   EXPECT_NE(lines[0].find("2 of 4"), std::string::npos) << lines[0];
@@ -45,7 +47,8 @@ TEST(FewOperations, OfHalfAGroupNobodyIsLast) {
 TEST(FewOperations, ManyOperationsAreNotListed) {
   testing::Job job;
   job.steps = 20;
-  EXPECT_TRUE(describe_few(testing::make_job(job)).empty());
+  const trace::Run input = testing::make_job(job);
+  EXPECT_TRUE(describe_few(input).empty());
 }
 
 TEST(PresentDelays, OwnWorkBeyondTheMedianOfThosePresent) {

@@ -466,13 +466,6 @@ TimeStructure understand_times(std::span<const Duration> times, std::span<const 
   return t;
 }
 
-TimeStructure understand_delays(std::span<const Duration> delays, std::span<const StepId> steps,
-                                Duration typical_step) {
-  std::vector<Duration> times;
-  for (const Duration d : delays) times.push_back(plus_clamped(typical_step, d));
-  return understand_times(times, steps);
-}
-
 std::vector<ChangePoint> change_points(std::span<const Duration> times, std::span<const StepId> steps) {
   return understand_times(times, steps).changes;
 }

@@ -163,10 +163,6 @@ struct TimeStructure {
 [[nodiscard]] TimeStructure understand_times(
     std::span<const Duration> times, std::span<const StepId> steps,
     const std::function<std::vector<std::vector<Duration>>()>& work_by_rank);
-/// The same for one rank's self-delay per step, which is around zero: ratios are parts of `typical_step`.
-[[nodiscard]] TimeStructure understand_delays(std::span<const Duration> delays, std::span<const StepId> steps,
-                                              Duration typical_step);
-
 /// A few plain lines; never empty.
 [[nodiscard]] std::vector<std::string> describe(const TimeStructure& t);
 /// The same for a first screen: a sentence per kind of thing that matters, percentages in brackets at its end.

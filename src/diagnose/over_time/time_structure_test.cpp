@@ -161,16 +161,6 @@ TEST(TimeStructure, FindsCheckpointsAndThatTheyConcernEverybody) {
   EXPECT_EQ(understand_times(times, numbers(400), work).long_kind, LongStepKind::Communication);
 }
 
-TEST(TimeStructure, DelaysOfARankAreSeenBesideTheStep) {
-  std::vector<Duration> delays;
-  for (int s = 0; s < 200; ++s)
-    delays.push_back(testing::lognormal_work(5, 0, s, 1ms, 0.5) - 1ms +
-                     (s >= 80 ? Duration{20ms} : Duration{}));
-  const TimeStructure t = understand_delays(delays, numbers(200), 100ms);
-  ASSERT_EQ(t.changes.size(), 1U);
-  EXPECT_NEAR(static_cast<double>(t.changes[0].first_step.value()), 80, 1);
-}
-
 TEST(TimeStructure, HandlesWhatIsHardlyASeries) {
   EXPECT_FALSE(understand_times({}, {}).evident());
   const std::vector<Duration> equal(50, 10ms);

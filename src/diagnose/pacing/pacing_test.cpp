@@ -57,17 +57,20 @@ TEST(Pacing, WhatTheControllersDidIsReadBack) {
 }
 
 TEST(Pacing, TransferIsWhatTheLastRankWaits) {
-  const auto unknown = understand_pacing(test::make_run({.ranks = 4, .steps = 100}));
+  const trace::Run of_large = test::make_run({.ranks = 4, .steps = 100});
+  const auto unknown = understand_pacing(of_large);
   ASSERT_TRUE(unknown);
   ASSERT_TRUE(unknown->transfer);
   EXPECT_NEAR(in_seconds(*unknown->transfer), 1e-3, 1e-6);
   EXPECT_NE(describe(*unknown).at(describe(*unknown).size() - 2).find("transfer_latency=1000us"),
             std::string::npos);
   // A barrier has none, and what the job was told need not be found.
-  const auto small = understand_pacing(test::make_run({.ranks = 4, .steps = 100, .bytes = Bytes{8}}));
+  const trace::Run of_small = test::make_run({.ranks = 4, .steps = 100, .bytes = Bytes{8}});
+  const auto small = understand_pacing(of_small);
   ASSERT_TRUE(small);
   EXPECT_FALSE(small->transfer);
-  const auto few = understand_pacing(test::make_run({.ranks = 4, .steps = 20}));
+  const trace::Run of_few = test::make_run({.ranks = 4, .steps = 20});
+  const auto few = understand_pacing(of_few);
   ASSERT_TRUE(few);
   EXPECT_FALSE(few->transfer);
 }
@@ -85,7 +88,8 @@ TEST(Pacing, RecordsThatKeepAnOrderAreNoDecisions) {
 }
 
 TEST(Pacing, ARunWithoutPaceRecordsHasNoRecord) {
-  EXPECT_FALSE(read_pacing(test::make_run({.ranks = 4, .steps = 50})));
+  const trace::Run run = test::make_run({.ranks = 4, .steps = 50});
+  EXPECT_FALSE(read_pacing(run));
 }
 
 TEST(Pacing, ReplayComesToTheRecordedDecisions) {
@@ -292,10 +296,12 @@ TEST(Pacing, HostileNumbersDoNotCostMemory) {
 }
 
 TEST(Pacing, NothingToReplaySaysSo) {
-  const auto none = replay_pacing(testing::empty_run(4));
+  const trace::Run empty = testing::empty_run(4);
+  const auto none = replay_pacing(empty);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().id, "pace-001");
-  const auto absent = replay_pacing(test::make_paced_run({}), {.rank = Rank{17}});
+  const trace::Run run = test::make_paced_run({});
+  const auto absent = replay_pacing(run, {.rank = Rank{17}});
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().id, "pace-002");
 }

@@ -172,7 +172,7 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
     if (!plan.needs(m)) continue;
     auto& code = plan.code_[static_cast<std::size_t>(m)];
     for (int stage = 0; stage < plan.stages(); ++stage) {
-      COX_TRY(const StageProgram program, make_program(plan, stage, m));
+      COX_TRY(const PricedProgram program, make_program(plan, stage, m));
       code.push_back(compile(program));
     }
   }

@@ -51,7 +51,7 @@ struct Price {
 /// what: computations, sends and receives of micro-batches (`peer` is the other stage, `tag` the mailbox),
 /// data collectives beside the rest, exchanges of experts, and `Other` where the unit stands still until a
 /// data collective is done.
-struct StageProgram {
+struct PricedProgram {
   model::Program program;
   std::vector<Price> prices;
   std::int64_t tensor_messages = 0;  ///< of one unit
@@ -105,7 +105,7 @@ struct StageCode {
   Seconds work{};                      ///< sum over `code`: what noise disturbs
   std::int64_t tensor_messages = 0;    ///< of one unit
 };
-[[nodiscard]] StageCode compile(const StageProgram& stage);
+[[nodiscard]] StageCode compile(const PricedProgram& stage);
 
 /// How a step ends.
 enum class Meeting : std::uint8_t {
@@ -261,6 +261,6 @@ class Plan {
 };
 
 /// The program of one stage. Errors: those of the plan's schedules.
-[[nodiscard]] Result<StageProgram> make_program(Plan& plan, int stage, Meeting meeting);
+[[nodiscard]] Result<PricedProgram> make_program(Plan& plan, int stage, Meeting meeting);
 
 }  // namespace cox::simulate::training

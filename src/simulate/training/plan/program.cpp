@@ -20,7 +20,7 @@ class Writer {
     zero_ = sums_ ? job_.zero_stage : 0;
   }
 
-  Result<StageProgram> write() {
+  Result<PricedProgram> write() {
     const auto order =
         pipeline_order(job_.schedule, plan_.stages(), stage_, job_.micro_batches, plan_.chunks());
     for (std::size_t k = 0; k < order.size(); ++k) COX_CHECK(pass(order[k], k + 1 == order.size()));
@@ -294,12 +294,12 @@ class Writer {
   std::map<int, int> done_;                    ///< backward passes by chunk
   OperationIndex last_ = model::kNoOperation;  ///< what the next operation waits for
   std::vector<OperationIndex> data_;           ///< data collectives, in their order
-  StageProgram out_;
+  PricedProgram out_;
 };
 
 }  // namespace
 
-StageCode compile(const StageProgram& stage) {
+StageCode compile(const PricedProgram& stage) {
   using Code = Instruction::Code;
   const model::Program& p = stage.program;
   StageCode out;
@@ -359,7 +359,7 @@ StageCode compile(const StageProgram& stage) {
   return out;
 }
 
-Result<StageProgram> make_program(Plan& plan, int stage, Meeting meeting) {
+Result<PricedProgram> make_program(Plan& plan, int stage, Meeting meeting) {
   return Writer(plan, stage, meeting).write();
 }
 

@@ -17,7 +17,7 @@ namespace {
 using model::OperationKind;
 using testing::work_of;
 
-StageProgram program_of(const model::Scenario& s, int stage) {
+PricedProgram program_of(const model::Scenario& s, int stage) {
   auto plan = Plan::make(s);
   EXPECT_TRUE(plan) << plan.error().to_string();
   auto made = make_program(*plan, stage, Meeting::Gradients);
@@ -29,10 +29,10 @@ std::int64_t count(const model::Program& p, OperationKind kind) {
   return std::count(p.kind.begin(), p.kind.end(), kind);
 }
 
-TEST(StageProgram, OneStageAloneTakesWhatReplaySays) {
+TEST(PricedProgram, OneStageAloneTakesWhatReplaySays) {
   model::Scenario s = testing::data_parallel(1, 6);
   work_of(s).micro_batches = 3;
-  const StageProgram stage = program_of(s, 0);
+  const PricedProgram stage = program_of(s, 0);
   ASSERT_TRUE(stage.program.is_graph());
   ASSERT_TRUE(stage.program.needs.is_ordered());
   std::vector<Duration> durations;
@@ -43,7 +43,7 @@ TEST(StageProgram, OneStageAloneTakesWhatReplaySays) {
               1e-9);
 }
 
-TEST(StageProgram, MessagesNameTheirStageAndMailbox) {
+TEST(PricedProgram, MessagesNameTheirStageAndMailbox) {
   const model::Scenario s = testing::pipeline(2, 4, 3);
   const model::Program first = program_of(s, 0).program;
   const model::Program last = program_of(s, 1).program;
@@ -68,7 +68,7 @@ TEST(StageProgram, MessagesNameTheirStageAndMailbox) {
     }
 }
 
-TEST(StageProgram, TheOptimizerWaitsForTheLastDataCollective) {
+TEST(PricedProgram, TheOptimizerWaitsForTheLastDataCollective) {
   const model::Scenario s = testing::data_parallel(2, 4);
   const model::Program p = program_of(s, 0).program;
   const std::int64_t collectives = count(p, OperationKind::Collective);
