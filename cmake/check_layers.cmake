@@ -29,13 +29,14 @@ set(abi_may)
 
 # One line per sub-room, a folder of a room with more than one: which other folders of the room it may see. `.` is the
 # room's own folder. A room without lines here is one folder, or its folders see each other.
-set(parted_rooms cli diagnose evaluate forecast guest learn model/toml simulate simulate/training study trace trace/import)
+set(parted_rooms cli diagnose evaluate forecast guest learn model/toml report simulate simulate/training study trace trace/import)
 set(cli/frame_may "")
 set(cli/output_may frame)
 set(cli/input_may frame output)
 set(cli/verbs_may frame output input)
 set(cli/._may frame output input verbs)
 set(diagnose/match_may "")
+set(diagnose/timeline_may match)
 set(diagnose/naming_may match)
 set(diagnose/cause_may match naming)
 set(diagnose/charge_may match)
@@ -77,6 +78,8 @@ set(model/toml/keys_may "")
 set(model/toml/meaning_may keys)
 set(model/toml/check_may keys meaning)
 set(model/toml/._may keys meaning check)
+set(report/._may "")
+set(report/forecast_may .)
 set(simulate/kernels_may "")
 set(simulate/noise_may kernels)
 set(simulate/record_may "")
@@ -132,7 +135,7 @@ set(trace/import/._may part)
 # One table per parted room: which folder each of its public headers belongs to, `header:folder`. A header is then held
 # to its folder's line above, from both sides. A room without a table is not held to it yet.
 set(diagnose_headers
-    account:match coverage:match finding_kind:match matched:match timeline:match cause:cause locality:cause
+    account:match coverage:match finding_kind:match matched:match timeline:timeline cause:cause locality:cause
     problem_size:efficiency runs:over_time change_points:over_time told:verdict stall:stall pacing:pacing
     brief:result
     outcome:result finding:result comparison:result diagnosis:result remedy:result)

@@ -91,10 +91,12 @@ set(pairs
     forecast/control:forecast/answer
     study/file:study/answer study/oracle:study/compute study/answer:study/page study/page:study/compute
     study/pacing_table:study/compute study/runs:study/compute study/compute:study/page evaluate/pacing:evaluate/claim
+    diagnose/timeline:diagnose/naming
     trace/clocks:trace/raw trace/raw:trace/store trace/store:trace/run trace/run:trace/import
     trace/import/bytes:trace/import/part trace/import/part:trace/import/mpi trace/import/mpi:trace/import/kineto
     trace/import/paraver:trace/import/mpi trace/import/kineto:trace/import/nccl trace/import/nccl:trace/import/tables
     trace/import/graphs:trace/import/nccl trace/import/tables:trace/import/graphs)
+plant(src/report/planted.cpp "#include \"report/forecast/planted.hpp\"" "src/report/planted.cpp: report/. must not include report/forecast")
 foreach(pair ${pairs})
   string(REPLACE ":" ";" pair ${pair})
   list(GET pair 0 from)

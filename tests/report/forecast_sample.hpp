@@ -3,7 +3,7 @@
 /// A forecast's page whose numbers come from closed forms and from the engines.
 #pragma once
 
-#include "report/forecast_page.hpp"
+#include "report/forecast/forecast_page.hpp"
 
 namespace cox::test {
 

@@ -48,7 +48,7 @@ struct Cell {
   Duration largest{};
 };
 /// One row of times per step in `cells` groups of `merged` neighbours; a group behind the row's end is zero, and a time
-/// below zero counts as zero. Held by: src/diagnose/match/timeline_test.cpp
+/// below zero counts as zero. Held by: src/diagnose/timeline/timeline_test.cpp
 [[nodiscard]] std::vector<Cell> cells_of(std::span<const Duration> row, std::int64_t cells,
                                          std::int64_t merged);
 
@@ -58,7 +58,7 @@ struct Cell {
 /// duration - shortest duration of the same operation). An operation of which a member is missing is split
 /// among those that are there: a picture shows what is known. Source: docs/concepts/wait-and-transfer.md.
 /// Cost: O(n log n) in events. Threads: const methods may be used by many. Held by:
-/// src/diagnose/match/timeline_test.cpp
+/// src/diagnose/timeline/timeline_test.cpp
 class Timeline {
  public:
   explicit Timeline(const Matched& matched);
@@ -84,7 +84,7 @@ class Timeline {
   /// When the first rank began it, on the first rank's clock; nothing where none did.
   [[nodiscard]] std::optional<Duration> step_begin(std::size_t step) const;
   /// The step with the most waiting of all ranks, the first one left out where there are more than two.
-  /// `step_times`: length of each. Held by: src/diagnose/match/timeline_test.cpp
+  /// `step_times`: length of each. Held by: src/diagnose/timeline/timeline_test.cpp
   [[nodiscard]] WorstStep worst_step(std::span<const Duration> step_times) const;
 
  private:

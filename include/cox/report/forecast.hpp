@@ -20,7 +20,7 @@ struct Artefact {
 };
 
 /// A page of what is there; what was not asked for is left out.
-/// Errors: report-002 (a page without a size). Held by: src/report/forecast_content_test.cpp, src/report/forecast_page_test.cpp
+/// Errors: report-002 (a page without a size). Held by: src/report/forecast/forecast_content_test.cpp, src/report/forecast/forecast_page_test.cpp
 [[nodiscard]] Result<std::string> forecast_page(const forecast::Forecast& forecast,
                                                 std::vector<Artefact> artefacts);
 

@@ -4,12 +4,13 @@
 #pragma once
 
 #include "cox/forecast/forecast.hpp"
-#include "report/forecast_page.hpp"
+
+#include "report/forecast/forecast_page.hpp"
 
 namespace cox::report {
 
 /// Headline, sizes and observations from the table's curves. Throughput is that of ranks as quick as those of the smallest size
-/// given. Pre: forecast.curve (asserted). Held by: src/report/forecast_content_test.cpp
+/// given. Pre: forecast.curve (asserted). Held by: src/report/forecast/forecast_content_test.cpp
 void add_curve(const forecast::Forecast& forecast, ForecastPage& page);
 
 }  // namespace cox::report

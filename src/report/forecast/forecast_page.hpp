@@ -81,7 +81,7 @@ struct ForecastPage {
 /// The whole page: opens offline, runs no script, light and dark, wide and narrow. Artefacts are inside, as links that
 /// save them. All text is treated as hostile.
 /// Errors: report-002 (a page without a size). Cost: linear in points and cells; at most 64 groups and 200 windows are drawn.
-/// Held by: src/report/forecast_page_test.cpp, tests/report/forecast.mjs
+/// Held by: src/report/forecast/forecast_page_test.cpp, tests/report/forecast.mjs
 [[nodiscard]] Result<std::string> render_forecast(const ForecastPage& page);
 
 }  // namespace cox::report

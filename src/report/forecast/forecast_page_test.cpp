@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/forecast_page.hpp"
+#include "report/forecast/forecast_page.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "report/forecast_page.hpp"
+#include "report/forecast/forecast_page.hpp"
 
 namespace cox::report {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/forecast_content.hpp"
+#include "report/forecast/forecast_content.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
-#include "report/curve_content.hpp"
+#include "report/forecast/curve_content.hpp"
 
 namespace cox::report {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/curve_content.hpp"
+#include "report/forecast/curve_content.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/forecast_page.hpp"
+#include "report/forecast/forecast_page.hpp"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include "cox/base/version.hpp"
 
 #include "report/assets.hpp"
+#include "report/forecast/pictures.hpp"
 #include "report/markup.hpp"
-#include "report/pictures.hpp"
 
 namespace cox::report {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/pictures.hpp"
+#include "report/forecast/pictures.hpp"
 
 #include <fmt/format.h>
 

@@ -7,13 +7,13 @@
 
 #include "cox/forecast/forecast.hpp"
 
-#include "report/forecast_page.hpp"
+#include "report/forecast/forecast_page.hpp"
 
 namespace cox::report {
 
 /// A page of what is there; what was not asked for is left out. Throughput is that of
 /// ranks which never wait: ranks x own work over step. Margins are in ranks: next boundary over size.
-/// Held by: src/report/forecast_content_test.cpp
+/// Held by: src/report/forecast/forecast_content_test.cpp
 [[nodiscard]] ForecastPage page_of(const forecast::Forecast& forecast, std::vector<Artefact> artefacts);
 
 /// `ranks,throughput,low,high,cost,refused`, a line a size: what the page draws.

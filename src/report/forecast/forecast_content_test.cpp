@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/forecast_content.hpp"
+#include "report/forecast/forecast_content.hpp"
 
 #include <gtest/gtest.h>
 
