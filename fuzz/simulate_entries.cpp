@@ -6,9 +6,9 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/simulate/goal.hpp"
-#include "simulate/collective/measured.hpp"
 
 #include "fuzz/entries.hpp"
+#include "simulate/collective/measured.hpp"
 
 namespace cox::fuzz {
 namespace {

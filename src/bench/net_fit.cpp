@@ -7,8 +7,8 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
-#include "bench/net_tables.hpp"
 
+#include "bench/net_tables.hpp"
 #include "bench/spelling.hpp"
 
 namespace cox::bench {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/detour_finder.hpp"
-
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,6 +13,7 @@
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 
+#include "bench/detour_finder.hpp"
 #include "bench/spelling.hpp"
 
 namespace cox::bench {

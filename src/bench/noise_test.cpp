@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/detour_finder.hpp"
+#include "cox/simulate/noise.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cox/base/file.hpp"
-#include "cox/simulate/noise.hpp"
 
+#include "bench/detour_finder.hpp"
 #include "bench/spelling.hpp"
 
 namespace cox::bench {

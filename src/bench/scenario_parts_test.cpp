@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/net_tables.hpp"
 #include "cox/bench/noise.hpp"
 #include "cox/model/toml.hpp"
+
+#include "bench/net_tables.hpp"
 
 namespace cox::bench {
 namespace {

@@ -165,7 +165,8 @@ RC_GTEST_PROP(AttributionLaws, WhoNeverWaitsChargesNobody, ()) {
   job.ranks = ranks;
   job.steps = *rc::gen::inRange(1, 30);
   job.work = [=](int, int s) { return testing::lognormal_work(seed, 0, s, 5ms, 0.5); };
-  const auto a = attribute_waits(testing::make_job(job));
+  const trace::Run run = testing::make_job(job);
+  const auto a = attribute_waits(run);
   RC_ASSERT(a->waited == 0ms && a->charged == 0ms && a->unknown == 0ms && a->pairs.empty());
 }
 
@@ -218,7 +219,8 @@ RC_GTEST_PROP(FabricLaws, TheSlowPortIsNamedWhereverItIs, ()) {
     return std::find(members.begin(), members.end(), slow) != members.end() ? 300us : 100us;
   };
   job.clock_offset = [](int node) { return node * Duration{1s}; };
-  const auto f = understand_fabric(testing::play(job));
+  const trace::Run run = testing::play(job);
+  const auto f = understand_fabric(run);
   if (slow < 0) {
     RC_ASSERT(f->verdict == FabricVerdict::Healthy);
     return;

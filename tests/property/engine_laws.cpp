@@ -16,12 +16,12 @@
 
 #include "cox/base/random.hpp"
 #include "cox/model/closed_form.hpp"
-#include "model/goal.hpp"
 #include "cox/simulate/flow.hpp"
 #include "cox/simulate/goal.hpp"
 #include "cox/simulate/max_plus.hpp"
 
 #include "model/every_collective.hpp"
+#include "model/goal.hpp"
 
 namespace cox::simulate {
 namespace {

@@ -44,7 +44,8 @@ RC_GTEST_PROP(WhatIfLaws, ReplacingIsExactStepByStep, ()) {
   Job job = any_job();
   job.marks = false;
   job.calls_per_step = 1;
-  const WhatIf w = what_if(testing::make_job(job));
+  const trace::Run run = testing::make_job(job);
+  const WhatIf w = what_if(run);
   RC_ASSERT(w.fidelity == Fidelity::Good);
   RC_ASSERT(w.measured == w.simulated);
   for (const RankWhatIf& rank : w.ranks) {
@@ -71,7 +72,8 @@ RC_GTEST_PROP(WhatIfLaws, SharesOfThePathAreTheWhole, ()) {
   const auto seed = *rc::gen::inRange<std::uint64_t>(0, 1'000'000);
   job.leave = [=](int r, int s) { return testing::lognormal_work(seed + 1, r, s, 100us, 0.5); };
   job.nodes = *rc::gen::inRange(1, 3);
-  const WhatIf w = what_if(testing::make_job(job));
+  const trace::Run run = testing::make_job(job);
+  const WhatIf w = what_if(run);
   RC_PRE(w.fidelity != Fidelity::Refused);
   double all = w.path.carried_in;
   for (const double x : w.path.work) all += x;
@@ -81,7 +83,8 @@ RC_GTEST_PROP(WhatIfLaws, SharesOfThePathAreTheWhole, ()) {
 }
 
 RC_GTEST_PROP(WhatIfLaws, MoreFixedOrFasterIsNeverSlower, ()) {
-  const WhatIf w = what_if(testing::make_job(any_job()));
+  const trace::Run run = testing::make_job(any_job());
+  const WhatIf w = what_if(run);
   RC_PRE(w.fidelity != Fidelity::Refused);
   RC_ASSERT(w.ideal <= w.simulated);
   RC_ASSERT(w.fabric_free.time <= w.fabric_tenfold.time);

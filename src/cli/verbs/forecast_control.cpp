@@ -88,8 +88,7 @@ Status write_report(const Invocation& call, const forecast::MadeForecast& made, 
     artefacts.push_back({.name = "scenario.toml",
                          .what = "for cox simulate",
                          .text = model::scenario_toml(*made.shown().scenario)});
-  COX_TRY(const std::string page,
-          report::forecast_page(made.shown(), std::move(artefacts)));
+  COX_TRY(const std::string page, report::forecast_page(made.shown(), std::move(artefacts)));
   COX_TRY(Output output,
           Output::open(name, call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
   output.stream() << page;

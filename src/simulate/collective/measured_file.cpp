@@ -11,6 +11,7 @@
 #include "cox/base/file.hpp"
 #include "cox/base/spelling.hpp"
 #include "cox/base/units_text.hpp"
+
 #include "simulate/collective/measured.hpp"
 
 namespace cox::simulate {

@@ -3,8 +3,9 @@
 
 #include <string>
 
-#include "simulate/collective/measured.hpp"
 #include "cox/simulate/outcome.hpp"
+
+#include "simulate/collective/measured.hpp"
 
 namespace cox::simulate {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "cox/base/random.hpp"
 #include "cox/base/units_text.hpp"
-#include "simulate/collective/measured.hpp"
 
+#include "simulate/collective/measured.hpp"
 #include "simulate/collective/refusal.hpp"
 
 namespace cox::simulate {

@@ -41,7 +41,8 @@ bool stripes(CollectiveSetup& job) {
 
 }  // namespace
 
-Result<Noise> collective_noise(const model::Scenario& s, const std::vector<int>& devices, std::uint64_t seed) {
+Result<Noise> collective_noise(const model::Scenario& s, const std::vector<int>& devices,
+                               std::uint64_t seed) {
   return Noise::make(
       s.noise,
       {.ranks = static_cast<int>(devices.size()),
@@ -53,7 +54,7 @@ Result<Noise> collective_noise(const model::Scenario& s, const std::vector<int>&
 }
 
 std::vector<int> devices_by_place(const model::Scenario& s, std::uint64_t seed, std::vector<int> order,
-                        int participants) {
+                                  int participants) {
   if (collective_of(s).order == model::RankOrder::Random) {
     const RandomStream draws(seed, kOrderStream);
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draws.bits(0, i - 1) % i]);

@@ -48,12 +48,12 @@ struct CollectiveSetup {
 
 /// With the ranks on these devices.
 [[nodiscard]] Result<Noise> collective_noise(const model::Scenario& s, const std::vector<int>& devices,
-                                     std::uint64_t seed);
+                                             std::uint64_t seed);
 
 /// Where every place of the schedule sits. `order`: the devices of the ranks; taken as they come, or shuffled (Fisher-Yates) by the scenario's own
 /// draws, so that every engine sees one order. Then `add_servers`.
-[[nodiscard]] std::vector<int> devices_by_place(const model::Scenario& s, std::uint64_t seed, std::vector<int> order,
-                                      int participants);
+[[nodiscard]] std::vector<int> devices_by_place(const model::Scenario& s, std::uint64_t seed,
+                                                std::vector<int> order, int participants);
 
 /// On one node servers and switches are inside it, too. The channels of a ring share ports.
 [[nodiscard]] LinkCosts link_costs(const model::Scenario& s, const model::Schedule& schedule);

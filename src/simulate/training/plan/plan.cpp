@@ -8,8 +8,8 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/units_text.hpp"
-#include "simulate/collective/measured.hpp"
 
+#include "simulate/collective/measured.hpp"
 #include "simulate/collective/prices.hpp"
 #include "simulate/flow/places.hpp"
 #include "simulate/flow/striped_ring.hpp"
