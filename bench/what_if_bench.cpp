@@ -79,7 +79,7 @@ void graph_joins(benchmark::State& state) {
 void graph_path(benchmark::State& state) {
   const Joins j = joins(1024, 2000);
   for (auto _ : state) {
-    const replay::Timeline t = replay::replay(j.graph, j.durations);
+    const replay::OperationTimes t = replay::replay(j.graph, j.durations);
     benchmark::DoNotOptimize(replay::critical_path(j.graph, j.durations, t));
     benchmark::DoNotOptimize(replay::slack(j.graph, j.durations, t));
   }

@@ -40,7 +40,7 @@ class Bytes {
 void check(const Controller& controller) {
   const Decision& decision = controller.decide();
   const Settings& settings = controller.settings();
-  const Evidence evidence = controller.evidence();
+  const DecisionBasis evidence = controller.evidence();
   COX_ASSERT(decision.delay >= Duration::zero(), "nobody is sent back in time");
   COX_ASSERT(decision.delay <= settings.max_delay, "a delay has a longest one");
   COX_ASSERT(

@@ -167,11 +167,11 @@ std::string wrong_figures(const diagnose::Diagnosis& d) {
       d.coverage.ratio >= 1 && d.coverage.collectives_matched >= d.coverage.collectives_seen;
   for (const std::string& s : d.cannot_tell)
     if (complete && s.find("call is missing") != std::string::npos) return "full coverage, and: " + s;
-  if (d.answer.outcome == diagnose::Outcome::Nobody &&
+  if (d.answer.outcome == diagnose::AnswerKind::Nobody &&
       (d.trouble.ending || d.trouble.any() || d.coverage.ranks_seen < d.coverage.ranks_expected))
     return "nobody, over a job that failed or a rank that is missing";
-  if ((d.answer.outcome == diagnose::Outcome::Named) != (!d.findings.empty()) &&
-      d.answer.outcome != diagnose::Outcome::JobFailed)
+  if ((d.answer.outcome == diagnose::AnswerKind::Named) != (!d.findings.empty()) &&
+      d.answer.outcome != diagnose::AnswerKind::JobFailed)
     return "the outcome is not what was found";
   return {};
 }

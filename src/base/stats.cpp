@@ -91,7 +91,7 @@ double student_upper_tail(double t, std::int64_t freedom) {
   }
   const double inside =
       first == 0 ? std::sin(angle) * sum : (angle + std::sin(angle) * sum) / (std::numbers::pi / 2);
-  return (1 - inside) / 2;
+  return std::max(0.0, (1 - inside) / 2);  // far out, rounding leaves less than nothing
 }
 
 double student_quantile(double tail, std::int64_t freedom) {

@@ -138,6 +138,8 @@ TEST(Student, TailsAreThoseOfTheClosedForms) {
   for (const std::int64_t freedom : {1, 2, 3, 4, 7, 40})
     for (const double tail : {0.4, 0.1, 0.01, 1e-4})
       EXPECT_NEAR(student_upper_tail(student_quantile(tail, freedom), freedom), tail, 1e-12);
+  for (const std::int64_t freedom : {1, 2, 3, 8, 31, 60, 100})
+    for (double t = 1; t < 1e8; t *= 1.1) EXPECT_GE(student_upper_tail(t, freedom), 0) << t;
   EXPECT_EQ(student_upper_tail(INFINITY, 5), 0);
 }
 

@@ -36,8 +36,6 @@ constexpr Kind kBandwidth{
     "bps kbps Mbps Gbps Tbps (bits), or B/s kB/s MB/s GB/s TB/s KiB/s MiB/s GiB/s TiB/s (bytes)"};
 
 constexpr Kind kTimePerByte{"a time per byte", "20ps/B", "ps/B ns/B us/B µs/B ms/B s/B"};
-constexpr Kind kFlops{"a count of operations", "314ZFLOP",
-                      "FLOP kFLOP MFLOP GFLOP TFLOP PFLOP EFLOP ZFLOP YFLOP (powers of 1000)"};
 constexpr Kind kFlopRate{
     "a rate of operations", "312TFLOP/s",
     "FLOP/s kFLOP/s MFLOP/s GFLOP/s TFLOP/s PFLOP/s EFLOP/s ZFLOP/s YFLOP/s (powers of 1000)"};
@@ -268,11 +266,6 @@ Result<Seconds> parse_seconds(std::string_view text) {
 Result<TimePerByte> parse_time_per_byte(std::string_view text) {
   COX_TRY(const double value, real_count(text, kTimePerByteUnits, kTimePerByte));
   return TimePerByte::seconds_per_byte(value);
-}
-
-Result<Flops> parse_flops(std::string_view text) {
-  COX_TRY(const double value, real_count(text, kFlopsUnits, kFlops));
-  return Flops{value};
 }
 
 Result<FlopRate> parse_flop_rate(std::string_view text) {

@@ -252,11 +252,8 @@ TEST(ParseFlops, ReadsItsUnits) {
   EXPECT_EQ(parse_flop_rate("312TFLOP/s")->in_flops_per_s(), 312e12);
   EXPECT_EQ(parse_flop_rate("1.98 PFLOP/s")->in_flops_per_s(), 1.98e15);
   EXPECT_EQ(parse_flop_rate("7FLOP/s")->in_flops_per_s(), 7);
-  EXPECT_EQ(parse_flops("314ZFLOP")->count(), 314e21);
-  EXPECT_EQ(parse_flops("1YFLOP")->count(), 1e24);
   EXPECT_FALSE(parse_flop_rate("312TFLOP"));
   EXPECT_FALSE(parse_flop_rate("312TFLOPS"));
-  EXPECT_FALSE(parse_flops("312TFLOP/s"));
   EXPECT_EQ(parse_flop_rate("312").error().message,
             "312 has no unit, expected a rate of operations such as 312TFLOP/s");
 }

@@ -31,21 +31,13 @@ TEST(MessageCost, LogGopsCountsTheGapsBetweenBytes) {
   EXPECT_DOUBLE_EQ(c.occupied(1_B).count(), 0);
 }
 
-TEST(MessageCost, NamesReadBack) {
+TEST(MessageCost, NamesDiffer) {
   std::set<std::string_view> names;
-  for (const auto p : {Protocol::Rendezvous, Protocol::Eager, Protocol::EagerGap}) {
-    EXPECT_EQ(protocol_from_name(name_of(p)), p);
-    names.insert(name_of(p));
-  }
+  for (const auto p : {Protocol::Rendezvous, Protocol::Eager, Protocol::EagerGap}) names.insert(name_of(p));
   for (const auto f : {CostForm::AlphaBeta, CostForm::LogGops, CostForm::Nccl}) names.insert(name_of(f));
-  for (int a = 0; a <= static_cast<int>(Algorithm::Chain); ++a) {
-    const auto algorithm = static_cast<Algorithm>(a);
-    EXPECT_EQ(algorithm_from_name(name_of(algorithm)), algorithm);
-    names.insert(name_of(algorithm));
-  }
+  for (int a = 0; a <= static_cast<int>(Algorithm::Chain); ++a)
+    names.insert(name_of(static_cast<Algorithm>(a)));
   EXPECT_EQ(names.size(), 3u + 3u + 15u);
-  EXPECT_EQ(algorithm_from_name("rings"), std::nullopt);
-  EXPECT_EQ(protocol_from_name(""), std::nullopt);
 }
 
 }  // namespace

@@ -14,13 +14,6 @@ std::string_view name_in(const std::array<std::string_view, N>& names, E value) 
   return i < N ? names[i] : std::string_view{"?"};
 }
 
-template <class E, std::size_t N>
-std::optional<E> value_in(const std::array<std::string_view, N>& names, std::string_view name) {
-  for (std::size_t i = 0; i < N; ++i)
-    if (names[i] == name) return static_cast<E>(i);
-  return std::nullopt;
-}
-
 constexpr std::array<std::string_view, 4> kRoutings = {"static", "ecmp", "adaptive", "spray"};
 constexpr std::array<std::string_view, 3> kTargets = {"compute", "message", "bandwidth"};
 constexpr std::array<std::string_view, 10> kLaws = {"constant", "gaussian", "lognormal", "exponential",
@@ -53,17 +46,11 @@ constexpr std::array<std::string_view, 5> kEngines = {"auto", "closed-form", "ma
 std::string_view name_of(Algorithm a) {
   return name_in(kAlgorithms, a);
 }
-std::optional<Algorithm> algorithm_from_name(std::string_view name) {
-  return value_in<Algorithm>(kAlgorithms, name);
-}
 std::string_view name_of(CostForm f) {
   return name_in(kForms, f);
 }
 std::string_view name_of(Protocol p) {
   return name_in(kProtocols, p);
-}
-std::optional<Protocol> protocol_from_name(std::string_view name) {
-  return value_in<Protocol>(kProtocols, name);
 }
 std::string_view name_of(EngineKind e) {
   return name_in(kEngines, e);

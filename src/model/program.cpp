@@ -22,7 +22,6 @@ OperationIndex Dependencies::add(std::span<const OperationIndex> before) {
   for (const OperationIndex p : before) is_ordered_ = is_ordered_ && p < i;
   before_.insert(before_.end(), before.begin(), before.end());
   if (!lags_.empty()) lags_.resize(before_.size(), Duration::zero());
-  if (!on_start_.empty()) on_start_.resize(before_.size(), 0);
   first_.push_back(before_.size());
   return i;
 }
@@ -38,16 +37,6 @@ OperationIndex Dependencies::add(std::span<const OperationIndex> before, std::sp
   lags_.resize(had, Duration::zero());
   lags_.insert(lags_.end(), lags.begin(), lags.end());
   return i;
-}
-
-void Dependencies::add_on_start(OperationIndex before) {
-  COX_ASSERT(size() > 0, "an operation that waits");
-  is_ordered_ = is_ordered_ && before + 1 < size();
-  before_.push_back(before);
-  if (!lags_.empty()) lags_.resize(before_.size(), Duration::zero());
-  on_start_.resize(before_.size(), 0);
-  on_start_.back() = 1;
-  first_.back() = before_.size();
 }
 
 void Dependencies::reserve(std::size_t operations, std::size_t edges) {

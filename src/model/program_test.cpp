@@ -20,7 +20,6 @@ TEST(Dependencies, SayWhatEachOperationWaitsFor) {
   EXPECT_TRUE(d.is_ordered());
   EXPECT_EQ(d, Dependencies({0, 0, 1, 3}, {0, 0, 1}));
   EXPECT_FALSE(d.has_lags());
-  EXPECT_FALSE(d.has_on_start());
 }
 
 TEST(Dependencies, KnowWhetherTheyAreOrdered) {
@@ -33,21 +32,15 @@ TEST(Dependencies, KnowWhetherTheyAreOrdered) {
   EXPECT_TRUE(Dependencies({0, 0, 1}, {0}).is_ordered());
 }
 
-TEST(Dependencies, LagsAndStartsStayWithTheirEdges) {
+TEST(Dependencies, LagsStayWithTheirEdges) {
   Dependencies d;
   const OperationIndex a = d.add();
   const OperationIndex b = d.add(a);
   const OperationIndex c = d.add(std::array{a, b}, std::array{Duration(10), Duration(-4)});
-  d.add_on_start(b);
   const OperationIndex e = d.add(c);
   EXPECT_EQ(d.lag(b, 0), Duration::zero());
   EXPECT_EQ(d.lag(c, 1), Duration(-4));
-  EXPECT_EQ(d.lag(c, 2), Duration::zero());
   EXPECT_EQ(d.lag(e, 0), Duration::zero());
-  EXPECT_FALSE(d.on_start(b, 0));
-  EXPECT_FALSE(d.on_start(c, 1));
-  EXPECT_TRUE(d.on_start(c, 2));
-  EXPECT_FALSE(d.on_start(e, 0));
   EXPECT_TRUE(d.is_ordered());
 }
 

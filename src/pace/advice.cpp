@@ -5,35 +5,35 @@ namespace cox::pace {
 namespace {
 
 constexpr Advice kWaitMode{
-    .remedy = Remedy::ChangeWaitMode,
+    .remedy = AdviceKind::ChangeWaitMode,
     .why = "waiting ranks spin on cores that working ranks need",
     .action = "cox observe --wait-mode yield",
     .evidence =
         "82 ms to 26 ms per step with 32 ranks on two cores, 41.8 to 28.7 ms with 4 that compute; "
         "delay gained 4 to 22 % there at best"};
 constexpr Advice kPriority{
-    .remedy = Remedy::RaisePriority,
+    .remedy = AdviceKind::RaisePriority,
     .why = "the same ranks are late, and early ones take the shared cores from them",
     .action = "cox observe --pace observe --pace-priority",
     .evidence = "+22 % throughput with a shared host processor, as much as delay, without any delay"};
 constexpr Advice kStagger{
-    .remedy = Remedy::StaggerGroups,
+    .remedy = AdviceKind::StaggerGroups,
     .why = "groups share a link and start together",
     .action = "stagger their starts within the bounds of a delay",
     .evidence =
         "calculated: the mean completion falls by half the offset, the last one stays; shifting two "
         "whole jobs against each other was measured at -9 to +1 %, so let the test of benefit decide"};
 constexpr Advice kDelayHost{
-    .remedy = Remedy::Delay,
+    .remedy = AdviceKind::Delay,
     .why = "the same ranks are late, and iterations begin on something that early ranks take from them",
     .action = "cox observe --pace auto",
     .evidence = "+14 to +24 % throughput with a shared host processor"};
 constexpr Advice kDelayLink{
-    .remedy = Remedy::Delay,
+    .remedy = AdviceKind::Delay,
     .why = "the same ranks are late, and iterations begin on something that early ranks take from them",
     .action = "cox observe --pace auto",
     .evidence = "+8 to +15 % throughput with a shared link; the CV rises two to three times"};
-constexpr Advice kDelaySpin{.remedy = Remedy::Delay,
+constexpr Advice kDelaySpin{.remedy = AdviceKind::Delay,
                             .why = "the same ranks are late, and early ones spin on shared cores",
                             .action = "cox observe --pace auto",
                             .evidence = "+4 to +22 % throughput, one arm with too much delay -8.5 %"};
@@ -54,17 +54,17 @@ const char* name_of(WaitMode mode) noexcept {
   return "unknown";
 }
 
-const char* name_of(Remedy remedy) noexcept {
+const char* name_of(AdviceKind remedy) noexcept {
   switch (remedy) {
-    case Remedy::ChangeWaitMode:
+    case AdviceKind::ChangeWaitMode:
       return "wait-mode";
-    case Remedy::RaisePriority:
+    case AdviceKind::RaisePriority:
       return "priority";
-    case Remedy::StaggerGroups:
+    case AdviceKind::StaggerGroups:
       return "stagger";
-    case Remedy::Delay:
+    case AdviceKind::Delay:
       return "delay";
-    case Remedy::Nothing:
+    case AdviceKind::Nothing:
       break;
   }
   return "nothing";

@@ -9,44 +9,45 @@
 namespace cox::pace {
 namespace {
 
-std::vector<Remedy> remedies(const Facts& facts) {
-  std::vector<Remedy> out;
+std::vector<AdviceKind> remedies(const Facts& facts) {
+  std::vector<AdviceKind> out;
   for (const Advice& a : advise(facts).items()) out.push_back(a.remedy);
   return out;
 }
-using Order = std::vector<Remedy>;
+using Order = std::vector<AdviceKind>;
 
 TEST(Advice, SpinningWaitersOnSharedCoresComeFirst) {
   Facts facts{.ranks_on_host = 32, .cores = 2, .wait = WaitMode::Spin};
-  EXPECT_EQ(remedies(facts), Order{Remedy::ChangeWaitMode});
+  EXPECT_EQ(remedies(facts), Order{AdviceKind::ChangeWaitMode});
   facts.persistent = true;
   facts.host_busy_at_start = true;
   facts.priority_undoable = true;
-  EXPECT_EQ(remedies(facts), (Order{Remedy::ChangeWaitMode, Remedy::RaisePriority, Remedy::Delay}));
+  EXPECT_EQ(remedies(facts),
+            (Order{AdviceKind::ChangeWaitMode, AdviceKind::RaisePriority, AdviceKind::Delay}));
   facts.wait = WaitMode::Block;
-  EXPECT_EQ(remedies(facts), (Order{Remedy::RaisePriority, Remedy::Delay}));
+  EXPECT_EQ(remedies(facts), (Order{AdviceKind::RaisePriority, AdviceKind::Delay}));
   facts.priority_undoable = false;
-  EXPECT_EQ(remedies(facts), Order{Remedy::Delay});
+  EXPECT_EQ(remedies(facts), Order{AdviceKind::Delay});
 }
 
 TEST(Advice, AWaiterThatHasItsCoreForItselfMaySpin) {
-  EXPECT_EQ(remedies({.ranks_on_host = 2, .cores = 2, .wait = WaitMode::Spin}), Order{Remedy::Nothing});
-  EXPECT_EQ(remedies({.ranks_on_host = 8, .cores = 0, .wait = WaitMode::Spin}), Order{Remedy::Nothing});
+  EXPECT_EQ(remedies({.ranks_on_host = 2, .cores = 2, .wait = WaitMode::Spin}), Order{AdviceKind::Nothing});
+  EXPECT_EQ(remedies({.ranks_on_host = 8, .cores = 0, .wait = WaitMode::Spin}), Order{AdviceKind::Nothing});
 }
 
 TEST(Advice, ADelayNeedsPersistentImbalanceAndSomethingShared) {
-  EXPECT_EQ(remedies({.persistent = true, .link_busy_at_start = true}), Order{Remedy::Delay});
-  EXPECT_EQ(remedies({.persistent = true}), Order{Remedy::Nothing});
-  EXPECT_EQ(remedies({.link_busy_at_start = true}), Order{Remedy::Nothing});
+  EXPECT_EQ(remedies({.persistent = true, .link_busy_at_start = true}), Order{AdviceKind::Delay});
+  EXPECT_EQ(remedies({.persistent = true}), Order{AdviceKind::Nothing});
+  EXPECT_EQ(remedies({.link_busy_at_start = true}), Order{AdviceKind::Nothing});
   EXPECT_EQ(remedies({.persistent = true, .rotating = true, .link_busy_at_start = true}),
-            Order{Remedy::Nothing});
+            Order{AdviceKind::Nothing});
   EXPECT_EQ(remedies({.persistent = true, .link_busy_at_start = true, .launch_ahead = true}),
-            Order{Remedy::Nothing});
+            Order{AdviceKind::Nothing});
 }
 
 TEST(Advice, GroupsOnOneLinkAreStaggeredBeforeAnythingIsDelayed) {
   EXPECT_EQ(remedies({.persistent = true, .link_busy_at_start = true, .groups_share_link = true}),
-            (Order{Remedy::StaggerGroups, Remedy::Delay}));
+            (Order{AdviceKind::StaggerGroups, AdviceKind::Delay}));
 }
 
 TEST(Advice, EveryItemSaysWhyWhatAndWhatWasSeen) {
@@ -68,10 +69,10 @@ TEST(Advice, EveryItemSaysWhyWhatAndWhatWasSeen) {
       EXPECT_NE(std::string(a.why), "");
       EXPECT_NE(std::string(a.action), "");
       EXPECT_NE(std::string(a.evidence), "");
-      if (a.remedy == Remedy::Nothing) {
+      if (a.remedy == AdviceKind::Nothing) {
         EXPECT_EQ(list.items().size(), 1U);
       }
-      if (a.remedy == Remedy::Delay) {
+      if (a.remedy == AdviceKind::Delay) {
         EXPECT_TRUE(facts.persistent && !facts.launch_ahead);
       }
     }

@@ -237,7 +237,7 @@ Decision Controller::choose_fixed(std::uint64_t next) noexcept {
   return served(factor * fixed_, Reason::Fixed);
 }
 
-Evidence Controller::evidence() const noexcept {
+DecisionBasis Controller::evidence() const noexcept {
   const BenefitTest& best = tests_[tests_[1].mean() > tests_[0].mean() ? 1 : 0];
   return {.period = from_ns(typical_),
           .slack = slack_.mean(),

@@ -66,8 +66,7 @@ Latest evaluate(const Dependencies& needs, std::span<const Duration> durations,
 Latest evaluate_any(const Dependencies& needs, std::span<const Duration> durations,
                     std::span<const Duration> release, Duration* finish) {
   COX_ASSERT(durations.size() == needs.size(), "one duration per operation");
-  COX_ASSERT(needs.is_ordered() && !needs.has_on_start(),
-             "operations stand behind the ends that they wait for");
+  COX_ASSERT(needs.is_ordered(), "operations stand behind those that they wait for");
   COX_ASSERT(release.empty() || release.size() == needs.size(), "one release time per operation, or none");
   if (needs.has_lags())
     return release.empty() ? evaluate<true, false>(needs, durations, release, finish)
@@ -82,17 +81,17 @@ Ticks length_of(std::span<const Duration> durations, OperationIndex i) {
 
 }  // namespace
 
-Timeline replay(const Dependencies& needs, std::span<const Duration> durations) {
+OperationTimes replay(const Dependencies& needs, std::span<const Duration> durations) {
   return replay(needs, durations, {});
 }
 
-Timeline replay(const model::Program& program) {
+OperationTimes replay(const model::Program& program) {
   return replay(program.needs, program.duration, {});
 }
 
-Timeline replay(const Dependencies& needs, std::span<const Duration> durations,
-                std::span<const Duration> release) {
-  Timeline out;
+OperationTimes replay(const Dependencies& needs, std::span<const Duration> durations,
+                      std::span<const Duration> release) {
+  OperationTimes out;
   out.finish.resize(needs.size());
   const Latest latest = evaluate_any(needs, durations, release, out.finish.data());
   out.makespan = Duration{latest.at};
@@ -107,7 +106,7 @@ Duration makespan(const Dependencies& needs, std::span<const Duration> durations
 }
 
 std::vector<OperationIndex> critical_path(const Dependencies& needs, std::span<const Duration> durations,
-                                          const Timeline& timeline) {
+                                          const OperationTimes& timeline) {
   COX_ASSERT(durations.size() == needs.size() && timeline.finish.size() == needs.size(),
              "durations and a timeline of this program");
   std::vector<OperationIndex> path;
@@ -133,7 +132,7 @@ std::vector<OperationIndex> critical_path(const Dependencies& needs, std::span<c
 }
 
 std::vector<Duration> slack(const Dependencies& needs, std::span<const Duration> durations,
-                            const Timeline& timeline) {
+                            const OperationTimes& timeline) {
   COX_ASSERT(durations.size() == needs.size() && timeline.finish.size() == needs.size(),
              "durations and a timeline of this program");
   std::vector<Duration> latest(needs.size(), timeline.makespan);

@@ -34,7 +34,7 @@ Dependencies fork_and_join() {
 TEST(Replay, WaitsForTheLatestPredecessor) {
   const Dependencies g = fork_and_join();
   const auto d = ticks({3, 5, 2, 4, 3});
-  const Timeline t = replay(g, d);
+  const OperationTimes t = replay(g, d);
   EXPECT_EQ(t.finish, ticks({3, 5, 7, 11, 8}));
   EXPECT_EQ(t.makespan, Duration(11));
   EXPECT_EQ(t.last, 3U);
@@ -45,7 +45,7 @@ TEST(Replay, WaitsForTheLatestPredecessor) {
 
 TEST(Replay, EmptyGraphTakesNoTime) {
   const Dependencies g;
-  const Timeline t = replay(g, {});
+  const OperationTimes t = replay(g, {});
   EXPECT_EQ(t.makespan, Duration::zero());
   EXPECT_EQ(t.last, kNoOperation);
   EXPECT_TRUE(critical_path(g, {}, t).empty());
@@ -61,7 +61,7 @@ TEST(Replay, LagsCountBetweenTwoOperationsOnly) {
   const OperationIndex c = g.add(both, lags);
   g.add(c);
   const auto d = ticks({3, 20, 2, 1});
-  const Timeline t = replay(g, d);
+  const OperationTimes t = replay(g, d);
   EXPECT_EQ(t.finish, ticks({3, 20, 18, 19}));
   EXPECT_EQ(t.last, b);  // c may begin before b has finished: a lag may be negative
 }
@@ -106,7 +106,7 @@ TEST(Replay, TimesStopAtTheRange) {
   const Dependencies g = fork_and_join();
   const auto longest = Duration::max();
   const std::vector<Duration> d{longest, Duration::min(), longest, longest, Duration(-1)};
-  const Timeline t = replay(g, d);
+  const OperationTimes t = replay(g, d);
   EXPECT_EQ(t.finish, (std::vector<Duration>{longest, Duration(0), longest, longest, Duration(0)}));
   EXPECT_EQ(critical_path(g, d, t), (std::vector<OperationIndex>{0}));
   for (const Duration s : slack(g, d, t)) EXPECT_GE(s, Duration::zero());
@@ -118,7 +118,7 @@ TEST(Replay, TimesStopAtTheRange) {
   const OperationIndex late = lagged.add(before, far);
   lagged.add(before, back);
   const auto e = ticks({1, 1, 1});
-  const Timeline u = replay(lagged, e);
+  const OperationTimes u = replay(lagged, e);
   EXPECT_EQ(u.finish[late], longest);
   EXPECT_EQ(u.finish[2], Duration(1));
   for (const Duration s : slack(lagged, e, u)) EXPECT_GE(s, Duration::zero());
@@ -148,7 +148,7 @@ TEST(Replay, AgreesWithAllWaysWalked) {
       with_lags ? g.add(before, lags) : g.add(before);
       d.emplace_back(below(9));
     }
-    const Timeline t = replay(g, d);
+    const OperationTimes t = replay(g, d);
     Duration latest{};
     for (OperationIndex i = 0; i < g.size(); ++i) {
       ASSERT_EQ(t.finish[i], longest_way(g, d, i)) << "graph " << trial << " node " << i;

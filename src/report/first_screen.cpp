@@ -19,8 +19,8 @@
 namespace cox::report {
 namespace {
 
+using diagnose::AnswerKind;
 using diagnose::Diagnosis;
-using diagnose::Outcome;
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -83,7 +83,7 @@ class Screen {
 };
 
 bool is_bad(const Diagnosis& d) {
-  return diagnose::has_trouble(d) || d.answer.outcome == Outcome::JobFailed;
+  return diagnose::has_trouble(d) || d.answer.outcome == AnswerKind::JobFailed;
 }
 
 }  // namespace
@@ -93,10 +93,10 @@ std::string render_screen(const trace::Run& run, const Diagnosis& d, const TextS
   const UnknownUnit unit(trace::unknown_unit(run.ranks));
   const std::size_t columns = columns_of(style);
   const diagnose::Brief brief = diagnose::brief_of(d, against);
-  const char mark = is_bad(d)                                  ? '!'
-                    : d.series == diagnose::SeriesState::Quiet ? '='
-                    : d.answer.outcome == Outcome::CannotTell  ? '?'
-                                                               : '=';
+  const char mark = is_bad(d)                                    ? '!'
+                    : d.series == diagnose::SeriesState::Quiet   ? '='
+                    : d.answer.outcome == AnswerKind::CannotTell ? '?'
+                                                                 : '=';
   const std::vector<std::string> title = lines_of(wrapped(
       "", terminal_text(fmt::format("{} {} ({})", mark, headline(d), provenance_word(run.info.provenance))),
       columns));
@@ -169,13 +169,13 @@ std::string verdict_word(const Diagnosis& d) {
   if (d.series == diagnose::SeriesState::Quiet) return "quiet";
   if (d.series == diagnose::SeriesState::Uneven) return "not quiet";
   switch (d.answer.outcome) {
-    case Outcome::Named:
+    case AnswerKind::Named:
       return "named";
-    case Outcome::Nobody:
+    case AnswerKind::Nobody:
       return "nobody";
-    case Outcome::CannotTell:
+    case AnswerKind::CannotTell:
       return "cannot tell";
-    case Outcome::JobFailed:
+    case AnswerKind::JobFailed:
       return "failed";
   }
   return "cannot tell";
@@ -185,13 +185,13 @@ std::string verdict_word(const Diagnosis& d) {
 int urgency(const Diagnosis& d) {
   if (d.series == diagnose::SeriesState::Quiet) return 3;
   switch (d.answer.outcome) {
-    case Outcome::JobFailed:
+    case AnswerKind::JobFailed:
       return 0;
-    case Outcome::Named:
+    case AnswerKind::Named:
       return 1;
-    case Outcome::CannotTell:
+    case AnswerKind::CannotTell:
       return 2;
-    case Outcome::Nobody:
+    case AnswerKind::Nobody:
       return 3;
   }
   return 3;

@@ -178,10 +178,4 @@ int Policy::joined(std::vector<int>& released) {
   return worker;
 }
 
-void Policy::set_staleness(int staleness, std::vector<int>& released) {
-  start_call(released);
-  spec_.staleness = std::max(staleness, 0);
-  if (spec_.kind == PolicyKind::BoundedWait) release_within_bound(released);
-}
-
 }  // namespace cox::sync

@@ -155,18 +155,6 @@ TEST(Policy, BackupsAreNotWaitedForAndTheirLateUpdatesAreDropped) {
   EXPECT_EQ(released, (std::vector<int>{1, 2}));
 }
 
-TEST(Policy, AWiderBoundReleasesThoseWhoWait) {
-  Policy policy({.kind = PolicyKind::BoundedWait, .staleness = 0}, 3);
-  std::vector<int> released;
-  EXPECT_EQ(policy.delivered(0, released), Ruling::Wait);
-  EXPECT_EQ(policy.delivered(1, released), Ruling::Wait);
-  policy.set_staleness(1, released);
-  EXPECT_EQ(released, (std::vector<int>{0, 1}));
-  EXPECT_EQ(policy.delivered(0, released), Ruling::Wait) << "two steps ahead of worker 2";
-  policy.set_staleness(0, released);
-  EXPECT_TRUE(released.empty()) << "a narrower bound releases nobody";
-}
-
 TEST(Policy, WaitingUnboundedIsAsynchronous) {
   const Trial wait = run({.kind = PolicyKind::BoundedWait, .staleness = 1'000'000'000}, 5, 50, jittery(4));
   const Trial free = run({.kind = PolicyKind::Asynchronous}, 5, 50, jittery(4));

@@ -137,13 +137,14 @@ Judged judge(const Case& c) {
   const diagnose::Matched matched(c.run, {.threads = 1});
   Diagnosis d;  // what `diagnose` does up to here, without the replays that come after
   d.coverage = diagnose::cover(matched);
-  diagnose::TimeAccount account = diagnose::account_for(matched);
+  const diagnose::StepTable delays = matched.by_step(diagnose::InStep::Delay);
+  diagnose::TimeAccount account = diagnose::account_for(matched, delays);
   d.step_times = std::move(account.step_times);
   d.step_time = account.step_time;
   d.run_time = account.run_time;
   d.ranks = std::move(account.ranks);
   d.lost = matched.skew().lost;
-  d.findings = diagnose::name_and_explain(matched, d, 1);
+  d.findings = diagnose::name_and_explain(matched, delays, d, 1);
   out.tool = judge_findings(d, c);
   const auto most = [&](auto of) {
     const auto at = std::max_element(d.ranks.begin(), d.ranks.end(),
@@ -290,6 +291,28 @@ Judged pause_case(int index) {
   return judge(c);
 }
 
+// One rank is late in one stretch of an eighth to half of the steps, which costs as much as the effect in all steps. In
+// every other case it is faster for good afterwards, as where its burst made the machine move it.
+Judged stretch_case(int index) {
+  Dice dice(11, index);
+  NoisyJob job(with_turns(any_shape(dice, index, 1, 4)));
+  const JobShape& s = job.shape();
+  const std::int32_t rank = dice.below(s.ranks);
+  const int length = dice.from_to(s.steps / 8, s.steps / 2);
+  const int first = dice.from_to(5, s.steps - length - 5);
+  const int p = dice.below(s.positions);
+  Case c{.level = level_of(index),
+         .truth = {.kind = FindingKind::TransientStraggler, .ranks = {rank}, .positions = {p + 1}},
+         .run = {}};
+  const double extra = kLevels[c.level] * s.steps / length * job.unit(p);
+  for (int t = first; t < first + length; ++t) job.add(rank, t, p, extra);
+  if (dice.below(2) == 1)
+    for (int t = first + length; t < s.steps; ++t)
+      job.add(rank, t, p, -std::min(0.4 * extra, 0.2 / s.positions));
+  c.run = job.run();
+  return judge(c);
+}
+
 // Two to four ranks are equally late: whoever is fixed alone, the others are as late as before.
 Judged hidden_case(int index) {
   Dice dice(6, index);
@@ -386,6 +409,11 @@ std::vector<Family> naming_families() {
        .what = "one rank pauses every 4 to 20 steps, in a quarter of the cases at irregular times",
        .cases = 250,
        .judge = pause_case},
+      {.name = "stretch",
+       .what =
+           "one rank is late in an eighth to half of the steps, in every other case faster for good afterwards",
+       .cases = 250,
+       .judge = stretch_case},
       {.name = "nobody, speeds wander",
        .what =
            "even jobs of 2, 4 or 16 ranks whose speeds have a correlation of 0.7 or 0.9 from step to step",

@@ -14,10 +14,6 @@ case $fault in
     equal "$(first rank)" 5 "rank"
     ;;
   transient) # the middle third of 120 steps; its edges may be off by noise
-    # A known defect (docs/design/0017): some machines are told "cannot tell" here, with 4 ranks too. To be found, and this to go.
-    if grep -q '^Ranks scatter so much' "$work/out"; then
-      echo "SKIP: known defect, docs/design/0017: nobody is named although rank 5 is late in a third of the steps" && exit 77
-    fi
     equal "$(first kind)" transient_straggler "kind"
     equal "$(first rank)" 5 "rank"
     begin=$(first first_step) end=$(first last_step)

@@ -51,9 +51,9 @@ OperationIndex any_node(const Sample& s) {
 
 RC_GTEST_PROP(ReplayLaws, MoreTimeNeverShortens, ()) {
   Sample s = any_graph();
-  const Timeline a = replay(s.graph, s.durations);
+  const OperationTimes a = replay(s.graph, s.durations);
   s.durations[any_node(s)] += any_time(500);
-  const Timeline b = replay(s.graph, s.durations);
+  const OperationTimes b = replay(s.graph, s.durations);
   for (std::size_t i = 0; i < a.finish.size(); ++i) RC_ASSERT(b.finish[i] >= a.finish[i]);
 }
 
@@ -68,8 +68,8 @@ RC_GTEST_PROP(ReplayLaws, SlowMotionIsTheSameFilm, ()) {
   }
   auto durations = s.durations;
   for (Duration& d : durations) d *= factor;
-  const Timeline a = replay(s.graph, s.durations);
-  const Timeline b = replay(slowed, durations);
+  const OperationTimes a = replay(s.graph, s.durations);
+  const OperationTimes b = replay(slowed, durations);
   RC_ASSERT(b.makespan == a.makespan * factor);
   RC_ASSERT(b.last == a.last);
   RC_ASSERT(critical_path(s.graph, s.durations, a) == critical_path(slowed, durations, b));
@@ -80,7 +80,7 @@ RC_GTEST_PROP(ReplayLaws, TheCriticalPathIsTheMakespan, ()) {
   std::vector<Duration> release;
   for (std::size_t i = 0; i < s.graph.size(); ++i)
     release.push_back(*rc::gen::inRange(0, 10) == 0 ? any_time(2000) : Duration::zero());
-  const Timeline t = replay(s.graph, s.durations, release);
+  const OperationTimes t = replay(s.graph, s.durations, release);
   const std::vector<OperationIndex> path = critical_path(s.graph, s.durations, t);
   RC_ASSERT(!path.empty() && path.back() == t.last);
   Duration sum = release[path.front()];
@@ -98,7 +98,7 @@ RC_GTEST_PROP(ReplayLaws, TheCriticalPathIsTheMakespan, ()) {
 
 RC_GTEST_PROP(ReplayLaws, SlackIsExact, ()) {
   Sample s = any_graph();
-  const Timeline t = replay(s.graph, s.durations);
+  const OperationTimes t = replay(s.graph, s.durations);
   const std::vector<Duration> spare = slack(s.graph, s.durations, t);
   for (const OperationIndex node : critical_path(s.graph, s.durations, t))
     RC_ASSERT(spare[node] == Duration::zero());
@@ -121,7 +121,7 @@ RC_GTEST_PROP(ReplayLaws, SensitivitiesAreFiniteDifferences, ()) {
     classes.push_back(*rc::gen::inRange<std::uint32_t>(0, count));
     weights.push_back(*rc::gen::inRange(0, 4));
   }
-  const Timeline t = replay(s.graph, s.durations);
+  const OperationTimes t = replay(s.graph, s.durations);
   const auto path = critical_path(s.graph, s.durations, t);
   const auto answers = sensitivities(path, classes, count, weights);
   for (std::uint32_t c = 0; c < count; ++c) {
@@ -163,8 +163,8 @@ RC_GTEST_PROP(ReplayLaws, AnotherOrderIsTheSameGraph, ()) {
     s.graph.has_lags() ? other.add(before, s.lags[from]) : other.add(before);
     durations.push_back(s.durations[from]);
   }
-  const Timeline a = replay(s.graph, s.durations);
-  const Timeline b = replay(other, durations);
+  const OperationTimes a = replay(s.graph, s.durations);
+  const OperationTimes b = replay(other, durations);
   RC_ASSERT(a.makespan == b.makespan);
   const auto spare_a = slack(s.graph, s.durations, a);
   const auto spare_b = slack(other, durations, b);

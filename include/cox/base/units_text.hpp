@@ -33,7 +33,6 @@ namespace cox {
 /// Reads `20ps/B`, `0.02ns/B`. Units: ps/B ns/B us/B µs/B ms/B s/B. Errors: base-001.
 [[nodiscard]] Result<TimePerByte> parse_time_per_byte(std::string_view text);
 /// Reads `314ZFLOP`. Units: FLOP kFLOP .. YFLOP, powers of 1000. Errors: base-001.
-[[nodiscard]] Result<Flops> parse_flops(std::string_view text);
 /// Reads `312TFLOP/s`, `1.98PFLOP/s`. Units: FLOP/s kFLOP/s .. YFLOP/s, powers of 1000. Errors: base-001.
 [[nodiscard]] Result<FlopRate> parse_flop_rate(std::string_view text);
 

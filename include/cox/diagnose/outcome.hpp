@@ -11,17 +11,17 @@
 namespace cox::diagnose {
 
 /// Text forms are `named`, `nobody`, `cannot_tell`, `job_failed`.
-enum class Outcome : std::uint8_t {
+enum class AnswerKind : std::uint8_t {
   Named,       ///< somebody or something sets the pace: there are findings
   Nobody,      ///< tested, and nobody does: what would have been named is said
   CannotTell,  ///< the input does not carry that test
   JobFailed  ///< the job stands still, disagrees with itself or did not end well; findings may stand beside it
 };
-[[nodiscard]] const char* name_of(Outcome o);
+[[nodiscard]] const char* name_of(AnswerKind o);
 
 /// Why nobody is named and it does not mean that nobody sets the pace, or what became of the job. Text forms
 /// are the names in lower case: `exit_status`, `ranks_missing`.
-enum class Reason : std::uint8_t {
+enum class AnswerReason : std::uint8_t {
   ExitStatus,    ///< of the job, not 0
   Hang,          ///< a call stands still
   Mismatch,      ///< members disagree on a collective
@@ -35,15 +35,15 @@ enum class Reason : std::uint8_t {
   ReplayOff,     ///< the replay of what was recorded does not give what was measured
   Unexplained    ///< late arrivals cost half of the run and more, and no rank or order of ranks explains it
 };
-[[nodiscard]] const char* name_of(Reason r);
+[[nodiscard]] const char* name_of(AnswerReason r);
 
 struct OutcomeReason {
-  Reason reason = Reason::NoSteps;
+  AnswerReason reason = AnswerReason::NoSteps;
   std::string text;  ///< a clause without a full stop
 };
 
 struct Answer {
-  Outcome outcome = Outcome::Nobody;
+  AnswerKind outcome = AnswerKind::Nobody;
   std::vector<OutcomeReason> reasons;  ///< most important first; empty where somebody or nobody is named
   /// Nobody: with this part of a step more to do, all along, any rank would have been named.
   std::optional<double> least_effect_ratio;

@@ -110,7 +110,7 @@ struct ReplayedDecision {
   std::uint64_t step = 0;  ///< iteration that it precedes
   Duration at{};           ///< from the Run's origin
   pace::Decision decision;
-  pace::Evidence evidence;
+  pace::DecisionBasis evidence;
 };
 
 /// Where replay and record part.
@@ -134,7 +134,7 @@ struct PaceReplay {
   std::vector<ReplayedDecision> decisions;  ///< changes of state or reason, or one per iteration
   std::int64_t in_state[5] = {};            ///< iterations by pace::State
   pace::Decision last;
-  pace::Evidence evidence;                   ///< behind the last one
+  pace::DecisionBasis evidence;              ///< behind the last one
   std::int64_t compared = 0;                 ///< decisions beside a recorded one
   std::optional<PaceDifference> difference;  ///< the first
 };

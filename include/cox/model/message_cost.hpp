@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "cox/base/units.hpp"
@@ -27,7 +26,6 @@ enum class CostForm : std::uint8_t {
 ///               the receiver goes on at max(own send's s, max(arrival, own send's s) + gap).
 enum class Protocol : std::uint8_t { Rendezvous, Eager, EagerGap };
 [[nodiscard]] std::string_view name_of(Protocol p);
-[[nodiscard]] std::optional<Protocol> protocol_from_name(std::string_view name);
 
 /// Cost of a message on one link without anybody else on it.
 struct MessageCost {

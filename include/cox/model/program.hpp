@@ -43,8 +43,7 @@ inline constexpr std::uint32_t kAnyTag = 0xffffffff;
 /// What each operation waits for. Nobody checks that operations are added after what they wait for; who needs
 /// that asks `is_ordered`, and then there is no cycle.
 ///
-/// Memory: 8 bytes per operation and 4 per edge; 8 more per edge where any has a lag, 1 where any is
-/// on_start. Held by: src/model/program_test.cpp, src/replay/replay_test.cpp
+/// Memory: 8 bytes per operation and 4 per edge; 8 more per edge where any has a lag. Held by: src/model/program_test.cpp, src/replay/replay_test.cpp
 class Dependencies {
  public:
   Dependencies() = default;
@@ -58,8 +57,6 @@ class Dependencies {
   OperationIndex add(OperationIndex before = kNoOperation);
   /// The same, where begin >= finish(before[i]) + lags[i]: latency of a message, or a gap that stays.
   OperationIndex add(std::span<const OperationIndex> before, std::span<const Duration> lags);
-  /// The last operation waits for the start of `before`, not for its end (GOAL's irequires).
-  void add_on_start(OperationIndex before);
   void reserve(std::size_t operations, std::size_t edges);
 
   [[nodiscard]] std::size_t size() const { return first_.size() - 1; }
@@ -71,10 +68,6 @@ class Dependencies {
     return lags_.empty() ? Duration::zero() : lags_[first_[i] + which];
   }
   [[nodiscard]] bool has_lags() const { return !lags_.empty(); }
-  [[nodiscard]] bool on_start(OperationIndex i, std::size_t which) const {
-    return !on_start_.empty() && on_start_[first_[i] + which];
-  }
-  [[nodiscard]] bool has_on_start() const { return !on_start_.empty(); }
   /// Whether every operation stands behind all that it waits for.
   [[nodiscard]] bool is_ordered() const { return is_ordered_; }
 
@@ -90,7 +83,6 @@ class Dependencies {
   std::vector<std::uint64_t> first_{0};
   std::vector<OperationIndex> before_;
   std::vector<Duration> lags_;
-  std::vector<std::uint8_t> on_start_;
   bool is_ordered_ = true;
 };
 

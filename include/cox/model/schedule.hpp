@@ -40,7 +40,6 @@ enum class Algorithm : std::uint8_t {
   Chain,            ///< point-to-point pipeline through the ranks in order
 };
 [[nodiscard]] std::string_view name_of(Algorithm a);
-[[nodiscard]] std::optional<Algorithm> algorithm_from_name(std::string_view name);
 
 /// Which collective, by which algorithm, over how many ranks and bytes.
 /// `bytes` follows nccl-tests: the whole buffer of one rank (AllGather, ReduceScatter: the gathered one).

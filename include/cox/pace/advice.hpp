@@ -27,21 +27,21 @@ struct Facts {
   bool launch_ahead = false;          ///< an accelerator's queue absorbs a delay of the host
 };
 
-enum class Remedy : std::uint8_t {
+enum class AdviceKind : std::uint8_t {
   Nothing = 0,         ///< no remedy of these fits
   ChangeWaitMode = 1,  ///< let waiters yield or block
   RaisePriority = 2,   ///< priority for the late ranks of a host
   StaggerGroups = 3,   ///< groups that share a link start one after the other
   Delay = 4,           ///< hold early ranks back, tested against not doing so
 };
-[[nodiscard]] const char* name_of(Remedy remedy) noexcept;  ///< `wait-mode`, `priority`, ...
+[[nodiscard]] const char* name_of(AdviceKind remedy) noexcept;  ///< `wait-mode`, `priority`, ...
 
 /// One remedy, why it comes where it does, and what it was seen to do.
 ///
 /// `evidence` are ranges measured on emulated training of 4 to 64 processes on a host with two cores; they
 /// say what is possible, not what this job will gain. A remedy without measurement says so.
 struct Advice {
-  Remedy remedy = Remedy::Nothing;
+  AdviceKind remedy = AdviceKind::Nothing;
   const char* why = "";
   const char* action = "";
   const char* evidence = "";
@@ -60,7 +60,7 @@ class AdviceList {
   std::size_t count_ = 0;
 };
 
-/// At least one item; `Remedy::Nothing` is alone. Pure; no allocation. Held by: src/pace/advice_test.cpp
+/// At least one item; `AdviceKind::Nothing` is alone. Pure; no allocation. Held by: src/pace/advice_test.cpp
 [[nodiscard]] AdviceList advise(const Facts& facts) noexcept;
 
 }  // namespace cox::pace

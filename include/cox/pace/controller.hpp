@@ -124,7 +124,7 @@ class Controller {
   void observe_other(std::uint32_t group, Duration wait) noexcept;
   /// What to do before the iteration that follows the last observation.
   [[nodiscard]] const Decision& decide() const noexcept { return decision_; }
-  [[nodiscard]] Evidence evidence() const noexcept;
+  [[nodiscard]] DecisionBasis evidence() const noexcept;
   [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
   [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
 

@@ -62,7 +62,7 @@ struct Decision {
 };
 
 /// What lies behind a decision: for reports, never for control.
-struct Evidence {
+struct DecisionBasis {
   Duration period{};        ///< typical time of an iteration, paced ones too
   Duration slack{};         ///< mean wait without transfer; in tests of `auto` of unpaced iterations
   Duration deviation{};     ///< its standard deviation

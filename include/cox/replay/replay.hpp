@@ -16,7 +16,7 @@
 namespace cox::replay {
 
 /// When each operation finished.
-struct Timeline {
+struct OperationTimes {
   std::vector<Duration> finish;
   Duration makespan{};                               ///< latest finish; zero where there is none
   model::OperationIndex last = model::kNoOperation;  ///< lowest of those that finish then
@@ -27,18 +27,18 @@ struct Timeline {
 /// Formula: begin(i) = max over p in before(i) of finish(p) + lag(p, i), or the release time, or zero;
 ///          finish(i) = begin(i) + duration(i).
 /// Units:   durations as given; sums stop at the range of `Duration`.
-/// Errors:  asserted: `durations` has another size; operations stand before what they wait for, or wait for a
-///          start (`Dependencies::is_ordered`, `has_on_start`). Negative durations count as zero.
+/// Errors:  asserted: `durations` has another size; operations stand before what they wait for
+///          (`Dependencies::is_ordered`). Negative durations count as zero.
 /// Threads: none of its own; one program may be replayed by many threads at once.
 /// Cost:    O(operations + edges), no allocation beyond the result.
 /// Source:  Baccelli et al., Synchronization and Linearity (1992), section 2; max-plus recursion.
 /// Held by: src/replay/replay_test.cpp, tests/property/replay_laws.cpp
-[[nodiscard]] Timeline replay(const model::Dependencies& needs, std::span<const Duration> durations);
+[[nodiscard]] OperationTimes replay(const model::Dependencies& needs, std::span<const Duration> durations);
 /// A program with its own durations; those that are not known count as zero.
-[[nodiscard]] Timeline replay(const model::Program& program);
+[[nodiscard]] OperationTimes replay(const model::Program& program);
 /// The same, where operations also begin no earlier than `release` (empty: no such times).
-[[nodiscard]] Timeline replay(const model::Dependencies& needs, std::span<const Duration> durations,
-                              std::span<const Duration> release);
+[[nodiscard]] OperationTimes replay(const model::Dependencies& needs, std::span<const Duration> durations,
+                                    std::span<const Duration> release);
 /// Only the makespan, reusing `finish` as working room.
 [[nodiscard]] Duration makespan(const model::Dependencies& needs, std::span<const Duration> durations,
                                 std::vector<Duration>& finish);
@@ -48,14 +48,15 @@ struct Timeline {
 /// stopped at the range of `Duration`). Cost: O(edges into the path).
 [[nodiscard]] std::vector<model::OperationIndex> critical_path(const model::Dependencies& needs,
                                                                std::span<const Duration> durations,
-                                                               const Timeline& timeline);
+                                                               const OperationTimes& timeline);
 
 /// How much longer each operation could last without moving the makespan (0 on the critical path).
 /// Formula: latest(i) = min(makespan, min over successors j of latest(j) - duration(j) - lag(i, j));
 ///          slack(i) = latest(i) - finish(i). Source: Kelley, Walker 1959 (critical path method).
 /// Cost: O(operations + edges).
 [[nodiscard]] std::vector<Duration> slack(const model::Dependencies& needs,
-                                          std::span<const Duration> durations, const Timeline& timeline);
+                                          std::span<const Duration> durations,
+                                          const OperationTimes& timeline);
 
 /// How the makespan answers to a small change: one sided derivatives by class of operation.
 /// `classes[i]` is the class of operation i, below `count`. Result[c] = d makespan / d x, where every

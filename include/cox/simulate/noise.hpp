@@ -16,7 +16,7 @@
 namespace cox::simulate {
 
 /// Which ranks share a node, a switch, a rail, a stage.
-struct Placement {
+struct SharedPlaces {
   int ranks = 1;
   int ranks_per_node = 1;
   int nodes_per_switch = 1;
@@ -53,7 +53,7 @@ class Noise {
   /// Errors: simulate-001 (a law whose parameters have no meaning: shape <= 1 with a mean), base-002 to
   /// base-004 and simulate-002 (trace file).
   [[nodiscard]] static Result<Noise> make(const std::vector<model::NoiseSource>& sources,
-                                          const Placement& placement, std::uint64_t seed);
+                                          const SharedPlaces& placement, std::uint64_t seed);
   /// The same sources with other draws. Cost: O(1).
   [[nodiscard]] Noise with_seed(std::uint64_t seed) const;
   [[nodiscard]] bool disturbs_compute() const;

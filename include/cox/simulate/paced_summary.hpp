@@ -18,7 +18,7 @@ struct PacedRank {
   Seconds delay{};  ///< mean per step
   Seconds wait{};   ///< mean per step, without transfer
   pace::Decision last{};
-  pace::Evidence evidence{};  ///< at the end
+  pace::DecisionBasis evidence{};  ///< at the end
 };
 
 struct PacedSummary {

@@ -46,8 +46,7 @@ class Policy {
   void left(int worker, std::vector<int>& released);
   /// One more; returns its number.
   int joined(std::vector<int>& released);
-  /// Another bound from now on (BoundedWait, BoundedDiscard), or steps between two meetings (LocalSgd).
-  void set_staleness(int staleness, std::vector<int>& released);
+  /// Other steps between two meetings from now on (LocalSgd).
   void set_local_steps(int steps) { spec_.local_steps = steps > 1 ? steps : 1; }
 
   /// What the last call made happen, in order; until the next one.

@@ -107,10 +107,6 @@ std::vector<RankAccount> accounts_of(const Matched& matched, const StepTable& de
 
 }  // namespace
 
-TimeAccount account_for(const Matched& matched) {
-  return account_for(matched, matched.by_step(InStep::Delay));
-}
-
 TimeAccount account_for(const Matched& matched, const StepTable& delays, int threads) {
   TimeAccount out;
   out.run_time = run_time_of(matched.operations(), matched.clocks_comparable());

@@ -25,6 +25,5 @@ struct TimeAccount {
 
 /// `delays` are `by_step(InStep::Delay)`. Cost: linear in ranks and steps.
 [[nodiscard]] TimeAccount account_for(const Matched& matched, const StepTable& delays, int threads = 1);
-[[nodiscard]] TimeAccount account_for(const Matched& matched);
 
 }  // namespace cox::diagnose

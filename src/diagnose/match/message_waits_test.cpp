@@ -60,7 +60,7 @@ TEST(MessageWaits, RunTimeIsWorkWaitsAndTransfers) {
   for (const int every : {1, 2, 10}) {
     const trace::Run run = make_stencil(late(2, 500us, every));
     const Matched matched(run);
-    const TimeAccount account = account_for(matched);
+    const TimeAccount account = account_for(matched, matched.by_step(InStep::Delay));
     for (std::size_t r = 0; r < account.ranks.size(); ++r) {
       const RankAccount& a = account.ranks[r];
       const Duration sum = a.work + a.wait + a.message_wait + a.transfer + account.outside[r];

@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "diagnose/match/synthetic_job.hpp"
 
 namespace cox::diagnose {
 namespace {
+
+using namespace std::chrono_literals;
 
 TEST(Presence, AbsentRanksAreCountedMostFirst) {
   testing::Job job;

@@ -2,6 +2,7 @@
 #include "diagnose/naming/least_effect.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -44,14 +45,17 @@ Latest latest_of(const Evidenced& x, std::size_t steps) {
   return l;
 }
 
+constexpr double kNoBar = std::numeric_limits<double>::infinity();
+
 /// One rank as it is, against a median that it is not part of.
 struct Asked {
   std::size_t rank = 0;
   std::vector<double> row;
   std::vector<double> blocks;  ///< medians
   double typical = 0;
-  double center = 0;       ///< beyond the others, see `beyond_others`
-  double scatter_bar = 0;  ///< from which on that is no scatter
+  double center = 0;          ///< beyond the others, see `beyond_others`
+  double scatter_bar = 0;     ///< from which on that is no scatter
+  double among_bar = kNoBar;  ///< from which on `typical` is none of the other ranks'
 };
 
 /// By how much the median of each step is another one once `late` is behind it; nothing where there are so many ranks
@@ -84,6 +88,14 @@ Asked ask(const Evidenced& x, std::size_t rank, const std::vector<double>& shift
   return a;
 }
 
+/// The height from which on `find_late` takes a median for none of these.
+double bar_among(const Welford& others, double chance) {
+  if (others.count() < 3) return kNoBar;
+  const auto n = static_cast<double>(others.count());
+  return others.mean() +
+         student_quantile(chance, others.count() - 1) * others.stddev() * std::sqrt(1 + 1 / n);
+}
+
 /// Late steps from which the sign test of `find_late` no longer calls it chance.
 std::int64_t least_late_steps(const Evidenced& x, std::int64_t steps) {
   std::int64_t low = 0;
@@ -103,7 +115,7 @@ bool is_named(const Evidenced& x, const Asked& a, const std::vector<double>& lat
   const NamingRules& rules = x.rules;
   const double least_delay = rules.least_delay * (1 + extra);
   if (a.typical + extra < std::max(least_delay, rules.spreads * spread)) return false;
-  if (a.center + extra < a.scatter_bar) return false;
+  if (a.center + extra < a.scatter_bar && a.typical + extra < a.among_bar) return false;
   const double block_bar = std::max(least_delay, rules.spreads * spread) / 2;
   const auto agreeing =
       std::count_if(a.blocks.begin(), a.blocks.end(), [&](double b) { return b + extra >= block_bar; });
@@ -138,14 +150,18 @@ double least_named_delay(const Evidenced& x) {
     Asked a = ask(x, rank, shifts);
     const Scatter scatter = scatter_of(beyond_others(x.delays, x.typical_step, rank));
     a.center = scatter.center;
-    a.scatter_bar = level_by_chance(x.rules.scatter_test / static_cast<double>(x.ranks()), scatter);
+    const double chance = x.rules.scatter_test / static_cast<double>(x.ranks());
+    a.scatter_bar = level_by_chance(chance, scatter);
     std::vector<double> others;
+    Welford typical_of_others;
     for (const Asked& b : asked) {
       if (b.rank == rank) continue;
       const Asked moved = moves ? ask(x, b.rank, shifts) : Asked{};
-      const std::vector<double>& blocks = moves ? moved.blocks : b.blocks;
-      others.insert(others.end(), blocks.begin(), blocks.end());
+      const Asked& other = moves ? moved : b;
+      others.insert(others.end(), other.blocks.begin(), other.blocks.end());
+      typical_of_others.add(other.typical);
     }
+    a.among_bar = bar_among(typical_of_others, chance);
     std::vector<double> latest_other(steps);
     for (std::size_t s = 0; s < steps; ++s)
       latest_other[s] = (latest.who[s] == rank ? latest.second[s] : latest.first[s]) - shifts[s];

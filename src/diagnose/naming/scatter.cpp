@@ -37,7 +37,7 @@ double correlation_at(const std::vector<double>& off, double variance, std::size
   return sum / static_cast<double>(pairs) / variance;
 }
 
-double summed_correlation(std::vector<double> off) {
+double summed_correlation(std::vector<double> off, double levels) {
   const auto n = static_cast<double>(off.size());
   const double mean = std::accumulate(off.begin(), off.end(), 0.0) / n;
   for (double& x : off) x -= mean;
@@ -49,7 +49,7 @@ double summed_correlation(std::vector<double> off) {
   // The mean of a short series follows its values, and takes their correlation with it.
   double sum = 1;
   for (int round = 0; round <= kCorrections; ++round) {
-    const double lacking = round == 0 ? 0 : sum / n;
+    const double lacking = round == 0 ? 0 : levels * sum / n;
     sum = 1 + 2 * (at[0] + lacking);
     for (std::size_t k = 1; k + 1 < at.size(); k += 2) {
       const double pair = at[k] + at[k + 1] + 2 * lacking;
@@ -58,7 +58,7 @@ double summed_correlation(std::vector<double> off) {
     }
     sum = std::clamp(sum, 1.0, n);
   }
-  const double neighbours = std::clamp(at[0] + (1 + 3 * at[0]) / n, 0.0, kMostCorrelation);
+  const double neighbours = std::clamp(at[0] + levels * (1 + 3 * at[0]) / n, 0.0, kMostCorrelation);
   return std::max(sum, (1 + neighbours) / (1 - neighbours));
 }
 
@@ -69,11 +69,13 @@ double Scatter::error(double part) const {
 }
 
 std::int64_t Scatter::freedom() const {
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(independent) - 1);
+  return std::max<std::int64_t>(1,
+                                static_cast<std::int64_t>(independent) - static_cast<std::int64_t>(levels));
 }
 
-Scatter scatter_of(std::span<const double> values) {
+Scatter scatter_of(std::span<const double> values, std::size_t levels) {
   Scatter out;
+  out.levels = levels;
   if (values.empty()) return out;
   std::vector<double> blocks = in_blocks(values);
   out.center = median(values);
@@ -81,7 +83,7 @@ Scatter scatter_of(std::span<const double> values) {
   out.independent = static_cast<double>(blocks.size());
   if (out.spread <= 0) return out;
   for (double& b : blocks) b = std::clamp((b - out.center) / out.spread, -kCutAt, kCutAt);
-  out.independent /= out.correlation = summed_correlation(std::move(blocks));
+  out.independent /= out.correlation = summed_correlation(std::move(blocks), static_cast<double>(levels));
   return out;
 }
 
@@ -102,9 +104,12 @@ std::vector<double> beyond_others(std::span<const std::vector<Duration>> delays,
 }
 
 double chance_of_level(double height, const Scatter& scatter, double part) {
-  const double error = scatter.error(part);
+  return chance_of_height(height, scatter.error(part), scatter.freedom());
+}
+
+double chance_of_height(double height, double error, std::int64_t freedom) {
   if (error <= 0) return height > 0 ? 0 : 1;
-  return student_upper_tail(height / error, scatter.freedom());
+  return student_upper_tail(height / error, freedom);
 }
 
 double level_by_chance(double chance, const Scatter& scatter) {

@@ -18,6 +18,7 @@ struct Scatter {
   double correlation =
       1;  ///< sum of the correlations with all neighbours: as many values tell as much as one
   double independent = 0;  ///< values, over `correlation`
+  std::size_t levels = 1;  ///< that were taken from the values first
   /// Standard error of the median of a stretch that is this part of the series.
   [[nodiscard]] double error(double part = 1) const;
   [[nodiscard]] std::int64_t freedom() const;
@@ -27,8 +28,9 @@ struct Scatter {
 /// that a change of level within the series is no correlation without end; no less than a first-order
 /// autoregression would have. Both are raised by what estimates from short series lack.
 /// Source: Geyer 1992 (initial positive sequence); Marriott, Pope 1954 (bias).
+/// `levels`: the values are what is left of so many stretches of equal parts after each one's own median was taken off.
 /// Cost: O(n), long series by their block medians. Held by: src/diagnose/naming/scatter_test.cpp
-[[nodiscard]] Scatter scatter_of(std::span<const double> values);
+[[nodiscard]] Scatter scatter_of(std::span<const double> values, std::size_t levels = 1);
 
 /// How far a row of `delays` ([row][step]) is in each step beyond the median of the other rows, as part of a `step`. Rows
 /// that are `late` as well do not count among the others. Where there are many rows: its delay.
@@ -37,6 +39,9 @@ struct Scatter {
 
 /// Probability that scatter alone makes a median of that height, `part` as above.
 [[nodiscard]] double chance_of_level(double height, const Scatter& scatter, double part = 1);
+
+/// The same for a height with that standard error.
+[[nodiscard]] double chance_of_height(double height, double error, std::int64_t freedom);
 
 /// The height that has this probability.
 [[nodiscard]] double level_by_chance(double chance, const Scatter& scatter);

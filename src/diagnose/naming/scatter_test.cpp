@@ -5,7 +5,10 @@
 
 #include <cmath>
 #include <random>
+#include <span>
 #include <vector>
+
+#include "cox/base/stats.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -50,6 +53,24 @@ TEST(Scatter, AChangeOfLevelIsNoCorrelationWithoutEnd) {
   for (std::size_t i = 30; i < x.size(); ++i) x[i] += 8;
   const Scatter s = scatter_of(x);
   EXPECT_LT(chance_of_level(s.center, s), 1e-4);
+}
+
+// Of stretches whose own medians were taken off, less is left than scatters: counting the levels makes up for it.
+TEST(Scatter, CountsIndependentValuesAboutTwoLevels) {
+  for (const double correlation : {0.0, 0.5, 0.9}) {
+    const double expected = 400 * (1 - correlation) / (1 + correlation);
+    double sum = 0;
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+      std::vector<double> x = autoregression(seed, correlation, 400);
+      for (std::size_t half = 0; half < 2; ++half) {
+        const std::span<double> part = std::span(x).subspan(200 * half, 200);
+        const double level = median(part);
+        for (double& v : part) v -= level;
+      }
+      sum += scatter_of(x, 2).independent;
+    }
+    EXPECT_NEAR(sum / 50 / expected, 1, 0.25) << correlation;
+  }
 }
 
 TEST(Scatter, WhatDoesNotScatterIsNoChance) {

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "cox/base/stats.hpp"
 
@@ -136,6 +138,22 @@ class Lateness {
   double starts_;
 };
 
+/// What comes before a window or after it.
+struct Side {
+  std::span<const double> values;
+  double level = 0;  ///< median
+};
+
+/// The sides that have a level; where both are too short for one, the longer.
+std::vector<Side> sides_of(std::span<const double> before, std::span<const double> after) {
+  std::vector<Side> sides;
+  for (const auto side : {before, after})
+    if (side.size() >= static_cast<std::size_t>(kLeastWindow)) sides.push_back({side, median(side)});
+  if (!sides.empty()) return sides;
+  const auto longer = before.size() >= after.size() ? before : after;
+  return {{longer, longer.empty() ? 0 : median(longer)}};
+}
+
 class TransientSearch {
  public:
   TransientSearch(const Place& x, const DelayFigures& f, const std::vector<bool>& known)
@@ -191,10 +209,14 @@ class TransientSearch {
     const Window& w = burst.window;
     const double inside = median_of(r, w.first, w.last + 1);
     const double outside = median_outside(r, w);
-    const double spread = others_spread(r, w.length());
+    const Others others = others_of(r, w.length());
+    const double spread = spread_of(others.stretches);
     if (inside < std::max(x_.rules().least_burst_delay, x_.rules().spreads * spread) || outside > inside / 2)
       return std::nullopt;
-    if (chance_of_scatter(r, w) > x_.rules().scatter_test) return std::nullopt;
+    const double searched = kStarts * static_cast<double>(x_.steps()) / static_cast<double>(w.length()) *
+                            static_cast<double>(x_.rows()) * x_.searched;
+    if (std::min(chance_among(others, inside), chance_of_scatter(r, w)) * searched > x_.rules().scatter_test)
+      return std::nullopt;
 
     Named n{.kind = FindingKind::TransientStraggler,
             .suspect = {{x_.rank(r)}, w.first, w.last, {}, x_.limits()}};
@@ -228,30 +250,58 @@ class TransientSearch {
     return median_in_place(part);
   }
 
-  /// How likely one of the stretches of that length is so high by what lasts for many steps on its own, as it does
-  /// outside of it.
+  /// How likely a stretch of that length is so high by what lasts for many steps on its own, as it does
+  /// outside of it. What comes before and what comes after have a level each: a rank may be faster or slower for good
+  /// once its burst is over. The stretch is held against the higher of both, and scatter is what is about each.
   [[nodiscard]] double chance_of_scatter(std::size_t r, const Window& w) const {
-    std::vector<double> outside = beyond_others(x_.delays, x_.x.typical_step, r);
-    std::vector<double> inside(outside.begin() + w.first, outside.begin() + w.last + 1);
-    outside.erase(outside.begin() + w.first, outside.begin() + w.last + 1);
-    const Scatter scatter = scatter_of(outside);
-    const double stretches = static_cast<double>(x_.steps()) / static_cast<double>(w.length());
-    const double part = static_cast<double>(inside.size()) / static_cast<double>(outside.size());
-    return chance_of_level(median_in_place(inside) - scatter.center, scatter, part) * kStarts * stretches *
-           static_cast<double>(x_.rows()) * x_.searched;
+    const std::vector<double> all = beyond_others(x_.delays, x_.x.typical_step, r);
+    const std::span<const double> row(all);
+    const auto first = static_cast<std::size_t>(w.first);
+    const auto end = static_cast<std::size_t>(w.last) + 1;
+    const std::vector<Side> sides = sides_of(row.first(first), row.subspan(end));
+    const Side& higher = *std::max_element(sides.begin(), sides.end(),
+                                           [](const Side& a, const Side& b) { return a.level < b.level; });
+    std::vector<double> about;
+    for (const Side& side : sides)
+      for (const double x : side.values) about.push_back(x - side.level);
+    const Scatter scatter = scatter_of(about, sides.size());
+    const auto outside = static_cast<double>(about.size());
+    const double error = std::hypot(scatter.error(static_cast<double>(end - first) / outside),
+                                    scatter.error(static_cast<double>(higher.values.size()) / outside));
+    const double height = median(row.subspan(first, end - first)) - higher.level;
+    return chance_of_height(height, error, scatter.freedom());
   }
 
-  /// What equally long stretches of the others look like: their spread, or what their highest would ask for.
-  [[nodiscard]] double others_spread(std::size_t r, std::int64_t length) const {
+  /// Medians of equally long stretches of the other ranks.
+  struct Others {
     std::vector<double> stretches;
+    std::int64_t ranks = 0;
+  };
+  [[nodiscard]] Others others_of(std::size_t r, std::int64_t length) const {
+    Others others;
     const auto per_rank = x_.steps() / static_cast<std::size_t>(length);
     const std::size_t stride = 1 + x_.rows() * per_rank / kMostStretches;
     for (std::size_t q = 0; q < x_.rows(); q += stride) {
       if (q == r || is_known(q)) continue;
+      ++others.ranks;
       for (std::int64_t s = 0; s + length <= static_cast<std::int64_t>(x_.steps()); s += length)
-        stretches.push_back(median_of(q, s, s + length));
+        others.stretches.push_back(median_of(q, s, s + length));
     }
+    return others;
+  }
+
+  /// Their spread, or what their highest would ask for.
+  [[nodiscard]] double spread_of(std::vector<double> stretches) const {
     return std::max(scaled_mad(stretches), kAboveOthersBest * quantile(stretches, 0.95) / x_.rules().spreads);
+  }
+
+  /// Probability that one more stretch like theirs is so high. Stretches of one rank count as one.
+  [[nodiscard]] static double chance_among(const Others& others, double height) {
+    if (others.ranks < 3) return 1;
+    Welford all;
+    for (const double stretch : others.stretches) all.add(stretch);
+    const double error = all.stddev() * std::sqrt(1 + 1 / static_cast<double>(others.ranks));
+    return chance_of_height(height - all.mean(), error, others.ranks - 1);
   }
 
   const Place& x_;

@@ -178,7 +178,7 @@ Longest evaluate(const Tied& t, const std::vector<std::uint32_t>& order, std::si
     node_of[i] = graph.add(before);
     durations.push_back(t.duration[i]);
   }
-  const replay::Timeline timeline = replay::replay(graph, durations);
+  const replay::OperationTimes timeline = replay::replay(graph, durations);
   Longest longest{.makespan = timeline.makespan, .path = {}};
   for (const model::OperationIndex n : replay::critical_path(graph, durations, timeline))
     if (order[n] < operations) longest.path.emplace_back(order[n], durations[n]);

@@ -347,7 +347,7 @@ void choose_culprits(const Simulator& sim, OperationWhatIf& w) {
 
 void add_path(const Simulator& sim, OperationWhatIf& w) {
   const OperationModel& m = sim.model();
-  const replay::Timeline timeline = replay::replay(m.graph, m.original);
+  const replay::OperationTimes timeline = replay::replay(m.graph, m.original);
   const std::vector<model::OperationIndex> path = replay::critical_path(m.graph, m.original, timeline);
   std::vector<double> by_type(m.merged.size(), 0);
   std::map<int, double> by_stage;
@@ -379,12 +379,12 @@ void add_path(const Simulator& sim, OperationWhatIf& w) {
 
 void add_steps(const Simulator& sim, OperationWhatIf& w) {
   const OperationModel& m = sim.model();
-  const replay::Timeline original = replay::replay(m.graph, m.original);
-  const replay::Timeline ideal = replay::replay(m.graph, sim.ideal());
+  const replay::OperationTimes original = replay::replay(m.graph, m.original);
+  const replay::OperationTimes ideal = replay::replay(m.graph, sim.ideal());
   Welford slowdowns;
   double measured = 0;
   for (std::size_t s = 0; s < m.steps.size(); ++s) {
-    const auto length = [&](const replay::Timeline& t) {
+    const auto length = [&](const replay::OperationTimes& t) {
       return t.finish[m.step_end[s]] - (s == 0 ? Duration::zero() : t.finish[m.step_end[s - 1]]);
     };
     w.steps.push_back({m.steps[s], m.measured[s], length(original), length(ideal)});

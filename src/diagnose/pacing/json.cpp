@@ -88,7 +88,7 @@ Json json_of(const PacingRecord& r) {
   return j;
 }
 
-Json json_of(const pace::Evidence& e) {
+Json json_of(const pace::DecisionBasis& e) {
   return Json{{"period_s", in_seconds(e.period)},
               {"slack_s", in_seconds(e.slack)},
               {"deviation_s", in_seconds(e.deviation)},

@@ -144,6 +144,19 @@ TEST(Diagnose, TransientIsLimitedToItsSteps) {
   EXPECT_NEAR(static_cast<double>(d.findings[0].last_step->value()), 109, 2);
 }
 
+// Seen where eight ranks share two CPUs: who had computed more was faster than the others once that was over.
+TEST(Diagnose, TransientThatLeavesItsRankFasterIsNamed) {
+  Job job = noisy(5, [](int r, int s) {
+    if (r != 3) return Duration{2500us};
+    return Duration{s < 40 ? 2500us : s < 80 ? 8ms : 0us};
+  });
+  job.steps = 120;
+  const Diagnosis d = must(make_job(job));
+  ASSERT_EQ(d.findings.size(), 1U) << d.verdict;
+  EXPECT_EQ(d.findings[0].kind, FindingKind::TransientStraggler);
+  EXPECT_EQ(d.findings[0].rank, Rank{3});
+}
+
 TEST(Diagnose, ShortTransientBesideASlowRank) {
   Job job = noisy(6, [](int r, int s) {
     if (r == 6) return Duration{2ms};
@@ -356,7 +369,7 @@ TEST(Diagnose, OneRankNamesNobody) {
   job.ranks = 1;
   const Diagnosis d = must(make_job(job));
   EXPECT_TRUE(d.findings.empty());
-  EXPECT_EQ(d.answer.outcome, Outcome::CannotTell);
+  EXPECT_EQ(d.answer.outcome, AnswerKind::CannotTell);
   EXPECT_EQ(d.verdict, "cannot tell: " + d.lead);
 }
 

@@ -156,10 +156,6 @@ void keep_own_work_only(Finding& f, const Named& n, Duration run_time) {
 
 }  // namespace
 
-std::vector<Finding> name_and_explain(const Matched& matched, const Diagnosis& d, int threads) {
-  return name_and_explain(matched, matched.by_step(InStep::Delay, threads), d, threads);
-}
-
 std::vector<Finding> name_and_explain(const Matched& matched, const StepTable& delays, const Diagnosis& d,
                                       int threads) {
   Evidenced x{matched, d.step_times, d.ranks, delays, d.step_time.median, Duration::zero()};

@@ -16,6 +16,5 @@ namespace cox::diagnose {
 /// `by_step(InStep::Delay)`.
 [[nodiscard]] std::vector<Finding> name_and_explain(const Matched& matched, const StepTable& delays,
                                                     const Diagnosis& d, int threads);
-[[nodiscard]] std::vector<Finding> name_and_explain(const Matched& matched, const Diagnosis& d, int threads);
 
 }  // namespace cox::diagnose

@@ -28,79 +28,79 @@ double replay_error(const Analyses& analyses) {
                                                                            : 0;
 }
 
-std::vector<Reason> failures(const Trouble& t) {
-  std::vector<Reason> found;
+std::vector<AnswerReason> failures(const Trouble& t) {
+  std::vector<AnswerReason> found;
   if (std::any_of(t.stalls.begin(), t.stalls.end(), [](const Stall& s) { return s.hung; }))
-    found.push_back(Reason::Hang);
-  if (!t.mismatches.empty()) found.push_back(Reason::Mismatch);
-  if (t.ending) found.push_back(Reason::ExitStatus);
+    found.push_back(AnswerReason::Hang);
+  if (!t.mismatches.empty()) found.push_back(AnswerReason::Mismatch);
+  if (t.ending) found.push_back(AnswerReason::ExitStatus);
   return found;
 }
 
-std::vector<Reason> doubts(const Diagnosis& d, std::optional<double> least_effect, bool few_steps) {
-  std::vector<Reason> found;
+std::vector<AnswerReason> doubts(const Diagnosis& d, std::optional<double> least_effect, bool few_steps) {
+  std::vector<AnswerReason> found;
   const Coverage& c = d.coverage;
-  if (c.ranks_seen < 2 && c.ranks_expected < 2) found.push_back(Reason::OneRank);
-  if (c.ranks_seen < c.ranks_expected) found.push_back(Reason::RanksMissing);
-  if (c.ratio < kEnoughCalls && c.ranks_seen >= c.ranks_expected) found.push_back(Reason::CallsMissing);
-  if (c.order_refused || contains_waiting(d)) found.push_back(Reason::OrderRefused);
+  if (c.ranks_seen < 2 && c.ranks_expected < 2) found.push_back(AnswerReason::OneRank);
+  if (c.ranks_seen < c.ranks_expected) found.push_back(AnswerReason::RanksMissing);
+  if (c.ratio < kEnoughCalls && c.ranks_seen >= c.ranks_expected) found.push_back(AnswerReason::CallsMissing);
+  if (c.order_refused || contains_waiting(d)) found.push_back(AnswerReason::OrderRefused);
   const Analyses& analyses = analyses_of(d);
   if (analyses.what_if_operations) {  // a table of operations: its steps are counted by its own analysis
-    if (!analyses.what_if_operations->is_faithful) found.push_back(Reason::ReplayOff);
+    if (!analyses.what_if_operations->is_faithful) found.push_back(AnswerReason::ReplayOff);
     return found;
   }
   if (d.steps == 0)
-    found.push_back(Reason::NoSteps);
+    found.push_back(AnswerReason::NoSteps);
   else if (few_steps || d.steps < kEnoughSteps)
-    found.push_back(Reason::FewSteps);
+    found.push_back(AnswerReason::FewSteps);
   else if (least_effect && *least_effect > 1)
-    found.push_back(Reason::TooNoisy);
-  if (std::abs(replay_error(analyses)) > kReplayTrusted) found.push_back(Reason::ReplayOff);
-  if (lost_ratio(d).value_or(0) >= kMostUnexplained) found.push_back(Reason::Unexplained);
+    found.push_back(AnswerReason::TooNoisy);
+  if (std::abs(replay_error(analyses)) > kReplayTrusted) found.push_back(AnswerReason::ReplayOff);
+  if (lost_ratio(d).value_or(0) >= kMostUnexplained) found.push_back(AnswerReason::Unexplained);
   return found;
 }
 
 }  // namespace
 
-const char* name_of(Outcome o) {
+const char* name_of(AnswerKind o) {
   switch (o) {
-    case Outcome::Named:
+    case AnswerKind::Named:
       return "named";
-    case Outcome::Nobody:
+    case AnswerKind::Nobody:
       return "nobody";
-    case Outcome::CannotTell:
+    case AnswerKind::CannotTell:
       return "cannot_tell";
-    case Outcome::JobFailed:
+    case AnswerKind::JobFailed:
       return "job_failed";
   }
   return "cannot_tell";
 }
 
-const char* name_of(Reason r) {
+const char* name_of(AnswerReason r) {
   switch (r) {
-    case Reason::ExitStatus:
+    case AnswerReason::ExitStatus:
       return "exit_status";
-    case Reason::Hang:
+    case AnswerReason::Hang:
       return "hang";
-    case Reason::Mismatch:
+    case AnswerReason::Mismatch:
       return "mismatch";
-    case Reason::OneRank:
+    case AnswerReason::OneRank:
       return "one_rank";
-    case Reason::RanksMissing:
+    case AnswerReason::RanksMissing:
       return "ranks_missing";
-    case Reason::CallsMissing:
+    case AnswerReason::CallsMissing:
       return "calls_missing";
-    case Reason::OrderRefused:
+    case AnswerReason::OrderRefused:
       return "order_refused";
-    case Reason::NoSteps:
+    case AnswerReason::NoSteps:
       return "no_steps";
-    case Reason::FewSteps:
+    case AnswerReason::FewSteps:
       return "few_steps";
-    case Reason::TooNoisy:
+    case AnswerReason::TooNoisy:
       return "too_noisy";
-    case Reason::ReplayOff:
+    case AnswerReason::ReplayOff:
       return "replay_off";
-    case Reason::Unexplained:
+    case AnswerReason::Unexplained:
       return "unexplained";
   }
   return "no_steps";
@@ -108,17 +108,17 @@ const char* name_of(Reason r) {
 
 Answer judge(const Diagnosis& d, std::optional<double> least_effect, bool few_steps) {
   Answer answer;
-  const auto take = [&](Outcome outcome, const std::vector<Reason>& reasons) {
+  const auto take = [&](AnswerKind outcome, const std::vector<AnswerReason>& reasons) {
     answer.outcome = outcome;
-    for (const Reason r : reasons)
+    for (const AnswerReason r : reasons)
       answer.reasons.push_back({r, sentence_of(r, d, replay_error(analyses_of(d)))});
     return answer;
   };
-  if (const auto failed = failures(d.trouble); !failed.empty()) return take(Outcome::JobFailed, failed);
-  if (!d.findings.empty()) return take(Outcome::Named, {});
+  if (const auto failed = failures(d.trouble); !failed.empty()) return take(AnswerKind::JobFailed, failed);
+  if (!d.findings.empty()) return take(AnswerKind::Named, {});
   if (const auto open = doubts(d, least_effect, few_steps); !open.empty())
-    return take(Outcome::CannotTell, open);
-  answer.outcome = Outcome::Nobody;
+    return take(AnswerKind::CannotTell, open);
+  answer.outcome = AnswerKind::Nobody;
   answer.least_effect_ratio = least_effect;
   return answer;
 }

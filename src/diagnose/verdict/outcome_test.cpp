@@ -21,40 +21,40 @@ test::RunShape even() {
   return {.ranks = 4, .steps = 40, .jitter = 100us};
 }
 
-bool has(const Answer& a, Reason wanted) {
+bool has(const Answer& a, AnswerReason wanted) {
   for (const OutcomeReason& r : a.reasons)
     if (r.reason == wanted) return !r.text.empty();
   return false;
 }
 
-TEST(Outcome, NobodySaysWhatWouldHaveBeenNamed) {
+TEST(Answer, NobodySaysWhatWouldHaveBeenNamed) {
   const Diagnosis d = of(test::make_run(even()));
-  EXPECT_EQ(d.answer.outcome, Outcome::Nobody);
+  EXPECT_EQ(d.answer.outcome, AnswerKind::Nobody);
   ASSERT_TRUE(d.answer.least_effect_ratio);
   EXPECT_GT(*d.answer.least_effect_ratio, 0.03);
   EXPECT_LT(*d.answer.least_effect_ratio, 0.08);
   EXPECT_NE(d.verdict.find("would have been named"), std::string::npos) << d.verdict;
 }
 
-TEST(Outcome, WhatIsSaidToBeSeenIsSeen) {
+TEST(Answer, WhatIsSaidToBeSeenIsSeen) {
   // Above the effect that is promised a rank is named; well below nobody is.
   for (const auto& jitter : {50us, 300us, 1000us}) {
     test::RunShape shape = even();
     shape.steps = 100;
     shape.jitter = jitter;
     const Diagnosis quiet = of(test::make_run(shape));
-    ASSERT_EQ(quiet.answer.outcome, Outcome::Nobody);
+    ASSERT_EQ(quiet.answer.outcome, AnswerKind::Nobody);
     const double least = *quiet.answer.least_effect_ratio;
     const Duration step = quiet.step_time.median;
     shape.extras = {{.rank = 2, .amount = duration_from_seconds(1.5 * least * in_seconds(step))}};
-    EXPECT_EQ(of(test::make_run(shape)).answer.outcome, Outcome::Named) << least;
+    EXPECT_EQ(of(test::make_run(shape)).answer.outcome, AnswerKind::Named) << least;
     EXPECT_LT(least, 0.08 + 3 * ratio(jitter, step)) << "what is promised is not far above the noise";
     shape.extras[0].amount = duration_from_seconds(0.02 * in_seconds(step));
-    EXPECT_EQ(of(test::make_run(shape)).answer.outcome, Outcome::Nobody) << least;
+    EXPECT_EQ(of(test::make_run(shape)).answer.outcome, AnswerKind::Nobody) << least;
   }
 }
 
-TEST(Outcome, StepTimesThatContainTheWaitingAreNoTest) {
+TEST(Answer, StepTimesThatContainTheWaitingAreNoTest) {
   for (const bool contain : {true, false}) {
     testing::Job job;
     job.ranks = 4;
@@ -62,79 +62,79 @@ TEST(Outcome, StepTimesThatContainTheWaitingAreNoTest) {
     trace::Run run = testing::make_job(job);
     run.times = trace::TimesKind::Steps;
     const Diagnosis d = of(run);
-    EXPECT_EQ(d.answer.outcome, contain ? Outcome::CannotTell : Outcome::Nobody) << d.verdict;
-    EXPECT_EQ(has(d.answer, Reason::OrderRefused), contain);
+    EXPECT_EQ(d.answer.outcome, contain ? AnswerKind::CannotTell : AnswerKind::Nobody) << d.verdict;
+    EXPECT_EQ(has(d.answer, AnswerReason::OrderRefused), contain);
     EXPECT_EQ(d.verdict.find("they contain the waiting") != std::string::npos, contain) << d.verdict;
   }
 }
 
-TEST(Outcome, ALateRankIsNamed) {
+TEST(Answer, ALateRankIsNamed) {
   test::RunShape shape = even();
   shape.extras = {{.rank = 2, .amount = 3ms}};
   const Diagnosis d = of(test::make_run(shape));
-  EXPECT_EQ(d.answer.outcome, Outcome::Named);
+  EXPECT_EQ(d.answer.outcome, AnswerKind::Named);
   EXPECT_TRUE(d.answer.reasons.empty());
 }
 
-TEST(Outcome, AKilledJobIsNeverNobody) {
+TEST(Answer, AKilledJobIsNeverNobody) {
   trace::Run run = test::make_run(even());
   run.info.exit_status = 137;
   run.info.signal = 9;
   run.info.ends = {{.rank = 2, .exit_status = 137, .signal = 9}};
   const Diagnosis d = of(run);
-  EXPECT_EQ(d.answer.outcome, Outcome::JobFailed);
-  EXPECT_TRUE(has(d.answer, Reason::ExitStatus));
+  EXPECT_EQ(d.answer.outcome, AnswerKind::JobFailed);
+  EXPECT_TRUE(has(d.answer, AnswerReason::ExitStatus));
   EXPECT_NE(d.verdict.find("rank 2 ended first"), std::string::npos) << d.verdict;
   EXPECT_EQ(d.verdict.find("nobody"), std::string::npos) << d.verdict;
 }
 
-TEST(Outcome, AFailedJobKeepsItsFindings) {
+TEST(Answer, AFailedJobKeepsItsFindings) {
   test::RunShape shape = even();
   shape.extras = {{.rank = 2, .amount = 3ms}};
   trace::Run run = test::make_run(shape);
   run.info.exit_status = 1;
   const Diagnosis d = of(run);
-  EXPECT_EQ(d.answer.outcome, Outcome::JobFailed);
+  EXPECT_EQ(d.answer.outcome, AnswerKind::JobFailed);
   EXPECT_EQ(d.findings.size(), 1U);
 }
 
-TEST(Outcome, AMissingRankIsNeverNobody) {
+TEST(Answer, AMissingRankIsNeverNobody) {
   trace::Run run = test::make_run(even());
   run.world_size = 4;
   run.ranks.erase(run.ranks.begin() + 1);
   const Diagnosis d = of(run);
-  EXPECT_EQ(d.answer.outcome, Outcome::CannotTell);
-  EXPECT_TRUE(has(d.answer, Reason::RanksMissing));
+  EXPECT_EQ(d.answer.outcome, AnswerKind::CannotTell);
+  EXPECT_TRUE(has(d.answer, AnswerReason::RanksMissing));
 }
 
-TEST(Outcome, FewStepsAreTooFew) {
+TEST(Answer, FewStepsAreTooFew) {
   test::RunShape shape = even();
   shape.steps = 6;
   const Diagnosis d = of(test::make_run(shape));
-  EXPECT_EQ(d.answer.outcome, Outcome::CannotTell);
-  EXPECT_TRUE(has(d.answer, Reason::FewSteps));
+  EXPECT_EQ(d.answer.outcome, AnswerKind::CannotTell);
+  EXPECT_TRUE(has(d.answer, AnswerReason::FewSteps));
   EXPECT_EQ(d.verdict.rfind("cannot tell: ", 0), 0U) << d.verdict;
 }
 
-TEST(Outcome, OneRankHasNobodyToWaitFor) {
+TEST(Answer, OneRankHasNobodyToWaitFor) {
   test::RunShape shape = even();
   shape.ranks = 1;
   const Diagnosis d = of(test::make_run(shape));
-  EXPECT_EQ(d.answer.outcome, Outcome::CannotTell);
-  EXPECT_TRUE(has(d.answer, Reason::OneRank));
+  EXPECT_EQ(d.answer.outcome, AnswerKind::CannotTell);
+  EXPECT_TRUE(has(d.answer, AnswerReason::OneRank));
 }
 
-TEST(Outcome, ScatterBeyondAStepIsTooMuch) {
+TEST(Answer, ScatterBeyondAStepIsTooMuch) {
   testing::Job job;
   job.steps = 40;
   job.work = [](int r, int s) { return testing::lognormal_work(7, r, s, 10ms, 3.0); };
   const Diagnosis d = of(testing::make_job(job));
   ASSERT_TRUE(d.findings.empty());
-  if (d.answer.outcome == Outcome::Nobody) {
+  if (d.answer.outcome == AnswerKind::Nobody) {
     EXPECT_LE(*d.answer.least_effect_ratio, 1);
   } else {
-    EXPECT_TRUE(has(d.answer, Reason::TooNoisy) || has(d.answer, Reason::ReplayOff) ||
-                has(d.answer, Reason::Unexplained));
+    EXPECT_TRUE(has(d.answer, AnswerReason::TooNoisy) || has(d.answer, AnswerReason::ReplayOff) ||
+                has(d.answer, AnswerReason::Unexplained));
   }
 }
 

@@ -88,9 +88,9 @@ void say_what_is_told(const Diagnosis& d, Percentages& percentages, Brief& brief
 
 void say_nobody(const Diagnosis& d, Percentages& percentages, Brief& brief) {
   const Answer& a = d.answer;
-  if (a.outcome == Outcome::CannotTell) {
+  if (a.outcome == AnswerKind::CannotTell) {
     for (const OutcomeReason& r : a.reasons)
-      if (!(d.series != SeriesState::None && r.reason == Reason::OneRank) && percentages.take(r.text))
+      if (!(d.series != SeriesState::None && r.reason == AnswerReason::OneRank) && percentages.take(r.text))
         brief.says.push_back(sentence(r.text));
     say_what_is_told(d, percentages, brief);
     return;
@@ -109,7 +109,7 @@ void say_nobody(const Diagnosis& d, Percentages& percentages, Brief& brief) {
 
 void say_findings(const Diagnosis& d, Percentages& percentages, Brief& brief) {
   const Finding& f = d.findings.front();
-  brief.says.push_back(d.answer.outcome == Outcome::JobFailed
+  brief.says.push_back(d.answer.outcome == AnswerKind::JobFailed
                            ? sentence("up to there " + sentence_of(f))  // the headline is about the job
                            : sentence(sentence_below_headline(f)));
   if (d.findings.size() > 1) {
@@ -175,9 +175,10 @@ Brief brief_of(const Diagnosis& d, const Comparison* against) {
   if (against != nullptr) say_change(*against, percentages, brief);
   if (!d.findings.empty())
     say_findings(d, percentages, brief);
-  else if (d.answer.outcome != Outcome::JobFailed)
+  else if (d.answer.outcome != AnswerKind::JobFailed)
     say_nobody(d, percentages, brief);
-  if (d.answer.outcome != Outcome::JobFailed) say_to_do(d, percentages, brief);  // first of all it has to run
+  if (d.answer.outcome != AnswerKind::JobFailed)
+    say_to_do(d, percentages, brief);  // first of all it has to run
   if (!d.cannot_tell.empty())
     brief.cannot_tell = d.cannot_tell.size() == 1 ? d.cannot_tell.front()
                                                   : fmt::format("{} things; first: {}", d.cannot_tell.size(),

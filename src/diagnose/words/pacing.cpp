@@ -195,7 +195,7 @@ std::string sentence_of(const pace::Decision& d, bool every_iteration) {
                       : "paced: measurably better, and tested on in between";
 }
 
-std::string gain_text(const pace::Evidence& e) {
+std::string gain_text(const pace::DecisionBasis& e) {
   if (e.pairs == 0) return "-";
   if (!std::isfinite(e.half_width) || e.half_width >= 10) return percent_change(e.gain);
   std::string gain = percent_change(e.gain);

@@ -57,7 +57,7 @@ struct OpenEnds {
 
 /// Why nobody is named though that does not mean that nobody sets the pace, or what became of the job; a clause.
 /// `replay_error`: simulated over measured time - 1.
-[[nodiscard]] std::string sentence_of(Reason r, const Diagnosis& d, double replay_error);
+[[nodiscard]] std::string sentence_of(AnswerReason r, const Diagnosis& d, double replay_error);
 
 /// Whom a finding names, since when, and how it shows: `rank 2 sets the pace all along: its own work ...`;
 /// without a full stop and without what it costs.

@@ -110,12 +110,12 @@ std::string others_words(const Diagnosis& d) {
 
 Headline pace_of(const Diagnosis& d) {
   if (d.findings.empty()) {
-    if (d.answer.outcome == Outcome::CannotTell && !d.answer.reasons.empty()) {
+    if (d.answer.outcome == AnswerKind::CannotTell && !d.answer.reasons.empty()) {
       const std::string why =
           d.answer.reasons.front().text + "." + (d.coverage.ranks_seen < 2 ? over_time(d) : std::string());
       return {"cannot tell: " + why, why};
     }
-    if (d.answer.outcome == Outcome::JobFailed) return {};
+    if (d.answer.outcome == AnswerKind::JobFailed) return {};
     const std::string why = say_nobody(d);
     return {"nobody: " + why, why};
   }
@@ -205,49 +205,49 @@ std::string gain_words(const Finding& f) {
   return f.gain_doubt.empty() ? percent(gain_alone(f)) : "doubtful: " + f.gain_doubt;
 }
 
-std::string sentence_of(Reason r, const Diagnosis& d, double replay_error) {
+std::string sentence_of(AnswerReason r, const Diagnosis& d, double replay_error) {
   const Coverage& c = d.coverage;
   switch (r) {
-    case Reason::ExitStatus:
+    case AnswerReason::ExitStatus:
       return d.trouble.ending ? d.trouble.ending->text : "the job did not end well";
-    case Reason::Hang:
+    case AnswerReason::Hang:
       return "a call has not returned";
-    case Reason::Mismatch:
+    case AnswerReason::Mismatch:
       return "members disagree on a collective";
-    case Reason::OneRank:
+    case AnswerReason::OneRank:
       return d.series == SeriesState::None
                  ? "with one rank only there is nobody to wait for"
                  : "one series for the whole job, in which no rank can be told from another";
-    case Reason::RanksMissing:
+    case AnswerReason::RanksMissing:
       return c.ranks_seen < 2
                  ? fmt::format("one rank only of {} is present, and there is nobody to hold it against",
                                c.ranks_expected)
                  : fmt::format("{} of {} ranks are present, so who came last of the whole group is unknown",
                                c.ranks_seen, c.ranks_expected);
-    case Reason::CallsMissing:
+    case AnswerReason::CallsMissing:
       return fmt::format("only {} of the calls were seen on all members that make them", percent(c.ratio));
-    case Reason::OrderRefused:
+    case AnswerReason::OrderRefused:
       if (contains_waiting(d))
         return "step times are alike on all ranks, step by step, though steps differ: they contain the waiting for "
                "the slowest, and who that was is not in them";
       return "members leave as far apart as they enter, so who came last cannot be told";
-    case Reason::NoSteps:
+    case AnswerReason::NoSteps:
       return "too few synchronisations to compare ranks";
-    case Reason::FewSteps:
+    case AnswerReason::FewSteps:
       if (d.series != SeriesState::None)
         return fmt::format("{} {} too few to tell what lasts or comes back from chance",
                            counted(d.steps, "step"), d.steps == 1 ? "is" : "are");
       return fmt::format(
           "{} step{} {} too few to tell a late rank from chance, unless it is late by half a step", d.steps,
           d.steps == 1 ? "" : "s", d.steps == 1 ? "is" : "are");
-    case Reason::TooNoisy:
+    case AnswerReason::TooNoisy:
       return fmt::format(
           "ranks scatter so much over {} steps that one late by a whole step would not stand out", d.steps);
-    case Reason::Unexplained:
+    case AnswerReason::Unexplained:
       return fmt::format(
           "uneven arrival takes {} of the run, and no rank or order of ranks that was looked for explains it",
           percent(lost_ratio(d).value_or(0)));
-    case Reason::ReplayOff:
+    case AnswerReason::ReplayOff:
       return fmt::format("the replay of what was recorded takes {} than what was measured",
                          replay_error > 0 ? percent_change(replay_error, ChangeSign::InWords) + " longer"
                                           : percent_change(replay_error, ChangeSign::InWords) + " less");

@@ -182,13 +182,13 @@ void release_busy() noexcept {
 }
 
 /// A late rank's wait: the threshold of the published rule.
-Duration longest_late(const pace::Evidence& evidence) noexcept {
+Duration longest_late(const pace::DecisionBasis& evidence) noexcept {
   return evidence.period / 20;
 }
 
 }  // namespace
 
-Standing standing_of(const pace::Decision& decision, const pace::Evidence& evidence) noexcept {
+Standing standing_of(const pace::Decision& decision, const pace::DecisionBasis& evidence) noexcept {
   if (decision.reason == pace::Reason::WarmingUp || evidence.period <= Duration::zero())
     return Standing::Between;
   if (evidence.slack > evidence.period / 100 * 15) return Standing::Early;
@@ -196,7 +196,7 @@ Standing standing_of(const pace::Decision& decision, const pace::Evidence& evide
   return late ? Standing::Late : Standing::Between;
 }
 
-bool is_late_hidden(const pace::Observation& seen, const pace::Evidence& evidence) noexcept {
+bool is_late_hidden(const pace::Observation& seen, const pace::DecisionBasis& evidence) noexcept {
   return seen.transfer < Duration::zero() && evidence.period > Duration::zero() &&
          evidence.slack > longest_late(evidence);
 }
@@ -240,7 +240,7 @@ PriorityOffer start_priority() noexcept {
   return offer;
 }
 
-PriorityPolicy::Change steer_priority(const pace::Decision& decision, const pace::Evidence& evidence,
+PriorityPolicy::Change steer_priority(const pace::Decision& decision, const pace::DecisionBasis& evidence,
                                       std::uint32_t window) noexcept {
   using Change = PriorityPolicy::Change;
   Process& p = process;

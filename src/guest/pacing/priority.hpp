@@ -30,11 +30,13 @@ enum class Standing : std::uint8_t {
 /// every rank waits at times, and none is late in this sense.
 /// Formula: mean wait at most 5 % of the period, the threshold of the published rule; above 15 %. Between
 ///          them nothing changes, so that a rank which priority has helped a little keeps it.
-[[nodiscard]] Standing standing_of(const pace::Decision& decision, const pace::Evidence& evidence) noexcept;
+[[nodiscard]] Standing standing_of(const pace::Decision& decision,
+                                   const pace::DecisionBasis& evidence) noexcept;
 /// Whether a rank that looks as if it waited may be the late one: what part of its waits is transfer is not
 /// known, and both together are above what a late rank's wait may be. No local rule tells them apart: the
 /// wait of a rank that is always early is as steady as a transfer.
-[[nodiscard]] bool is_late_hidden(const pace::Observation& seen, const pace::Evidence& evidence) noexcept;
+[[nodiscard]] bool is_late_hidden(const pace::Observation& seen,
+                                  const pace::DecisionBasis& evidence) noexcept;
 
 /// When to change: after a window in which every step said the same, and at most once per window. A rank that
 /// became early because it was raised would go up and down; so each way back doubles the windows that the
@@ -80,7 +82,7 @@ PriorityOffer start_priority() noexcept;
 /// Once per decision, on the thread that decides. Raises or restores all threads of the process (the first
 /// 256), at most once per `window` steps. Cost: 3 ns; a change: one walk of /proc/self/task and two
 /// system calls per thread, 0.1 ms for one. Keeps errno. Returns what was really changed.
-PriorityPolicy::Change steer_priority(const pace::Decision& decision, const pace::Evidence& evidence,
+PriorityPolicy::Change steer_priority(const pace::Decision& decision, const pace::DecisionBasis& evidence,
                                       std::uint32_t window) noexcept;
 /// Back to what was found, and no change any more. For the end of the program and for a guest that switches
 /// itself off. Threads: any; idempotent.

@@ -21,7 +21,7 @@ namespace {
 using Change = PriorityPolicy::Change;
 using std::chrono::milliseconds;
 
-pace::Evidence evidence(int wait_ms) {
+pace::DecisionBasis evidence(int wait_ms) {
   return {.period = milliseconds{100}, .slack = milliseconds{wait_ms}};
 }
 constexpr pace::Decision kNoSlack{.reason = pace::Reason::NoSlack};

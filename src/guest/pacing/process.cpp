@@ -106,7 +106,7 @@ void note_hidden_late() noexcept {
 void steer(const pace::Controller& controller, const pace::Observation& seen) noexcept {
   if (priority.steps == 0) return;
   const pace::Settings& settings = controller.settings();
-  pace::Evidence evidence = controller.evidence();
+  pace::DecisionBasis evidence = controller.evidence();
   // Mode paper takes transfer for waiting; who is late is judged without it.
   if (settings.mode == pace::Mode::Paper && seen.transfer > Duration::zero()) evidence.slack -= seen.transfer;
   static bool told = false;

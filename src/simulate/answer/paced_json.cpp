@@ -25,7 +25,7 @@ Json json_of(const PacedSummary& s) {
 }
 
 Json json_of(const PacedRank& with, const PacedRank& without, std::size_t rank) {
-  const pace::Evidence& e = with.evidence;
+  const pace::DecisionBasis& e = with.evidence;
   return Json{{"rank", rank},
               {"delay_mean_s", printed(with.delay)},
               {"wait_mean_s", printed(with.wait)},

@@ -23,7 +23,7 @@ using model::NoiseTarget;
 
 struct Noise::Compiled {
   std::vector<Source> sources;
-  Placement placement;
+  SharedPlaces placement;
   bool compute = false;
   bool messages = false;
   bool bandwidth = false;
@@ -68,7 +68,7 @@ NoiseMemory::NoiseMemory(NoiseMemory&& other) noexcept = default;
 NoiseMemory& NoiseMemory::operator=(NoiseMemory&& other) noexcept = default;
 NoiseMemory::~NoiseMemory() = default;
 
-Result<Noise> Noise::make(const std::vector<model::NoiseSource>& sources, const Placement& placement,
+Result<Noise> Noise::make(const std::vector<model::NoiseSource>& sources, const SharedPlaces& placement,
                           std::uint64_t seed) {
   auto all = std::make_shared<Compiled>();
   all->placement = placement;

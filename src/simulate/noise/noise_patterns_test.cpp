@@ -22,7 +22,8 @@ using model::NoiseScope;
 using model::NoiseSource;
 using model::NoiseTarget;
 
-Noise noise_of(const std::vector<NoiseSource>& sources, const Placement& placement, std::uint64_t seed = 5) {
+Noise noise_of(const std::vector<NoiseSource>& sources, const SharedPlaces& placement,
+               std::uint64_t seed = 5) {
   auto made = Noise::make(sources, placement, seed);
   EXPECT_TRUE(made.has_value()) << made.error().to_string();
   return made.has_value() ? *made : Noise{};
@@ -175,7 +176,8 @@ TEST(NoisePatterns, BurstsAddWhileTheyLast) {
 
 TEST(NoisePatterns, ScopesAreRailsAndStages) {
   // Two stages of two ranks in each of four replicas; nodes of four devices, at two cards.
-  const Placement placement{.ranks = 16, .ranks_per_node = 4, .rails = 2, .ranks_per_stage = 2, .stages = 2};
+  const SharedPlaces placement{
+      .ranks = 16, .ranks_per_node = 4, .rails = 2, .ranks_per_stage = 2, .stages = 2};
   const auto rail = [](int rank) { return rank % 4 / 2; };
   const auto stage = [](int rank) { return rank / 2 % 2; };
   for (const NoiseTarget target : {NoiseTarget::Compute, NoiseTarget::Message, NoiseTarget::Bandwidth})
@@ -228,7 +230,7 @@ TEST(NoisePatterns, AMemoryChangesNothing) {
       {.name = "n", .law = NoiseLaw::Exponential, .scope = NoiseScope::Node, .correlation = 0.99},
       {.name = "r", .scope = NoiseScope::Rail, .cv = 0.1, .correlation = 1e-9},
       {.name = "b", .pattern = NoisePattern::Persistent, .cv = 0.2, .burst_steps = 3, .calm_steps = 3}};
-  const Placement placement{.ranks = 1300, .ranks_per_node = 4, .rails = 2};
+  const SharedPlaces placement{.ranks = 1300, .ranks_per_node = 4, .rails = 2};
   NoiseMemory memory;
   const Noise noise = noise_of(sources, placement);
   for (const Noise& one : {noise, noise.with_seed(9), noise})
@@ -296,7 +298,7 @@ TEST(NoisePatterns, RacksThatThrottle) {
                       .mean_ratio = 0.3,
                       .probability = kHot,
                       .correlation = 0.99};
-  const Placement placement{.ranks = kRacks * 8, .ranks_per_node = 2, .nodes_per_switch = 4};
+  const SharedPlaces placement{.ranks = kRacks * 8, .ranks_per_node = 2, .nodes_per_switch = 4};
   std::vector<double> throttled;
   double again = 0;
   double hot = 0;
@@ -330,7 +332,7 @@ Estimate kept(const NoiseSource& jitter, int ranks, double delay) {
   none.off = true;
   std::vector<double> parts;
   for (std::uint64_t seed = 0; seed < 6000; ++seed) {
-    const Placement placement{.ranks = ranks};
+    const SharedPlaces placement{.ranks = ranks};
     const auto with = seconds(noise_of({jitter, once}, placement, seed), 3, ranks);
     const auto without = seconds(noise_of({jitter, none}, placement, seed), 3, ranks);
     parts.push_back((largest(with) - largest(without)) / delay);

@@ -29,7 +29,7 @@ using model::NoiseTarget;
 
 constexpr int kMany = 1 << 16;
 
-Noise noise_of(const std::vector<NoiseSource>& sources, const Placement& placement = {.ranks = kMany},
+Noise noise_of(const std::vector<NoiseSource>& sources, const SharedPlaces& placement = {.ranks = kMany},
                std::uint64_t seed = 77) {
   auto n = Noise::make(sources, placement, seed);
   EXPECT_TRUE(n.has_value()) << n.error().to_string();
@@ -237,7 +237,7 @@ std::vector<NoiseSource> many_sources() {
 }
 
 TEST(Noise, SameDrawsInAnyOrderCutAndThread) {
-  const Placement placement{.ranks = 1500, .ranks_per_node = 8, .nodes_per_switch = 4};
+  const SharedPlaces placement{.ranks = 1500, .ranks_per_node = 8, .nodes_per_switch = 4};
   const auto noise = noise_of(many_sources(), placement);
   const std::vector<Seconds> base(1500, Seconds{1});
   std::vector<Seconds> now(1500);
@@ -267,7 +267,7 @@ TEST(Noise, SameDrawsInAnyOrderCutAndThread) {
 }
 
 TEST(Noise, ScopesShareADraw) {
-  const Placement placement{.ranks = 64, .ranks_per_node = 4, .nodes_per_switch = 2};
+  const SharedPlaces placement{.ranks = 64, .ranks_per_node = 4, .nodes_per_switch = 2};
   for (const auto& [scope, size] : {std::pair{NoiseScope::Rank, 1},
                                     {NoiseScope::Node, 4},
                                     {NoiseScope::Switch, 8},
@@ -280,7 +280,7 @@ TEST(Noise, ScopesShareADraw) {
 
 // Ranks go round the nodes: who shares a node's draw is known from the device, which has the draw that it has when packed.
 TEST(Noise, ScopesOfDevicesGoByWhereRanksSit) {
-  Placement placement{.ranks = 16, .ranks_per_node = 4, .nodes_per_switch = 2, .rails = 2};
+  SharedPlaces placement{.ranks = 16, .ranks_per_node = 4, .nodes_per_switch = 2, .rails = 2};
   std::vector<int> devices;
   for (int r = 0; r < 16; ++r) devices.push_back(r % 4 * 4 + r / 4);
   for (const NoiseScope scope : {NoiseScope::Node, NoiseScope::Switch, NoiseScope::Rail})
@@ -298,7 +298,7 @@ TEST(Noise, ScopesOfDevicesGoByWhereRanksSit) {
 }
 
 TEST(Noise, PatternsOfStragglers) {
-  const Placement placement{.ranks = 8, .ranks_per_node = 2};
+  const SharedPlaces placement{.ranks = 8, .ranks_per_node = 2};
   const auto rotating = noise_of({{.name = "n",
                                    .law = NoiseLaw::Constant,
                                    .scope = NoiseScope::Node,

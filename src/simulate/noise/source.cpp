@@ -92,7 +92,7 @@ Result<NoiseSource> with_quantiles(NoiseSource s) {
 
 }  // namespace
 
-NoiseUnits::NoiseUnits(NoiseScope scope, const Placement& p) {
+NoiseUnits::NoiseUnits(NoiseScope scope, const SharedPlaces& p) {
   const std::int64_t node = std::max(1, p.ranks_per_node);
   const std::int64_t all = std::max(1, p.ranks);
   std::int64_t unit = 1;
@@ -115,11 +115,11 @@ NoiseUnits::NoiseUnits(NoiseScope scope, const Placement& p) {
                                : static_cast<std::uint64_t>(number_);
 }
 
-NoiseUnits NoiseUnits::of_computing(NoiseScope scope, const Placement& p) {
+NoiseUnits NoiseUnits::of_computing(NoiseScope scope, const SharedPlaces& p) {
   const bool of_devices =
       scope == NoiseScope::Node || scope == NoiseScope::Switch || scope == NoiseScope::Rail;
   if (p.devices.empty() || !of_devices) return {scope, p};
-  Placement all = p;  // of the devices, in their order
+  SharedPlaces all = p;  // of the devices, in their order
   for (const int device : p.devices) all.ranks = std::max(all.ranks, device + 1);
   NoiseUnits units(scope, all);
   std::vector<std::uint32_t> of_rank;
@@ -135,7 +135,7 @@ std::uint64_t NoiseUnits::of(int rank) const {
   return static_cast<std::uint64_t>(rank / size_ % number_);
 }
 
-Result<Source> Source::make(const NoiseSource& said, const Placement& placement, std::size_t number) {
+Result<Source> Source::make(const NoiseSource& said, const SharedPlaces& placement, std::size_t number) {
   COX_CHECK(check_pattern(said));
   COX_TRY(const NoiseSource s, with_quantiles(said));
   COX_TRY(NoiseDraws draws, NoiseDraws::make(s, number));

@@ -47,9 +47,9 @@ struct SourceMemory {
 class NoiseUnits {
  public:
   NoiseUnits() = default;
-  NoiseUnits(model::NoiseScope scope, const Placement& placement);
+  NoiseUnits(model::NoiseScope scope, const SharedPlaces& placement);
   /// Of what ranks compute, wherever they sit.
-  [[nodiscard]] static NoiseUnits of_computing(model::NoiseScope scope, const Placement& placement);
+  [[nodiscard]] static NoiseUnits of_computing(model::NoiseScope scope, const SharedPlaces& placement);
   [[nodiscard]] std::uint64_t of(int rank) const;
   [[nodiscard]] std::uint64_t count() const { return count_; }
   /// Every rank is its own.
@@ -81,7 +81,7 @@ struct Source {
   std::optional<Detours> detours;
 
   /// Errors: simulate-001 (values that have no meaning), base-002 to base-004 and simulate-002 (file).
-  [[nodiscard]] static Result<Source> make(const model::NoiseSource& source, const Placement& placement,
+  [[nodiscard]] static Result<Source> make(const model::NoiseSource& source, const SharedPlaces& placement,
                                            std::size_t number);
 
   [[nodiscard]] bool timed() const { return pattern == model::NoisePattern::Periodic || detours.has_value(); }

@@ -85,7 +85,7 @@ class Pieces : public training::Watcher {
   }
 
   void analyse(StepAnalysis& out) const {
-    const replay::Timeline timeline = replay::replay(graph_, durations_, release_);
+    const replay::OperationTimes timeline = replay::replay(graph_, durations_, release_);
     const auto path = replay::critical_path(graph_, durations_, timeline);
     const Duration length = timeline.makespan - release_[path.front()];
     std::vector<double> weights(durations_.size());

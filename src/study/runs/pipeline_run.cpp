@@ -94,7 +94,7 @@ class Builder {
 };
 
 /// Time in which all stages work at once.
-Duration all_busy(const Builder& b, const replay::Timeline& timeline, int stages) {
+Duration all_busy(const Builder& b, const replay::OperationTimes& timeline, int stages) {
   std::vector<std::pair<Duration, int>> changes;  // ends sort before begins at the same time
   for (std::size_t i = 0; i < b.durations.size(); ++i) {
     if (b.durations[i] == Duration::zero()) continue;
@@ -133,7 +133,7 @@ PipelineRun run_pipeline(const PipelinePlan& plan) {
   COX_ASSERT(plan.backward.size() == plan.forward.size(), "a duration for each chunk");
   Builder b(plan);
   b.build();
-  const replay::Timeline timeline = replay::replay(b.graph, b.durations);
+  const replay::OperationTimes timeline = replay::replay(b.graph, b.durations);
   Duration work{};
   for (const Duration d : b.durations) work += d;
   PipelineRun run;

@@ -331,7 +331,7 @@ std::vector<int> Plan::server_devices() const {
   return {devices.begin() + ranks(), devices.end()};
 }
 
-Placement Plan::placement() const {
+SharedPlaces Plan::placement() const {
   const model::Cluster& c = scenario_.cluster;
   return {.ranks = ranks(),
           .ranks_per_node = std::max(1, c.devices_per_node),

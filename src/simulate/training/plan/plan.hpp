@@ -169,7 +169,7 @@ class Plan {
   [[nodiscard]] model::Compressed gradients(Bytes bytes) const;
   /// All gradients (parameters) of one rank of a stage.
   [[nodiscard]] Bytes stage_bytes(int stage) const;
-  [[nodiscard]] Placement placement() const;
+  [[nodiscard]] SharedPlaces placement() const;
   /// Device that a rank sits on.
   [[nodiscard]] int device_of(int rank) const { return devices_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] const std::vector<int>& devices() const { return devices_; }
