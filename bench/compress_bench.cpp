@@ -67,7 +67,10 @@ int main() {
   for (const char* text :
        {"top-k,keep=0.01", "int8,bucket=256", "qsgd", "terngrad", "sign", "fp16", "bf16", "e4m3fn"}) {
     const auto spec = learn::read_compressor(text);
-    if (!spec) return fmt::print("{}\n", spec.error().to_string()), 1;
+    if (!spec) {
+      fmt::print("{}\n", spec.error().to_string());
+      return 1;
+    }
     learn::Compressor by(*spec, tensors, 1);
     std::vector<std::byte> packed;
     print(fmt::format("{} encode", text), rate([&] { by.encode(x, 0, 0, packed); }));

@@ -52,7 +52,10 @@ int main(int argc, char** argv) {
   const double begin = processor_seconds();
   const auto network = simulate::Network::make(cluster, fabric);
   const auto schedule = model::Schedule::make({.ranks = hosts, .bytes = Bytes{256 << 20}});
-  if (!network || !schedule) return std::puts("cannot set up"), 1;
+  if (!network || !schedule) {
+    std::puts("cannot set up");
+    return 1;
+  }
   simulate::FlowOptions options;
   options.memo = mode == "memo";
   if (mode == "jitter")

@@ -88,7 +88,10 @@ Score score(std::uint64_t number, int ranks) {
   s.alone = 100 + job.drift / 2 + job.node_step + job.communication(kAsked);
   s.plain = plain_fits(job, run.sample);
   const auto parts = calibrate(run.sample);
-  if (!parts) return std::fprintf(stderr, "%s\n", parts.error().to_string().c_str()), s;
+  if (!parts) {
+    std::fprintf(stderr, "%s\n", parts.error().to_string().c_str());
+    return s;
+  }
   ProjectOptions options;
   options.steps = kTruthSteps;
   options.rest = [&](std::int64_t n) {
@@ -261,6 +264,9 @@ int main(int argc, char** argv) {
   const std::string text = table();
   std::fputs(text.c_str(), stdout);
   if (mode != "--write") return 0;
-  if (argc < 3) return std::fputs("usage: forecast_accuracy --write ACCURACY.MD\n", stderr), 2;
+  if (argc < 3) {
+    std::fputs("usage: forecast_accuracy --write ACCURACY.MD\n", stderr);
+    return 2;
+  }
   return test::table_in_page({argv[2], "forecast", "bench/forecast_accuracy"}, text, true) ? 0 : 1;
 }

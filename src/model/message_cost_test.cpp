@@ -35,7 +35,7 @@ TEST(MessageCost, NamesDiffer) {
   std::set<std::string_view> names;
   for (const auto p : {Protocol::Rendezvous, Protocol::Eager, Protocol::EagerGap}) names.insert(name_of(p));
   for (const auto f : {CostForm::AlphaBeta, CostForm::LogGops, CostForm::Nccl}) names.insert(name_of(f));
-  for (int a = 0; a <= static_cast<int>(Algorithm::Chain); ++a)
+  for (int a = 0; a <= static_cast<int>(kLastAlgorithm); ++a)
     names.insert(name_of(static_cast<Algorithm>(a)));
   EXPECT_EQ(names.size(), 3u + 3u + 15u);
 }

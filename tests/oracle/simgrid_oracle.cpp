@@ -284,21 +284,32 @@ bool put(std::string& page, std::string_view name, const std::string& table) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) return std::fputs("usage: simgrid_oracle ACCURACY.MD [--write]\n", stderr), 2;
+  if (argc < 2) {
+    std::fputs("usage: simgrid_oracle ACCURACY.MD [--write]\n", stderr);
+    return 2;
+  }
   const Answers single = ask_both(oracle::all_cases());
   const Answers several = ask_both(oracle::concurrent_cases());
   std::fputs((single.table + several.table).c_str(), stdout);
   const auto page = read_file(argv[1], 1 << 20);
-  if (!page) return std::fprintf(stderr, "%s\n", page.error().to_string().c_str()), 1;
+  if (!page) {
+    std::fprintf(stderr, "%s\n", page.error().to_string().c_str());
+    return 1;
+  }
   std::string wanted = *page;
-  if (!put(wanted, "simgrid", single.table) || !put(wanted, "simgrid-concurrent", several.table))
-    return std::fputs("no marks in the page\n", stderr), 1;
+  if (!put(wanted, "simgrid", single.table) || !put(wanted, "simgrid-concurrent", several.table)) {
+    std::fputs("no marks in the page\n", stderr);
+    return 1;
+  }
   if (argc > 2 && std::string_view(argv[2]) == "--write") {
     const auto written = write_file_atomically(argv[1], wanted, IfExists::Replace);
-    if (!written) return std::fprintf(stderr, "%s\n", written.error().to_string().c_str()), 1;
+    if (!written) {
+      std::fprintf(stderr, "%s\n", written.error().to_string().c_str());
+      return 1;
+    }
   } else if (kWroteThePage && wanted != *page) {
-    return std::fputs("docs/accuracy.md says something else: look at the difference, then --write\n", stderr),
-           1;
+    std::fputs("docs/accuracy.md says something else: look at the difference, then --write\n", stderr);
+    return 1;
   }
   const bool enough = single.sharing >= 6 && single.within >= 12 && several.cases >= 10;
   return enough && single.wrong == 0 && several.wrong == 0 ? 0 : 1;

@@ -52,8 +52,14 @@ class Bytes {
   [[nodiscard]] constexpr std::int64_t count() const { return count_; }
 
   constexpr auto operator<=>(const Bytes&) const = default;
-  constexpr Bytes& operator+=(Bytes o) { return count_ += o.count_, *this; }
-  constexpr Bytes& operator-=(Bytes o) { return count_ -= o.count_, *this; }
+  constexpr Bytes& operator+=(Bytes o) {
+    count_ += o.count_;
+    return *this;
+  }
+  constexpr Bytes& operator-=(Bytes o) {
+    count_ -= o.count_;
+    return *this;
+  }
   friend constexpr Bytes operator+(Bytes a, Bytes b) { return Bytes{a.count_ + b.count_}; }
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return Bytes{a.count_ - b.count_}; }
   friend constexpr Bytes operator*(Bytes a, std::int64_t n) { return Bytes{a.count_ * n}; }

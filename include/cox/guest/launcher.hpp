@@ -212,7 +212,10 @@ inline bool is_of_another_job() {
   const char* owner = variable("COX_BATCH_JOB");
   const char* own = owning_batch_job();
   if (owner == nullptr || *own == 0) return false;
-  while (*owner != 0 && *owner == *own) ++owner, ++own;
+  while (*owner != 0 && *owner == *own) {
+    ++owner;
+    ++own;
+  }
   return *owner != *own;
 }
 

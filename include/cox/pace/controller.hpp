@@ -51,7 +51,9 @@ class SlackWindow {
 class Pattern {
  public:
   Pattern(std::uint64_t seed, std::uint32_t block) noexcept : seed_(seed), block_(block < 2 ? 2 : block) {}
-  [[nodiscard]] std::uint64_t pair_of(std::uint64_t step) const noexcept { return step / (2 * block_); }
+  [[nodiscard]] std::uint64_t pair_of(std::uint64_t step) const noexcept {
+    return step / (std::uint64_t{2} * block_);
+  }
   [[nodiscard]] std::uint32_t place_of(std::uint64_t step) const noexcept {
     return static_cast<std::uint32_t>(step % block_);
   }
@@ -65,7 +67,9 @@ class Pattern {
     return pair_of(step) % every != 0 || is_paced(step) || place_of(step) >= unpaced;
   }
   /// Whether the step lies in the first block of its pair.
-  [[nodiscard]] bool is_first(std::uint64_t step) const noexcept { return step % (2 * block_) < block_; }
+  [[nodiscard]] bool is_first(std::uint64_t step) const noexcept {
+    return step % (std::uint64_t{2} * block_) < block_;
+  }
   [[nodiscard]] std::uint32_t block() const noexcept { return block_; }
 
  private:

@@ -101,6 +101,7 @@ SizeAnswer answer_series(const trace::SizeSeries& s) {
   find_dips(points, points.size() < kLeastSizes ? 0 : scatter_of(points, line), a);
   if (points.size() < kLeastSizes) return a;
   std::vector<double> off;
+  off.reserve(points.size());
   for (const SizePoint& p : points) off.push_back(std::abs(p.time / line.at(p.size) - 1));
   a.fit_error_ratio = median_in_place(off);
   a.latency = Seconds(line.latency);
@@ -135,6 +136,7 @@ std::vector<SizePoint> points_of(const trace::SizeSeries& s) {
 
 std::vector<SizeAnswer> answer_sizes(const trace::SizeTable& table) {
   std::vector<SizeAnswer> answers;
+  answers.reserve(table.series.size());
   for (const trace::SizeSeries& s : table.series) answers.push_back(answer_series(s));
   return answers;
 }

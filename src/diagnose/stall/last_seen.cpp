@@ -144,8 +144,10 @@ ProcessState LastLook::state(std::size_t r, StateSource& source) const {
     // Not seen and yet recording: it is in a PID namespace that is not known.
     const bool records =
         !track.samples.empty() && minus_clamped(present_.at, track.samples.back().at) < kSilence;
-    if (!found && (records || !processes_->sees_all_of(track.pid_namespace)))
-      return source = StateSource::None, ProcessState::Unknown;
+    if (!found && (records || !processes_->sees_all_of(track.pid_namespace))) {
+      source = StateSource::None;
+      return ProcessState::Unknown;
+    }
     if (!found || is_gone(found->state)) return ProcessState::Gone;
     if (found->state == 'T' || found->state == 't') return ProcessState::Stopped;
     return found->state == 'R' ? ProcessState::Running : ProcessState::Sleeping;

@@ -91,12 +91,11 @@ bool moves_the_median(const Finding& f) {
 /// What a rank does time and again: more of a CPU, of a disk, or which of these is not known.
 std::string advice_for_pauses(const Finding& f, const PauseEvidence& p) {
   const bool sleeps = f.cause == Cause::AsleepOrIo;
-  const char* what = sleeps                                                              ? "waits for"
-                     : f.cause == Cause::SlowCodeOrCpu || f.cause == Cause::SlowCpuClock ? "computes"
-                                                                                         : "does";
-  const char* such = sleeps                                 ? "writing a checkpoint or a log"
-                     : std::string_view(what) == "computes" ? "garbage collection, statistics"
-                                                            : "garbage collection, a checkpoint, logging";
+  const bool computes = f.cause == Cause::SlowCodeOrCpu || f.cause == Cause::SlowCpuClock;
+  const char* what = sleeps ? "waits for" : computes ? "computes" : "does";
+  const char* such = sleeps     ? "writing a checkpoint or a log"
+                     : computes ? "garbage collection, statistics"
+                                : "garbage collection, a checkpoint, logging";
   const std::string when = p.phase
                                ? fmt::format("every {} steps", p.period_steps)
                                : fmt::format("now and then, {} steps apart in the median", p.period_steps);

@@ -139,7 +139,10 @@ void add_kind(study::Computation& out, study::ValueTable& table, study::Series& 
     const double time = r.mean(seconds_of);
     line.x.push_back(k);
     line.y.push_back(time);
-    if (time < least) least = time, best = i;
+    if (time < least) {
+      least = time;
+      best = i;
+    }
   }
   if (!std::isinf(least)) {
     add_value(out, fmt::format("best-k-{}", kind.name), Quantity::count(l.steps[best]), kLearning);

@@ -124,20 +124,21 @@ double last_share(const Sample& sample) {
 
 /// A figure of step times, by name.
 struct Measure {
+  GoodnessMeasure measure;
   const char* name;
   const char* unit;
   double (*of)(const Steps&);
 };
 constexpr Measure kMeasures[] = {
-    {"p50", "s", [](const Steps& s) { return quantile(s.length, 0.5); }},
-    {"p95", "s", [](const Steps& s) { return quantile(s.length, 0.95); }},
-    {"p99", "s", [](const Steps& s) { return quantile(s.length, 0.99); }},
-    {"cv", "",
+    {GoodnessMeasure::P50, "p50", "s", [](const Steps& s) { return quantile(s.length, 0.5); }},
+    {GoodnessMeasure::P95, "p95", "s", [](const Steps& s) { return quantile(s.length, 0.95); }},
+    {GoodnessMeasure::P99, "p99", "s", [](const Steps& s) { return quantile(s.length, 0.99); }},
+    {GoodnessMeasure::Cv, "cv", "",
      [](const Steps& s) {
        const double cv = spread(s).cv();
        return cv > kSteady ? cv : 0;
      }},
-    {"lag-1 correlation", "", lag_correlation},
+    {GoodnessMeasure::LagCorrelation, "lag-1 correlation", "", lag_correlation},
 };
 
 /// Where one more simulation lies, all but 2 kTail of them: within what the others spanned, or as of a normal law.
@@ -151,9 +152,10 @@ std::pair<double, double> by_chance(const Series& values) {
   return {std::min(*least, all.mean() - half), std::max(*most, all.mean() + half)};
 }
 
-GoodnessFigure figure_of(const char* name, const char* unit, double recorded, Series simulated) {
+GoodnessFigure figure_of(GoodnessMeasure measure, const char* name, const char* unit, double recorded,
+                         Series simulated) {
   constexpr double kRounding = 1e-9;  // of the value: constant data differ by bits
-  GoodnessFigure out{.name = name, .recorded = recorded, .unit = unit};
+  GoodnessFigure out{.measure = measure, .name = name, .recorded = recorded, .unit = unit};
   out.simulated = quantile(simulated, 0.5);
   std::tie(out.low, out.high) = by_chance(simulated);
   const double slack = kRounding * std::max({1e-6, std::abs(recorded), std::abs(out.high)});
@@ -164,27 +166,32 @@ GoodnessFigure figure_of(const char* name, const char* unit, double recorded, Se
 /// What the figures that do not fit point to. Source: docs/concepts/forecasting.md.
 std::string reason_of(const Goodness& g) {
   std::vector<std::string> said;
-  const auto find = [&](std::string_view name) {
-    const auto at =
-        std::find_if(g.figures.begin(), g.figures.end(), [&](const auto& f) { return f.name == name; });
-    return at == g.figures.end() || at->inside ? nullptr : &*at;
+  using enum GoodnessMeasure;
+  const auto of = [&](GoodnessMeasure measure) {
+    const auto at = std::ranges::find(g.figures, measure, &GoodnessFigure::measure);
+    return at == g.figures.end() ? nullptr : &*at;
   };
-  if (const auto* f = find("cv"))
+  const auto find = [&](GoodnessMeasure measure) {
+    const GoodnessFigure* f = of(measure);
+    return f == nullptr || f->inside ? nullptr : f;
+  };
+  if (const auto* f = find(Cv))
     said.emplace_back(f->recorded > f->high
                           ? "step times vary more than the model's: something that ranks share is missing"
                           : "step times vary less than the model's");
-  if (const auto* f = find("lag-1 correlation"))
+  if (const auto* f = find(LagCorrelation))
     said.emplace_back(f->recorded > f->high
                           ? "steps resemble the ones before them more: slow changes or drift are missing"
                           : "steps resemble the ones before them less, or alternate");
-  if (const auto* f = find("last most often"))
+  if (const auto* f = find(LastMostOften))
     said.emplace_back(f->recorded > f->high
                           ? "one rank is last more often: more persists than the model has"
                           : "the last rank changes more often: less persists than the model has");
-  if (find("p50") != nullptr) said.emplace_back("the usual step has another length");
-  if (said.empty() && (find("p99") != nullptr || find("p95") != nullptr))
+  if (find(P50) != nullptr) said.emplace_back("the usual step has another length");
+  if (said.empty() && (find(P99) != nullptr || find(P95) != nullptr))
     said.emplace_back("long steps only: the tail is another one");
-  const bool steady = g.figures.size() > 3 && g.figures[3].recorded == 0 && g.figures[3].simulated == 0;
+  const GoodnessFigure* cv = of(Cv);
+  const bool steady = cv != nullptr && cv->recorded == 0 && cv->simulated == 0;
   if (said.empty() && g.distance > g.limit && !steady)
     said.emplace_back("the shape of the distribution is another one");
   std::string out;
@@ -242,10 +249,11 @@ Result<Goodness> compare_steps(const model::Scenario& calibrated, const Sample& 
   for (const Measure& m : kMeasures) {
     Series values;
     for (const Steps& run : simulated.runs) values.push_back(m.of(run));
-    out.figures.push_back(figure_of(m.name, m.unit, m.of(seen), std::move(values)));
+    out.figures.push_back(figure_of(m.measure, m.name, m.unit, m.of(seen), std::move(values)));
   }
   if (!simulated.last.empty())
-    out.figures.push_back(figure_of("last most often", "", last_share(recorded), simulated.last));
+    out.figures.push_back(figure_of(GoodnessMeasure::LastMostOften, "last most often", "",
+                                    last_share(recorded), simulated.last));
   for (int i = 1; i < 100; ++i)
     out.quantiles.push_back({.recorded = Seconds{quantile(recorded_sorted, i / 100.0)},
                              .simulated = Seconds{quantile(all, i / 100.0)}});

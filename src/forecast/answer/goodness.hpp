@@ -16,7 +16,11 @@
 namespace cox::forecast {
 
 /// A figure of the recorded step times, beside what the simulations give.
+/// Of step times; `LastMostOften`: part of the steps in which the same rank is last.
+enum class GoodnessMeasure : std::uint8_t { P50, P95, P99, Cv, LagCorrelation, LastMostOften };
+
 struct GoodnessFigure {
+  GoodnessMeasure measure = GoodnessMeasure::P50;
   std::string name{};  ///< `p50`, `p95`, `p99`, `cv`, `lag-1 correlation`, `last most often`
   double recorded = 0;
   double simulated = 0;  ///< median of the simulations

@@ -121,9 +121,9 @@ void add_follows(const FullForecast& f, int threads, StructureDetail& out) {
   own.counted = {.value = 1 - rest.value, .low = 1 - rest.high, .high = 1 - rest.low};
   TwoElasticities communication{.to = "communication that nothing hides", .counted = rest};
   for (const TwinElasticity& t : *twins) {
-    TwoElasticities& of = t.to == "own work" ? own : communication;
+    TwoElasticities& of = t.part == TwinPart::OwnWork ? own : communication;
     // Twice the bandwidth is half the time.
-    of.by_twins += t.to.starts_with("bandwidth") ? -t.value : t.value;
+    of.by_twins += t.part == TwinPart::Bandwidth ? -t.value : t.value;
     of.half_width += t.half_width;
   }
   out.follows = {own, communication};

@@ -95,7 +95,7 @@ void add_follows(Lines& out, const Structure* s, const StructureDetail& d) {
     out.push_back(fmt::format("follows {}: counted {}, by twins {}: {} apart", t.to, range(t.counted),
                               percent(t.by_twins), percent(std::abs(t.difference()))));
   std::vector<TwinElasticity> twins = d.twins;
-  const auto is_node = [](const TwinElasticity& t) { return t.to.starts_with("work of node"); };
+  const auto is_node = [](const TwinElasticity& t) { return t.part == TwinPart::NodeWork; };
   const auto nodes = std::ranges::stable_partition(twins, std::not_fn(is_node));
   std::ranges::stable_sort(nodes, std::greater<>{}, &TwinElasticity::value);
   if (nodes.size() > kMostNodes) twins.resize(twins.size() - nodes.size() + kMostNodes);

@@ -22,6 +22,7 @@ constexpr int kMostLinks = 8;  ///< nodes whose links are tried: the flow engine
 /// A part, and how the scenario looks with `factor` times as much of it.
 struct Part {
   std::string name;
+  TwinPart kind;
   std::function<void(Scenario&, double)> times;
   bool less = true;  ///< there can be less of it
 };
@@ -62,7 +63,7 @@ void scale_bandwidth_inside(Scenario& s, double factor) {
 Part work_of_node(int node, int ranks_per_node) {
   std::vector<int> ranks;
   for (int r = 0; r < ranks_per_node; ++r) ranks.push_back(node * ranks_per_node + r);
-  return {fmt::format("work of node {}", node),
+  return {fmt::format("work of node {}", node), TwinPart::NodeWork,
           [ranks](Scenario& s, double factor) {
             s.noise.push_back(
                 {.name = "twin", .law = model::NoiseLaw::Constant, .mean_ratio = factor - 1, .ranks = ranks});
@@ -72,7 +73,7 @@ Part work_of_node(int node, int ranks_per_node) {
 
 /// The cards of a node, where messages are played on links.
 Part links_of_node(int node) {
-  return {fmt::format("links of node {}", node), [node](Scenario& s, double factor) {
+  return {fmt::format("links of node {}", node), TwinPart::NodeLinks, [node](Scenario& s, double factor) {
             model::Link nic = s.cluster.nic;
             nic.bandwidth = nic.bandwidth * factor;
             s.cluster.classes.push_back({.name = "twin", .first = node, .nic = nic});
@@ -80,17 +81,17 @@ Part links_of_node(int node) {
 }
 
 std::vector<Part> parts_of(const Scenario& s, int most_nodes) {
-  std::vector<Part> out{{"own work", scale_work}};
+  std::vector<Part> out{{"own work", TwinPart::OwnWork, scale_work}};
   if (s.cluster.nodes > 1) {
-    out.push_back({"latency between nodes", scale_latency});
-    out.push_back({"bandwidth between nodes", scale_bandwidth});
+    out.push_back({"latency between nodes", TwinPart::Latency, scale_latency});
+    out.push_back({"bandwidth between nodes", TwinPart::Bandwidth, scale_bandwidth});
   }
   if (s.cluster.devices_per_node > 1) {
-    out.push_back({"latency inside a node", [](Scenario& to, double factor) {
+    out.push_back({"latency inside a node", TwinPart::Latency, [](Scenario& to, double factor) {
                      to.inside.latency *= factor;
                      to.cluster.scale_up.latency *= factor;
                    }});
-    out.push_back({"bandwidth inside a node", scale_bandwidth_inside});
+    out.push_back({"bandwidth inside a node", TwinPart::Bandwidth, scale_bandwidth_inside});
   }
   if (s.job.places.packed())
     for (int node = 0; node < std::min(s.cluster.nodes, most_nodes); ++node)
@@ -106,7 +107,7 @@ std::vector<Part> parts_of(const Scenario& s, int most_nodes) {
 TwinElasticity elasticity(const Part& part, const std::vector<Seconds>& as_is,
                           const std::vector<Seconds>& more, const std::vector<Seconds>& less) {
   std::vector<Seconds> both;
-  TwinElasticity out{.to = part.name};
+  TwinElasticity out{.part = part.kind, .to = part.name};
   const auto n = static_cast<double>(as_is.size());
   const double up = std::log(1 + kBy);
   const double down = std::log(1 - kBy);

@@ -20,19 +20,24 @@
 
 namespace cox::forecast {
 
+/// What of a scenario a twin has more of.
+enum class TwinPart : std::uint8_t { OwnWork, Latency, Bandwidth, NodeWork, NodeLinks };
+
 /// How the time of a scenario's run follows one of its parts.
 struct TwinElasticity {
-  std::string
-      to{};  ///< `own work`, `latency between nodes`, `bandwidth between nodes`, `work of node 3`, `links of node 3`
-  double value =
-      0;  ///< d ln time / d ln part, from +1 % and -1 %; of nodes from +1 % alone: noise cannot be taken off
+  TwinPart part = TwinPart::OwnWork;
+  /// In words: `latency between nodes`, `work of node 3`.
+  std::string to{};
+  /// d ln time / d ln part, from +1 % and -1 %; of nodes from +1 % alone: noise cannot be taken off.
+  double value = 0;
   double if_more = 0;     ///< by +1 % alone; the two differ at a tie, or where something is shared
   double if_less = 0;     ///< by -1 % alone
   double half_width = 0;  ///< of 95 % over replicas; 0 for one
 };
 
 /// Elasticities to own work, to latencies and bandwidths inside and between nodes, to the work of each node (up to
-/// `most_nodes`; 0 = none) and, where messages are played on links, to the cards of each node (up to 8), each from twins that differ in nothing else. A part that the scenario does not have is left out.
+/// `most_nodes`; 0 = none) and, where messages are played on links, to the cards of each node (up to 8), each from twins
+/// that differ in nothing else. A part that the scenario does not have is left out.
 /// Failures and starts are switched off. Errors: those of `simulate`.
 /// Cost: (10 + nodes) x replicas simulations. Threads: same result for any number.
 /// Held by: src/forecast/structure/twins_test.cpp

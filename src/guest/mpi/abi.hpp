@@ -113,7 +113,8 @@ using MPI_Fint = int;  // no wrapper below is one of Fortran's
 #if defined(OPEN_MPI)
   return library.comm_f2c(value);
 #elif defined(COX_STANDARD_ABI)
-  return static_cast<void>(value), library.null_comm;
+  static_cast<void>(value);
+  return library.null_comm;
 #else
   return value;
 #endif
@@ -122,7 +123,8 @@ using MPI_Fint = int;  // no wrapper below is one of Fortran's
 #if defined(OPEN_MPI)
   return library.type_f2c(value);
 #elif defined(COX_STANDARD_ABI)
-  return static_cast<void>(value), library.null_type;
+  static_cast<void>(value);
+  return library.null_type;
 #else
   return value;
 #endif
@@ -131,7 +133,8 @@ using MPI_Fint = int;  // no wrapper below is one of Fortran's
 #if defined(OPEN_MPI)
   return library.request_f2c(value);
 #elif defined(COX_STANDARD_ABI)
-  return static_cast<void>(value), library.null_request;
+  static_cast<void>(value);
+  return library.null_request;
 #else
   return value;
 #endif

@@ -60,7 +60,10 @@ std::size_t best_rate(const std::vector<std::vector<Attempt>>& by_seed, std::siz
       sum += a.reached ? log_time(a) : a.lost ? 1e6 : a.loss / a.first_loss;
     }
     const std::pair<double, double> now{missed, sum};
-    if (r == 0 || now < least) best = r, least = now;
+    if (r == 0 || now < least) {
+      best = r;
+      least = now;
+    }
   }
   return best;
 }

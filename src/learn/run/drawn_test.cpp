@@ -44,7 +44,9 @@ TEST(DrawnSteps, LawsHaveTheirMeanAndSpread) {
     Seconds before{};
     stream_drawn({}, {.workers = 1, .law = law, .cv = 0.5, .mean = Seconds{2}, .steps = 50'000},
                  [&](const sync::Event& e, Seconds at) {
-                   if (e.kind == Kind::Delivered) lengths.add((at - before).count()), before = at;
+                   if (e.kind != Kind::Delivered) return true;
+                   lengths.add((at - before).count());
+                   before = at;
                    return true;
                  });
     EXPECT_EQ(lengths.count(), 50'000);

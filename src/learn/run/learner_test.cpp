@@ -210,8 +210,10 @@ TEST(Learner, NoiseHasItsFloorAndTheBatchDividesIt) {
     int count = 0;
     stream_drawn({}, {.workers = workers, .steps = 1040}, [&](const sync::Event& e, Seconds) {
       const bool more = learner.take(e);
-      if (e.kind == sync::Event::Kind::Advanced && learner.version() > 40)
-        sum += (*problem)->score(learner.parameters()).loss / 100, ++count;
+      if (e.kind == sync::Event::Kind::Advanced && learner.version() > 40) {
+        sum += (*problem)->score(learner.parameters()).loss / 100;
+        ++count;
+      }
       return more;
     });
     EXPECT_NEAR(sum / count, 0.083333, 0.001) << workers << " workers";

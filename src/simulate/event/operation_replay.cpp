@@ -148,7 +148,10 @@ Status OperationReplay::join_channel(std::uint32_t number, OperationKind kind) {
   const model::ProgramGroup* known = columns(op).group_of(op.index);
   if (known == nullptr) {
     // A collective without a communicator is the host's call that starts one: it lasts what was recorded.
-    if (kind == OperationKind::Collective) return ++without_channel_, set_duration(op);
+    if (kind == OperationKind::Collective) {
+      ++without_channel_;
+      return set_duration(op);
+    }
     return refuse(
         fmt::format("operation {} (`{}`) of rank {} does not say between which ranks it is", op.index,
                     name_of(op), ranks_[op.rank].value()),

@@ -93,7 +93,10 @@ RoundView RegularRounds::occupy_ports(const RoundView& view, const RegularRound&
                                       const MessageDraws& draws, double* times) {
   for (std::size_t r = 0; r < free_.size(); ++r) times[r] = later(times[r], free_[r]);
   // A rank that receives as long as it sends is not ready before its port is free.
-  if (!draws.disturb() && view.same_for_all()) return free_.clear(), view;
+  if (!draws.disturb() && view.same_for_all()) {
+    free_.clear();
+    return view;
+  }
   const RoundCosts::Arrays costs = costs_.spread(round);
   if (draws.noise != nullptr)
     draws.noise->messages(draws.step, draws.number, draws.round(number), 0, as_seconds(costs.whole),

@@ -215,7 +215,10 @@ Status store_word(const Asked& asked, const WordField<T>& field, T& target) {
   const auto words = field.words();
   if (asked.node.kind == Node::Kind::Text)
     for (std::size_t i = 0; i < words.size(); ++i)
-      if (words[i] == asked.node.text) return field.set(target, i), Status{};
+      if (words[i] == asked.node.text) {
+        field.set(target, i);
+        return {};
+      }
   const auto near = nearest(asked.node.text, std::vector<std::string>(words.begin(), words.end()));
   return asked.refuse(fmt::format("one of {}", fmt::join(words, ", ")),
                       near ? fmt::format("did you mean \"{}\"", *near) : std::string{});

@@ -114,7 +114,7 @@ Words setting_words(const pace::Parameter& parameter) {
   return {};
 }
 Words algorithm_words() {
-  return named<Algorithm, Algorithm::Chain>();
+  return named<Algorithm, kLastAlgorithm>();
 }
 Words form_words() {
   return named<CostForm, CostForm::Nccl>();

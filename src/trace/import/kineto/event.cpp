@@ -76,34 +76,40 @@ Wanted wanted(const TraceEvent& e, bool named) {
   }
 }
 
-void set(std::int64_t& to, std::string_view token) {
-  to = parse_integer(token).value_or(-1);
+/// These are true: the key that they are given for was known.
+template <class To, class From>
+bool take(To& to, From&& from) {
+  to = std::forward<From>(from);
+  return true;
+}
+bool take_number(std::int64_t& to, std::string_view token) {
+  return take(to, parse_integer(token).value_or(-1));
 }
 
 /// Arguments that every kind of event may have; true where `key` was one.
 bool read_link(TraceEvent& e, const char* key, std::string_view token) {
-  if (is(key, "correlation")) return e.correlation = parse_integer(token).value_or(0), true;
+  if (is(key, "correlation")) return take(e.correlation, parse_integer(token).value_or(0));
   if (is(key, "External id") || is(key, "external id"))
-    return e.external = parse_integer(token).value_or(0), true;
-  if (is(key, "stream")) return set(e.stream, token), true;
-  if (is(key, "cuda_sync_kind")) return e.sync_kind = unquoted(token), true;
+    return take(e.external, parse_integer(token).value_or(0));
+  if (is(key, "stream")) return take_number(e.stream, token);
+  if (is(key, "cuda_sync_kind")) return take(e.sync_kind, unquoted(token));
   return false;
 }
 
 /// Source: PyTorch's ParamCommsUtils and Kineto's collective metadata, 2022 to 2025.
 bool read_comms(CommsArguments& c, const char* key, std::string_view token) {
-  if (is(key, "Collective name")) return c.collective = unquoted(token), true;
-  if (is(key, "Process Group Name")) return c.group_name = unquoted(token), true;
-  if (is(key, "Process Group Description")) return c.group_description = unquoted(token), true;
-  if (is(key, "Process Group Ranks")) return c.group_ranks = unquoted(token), true;
-  if (is(key, "dtype")) return c.element_type = unquoted(token), true;
-  if (is(key, "In split size")) return c.in_split = unquoted(token), true;
-  if (is(key, "In msg nelems")) return set(c.in_elements, token), true;
-  if (is(key, "Out msg nelems")) return set(c.out_elements, token), true;
-  if (is(key, "Group size")) return set(c.group_size, token), true;
-  if (is(key, "Seq") || is(key, "seq")) return set(c.sequence, token), true;
-  if (is(key, "Global rank start")) return set(c.first_rank, token), true;
-  if (is(key, "Global rank stride")) return set(c.rank_stride, token), true;
+  if (is(key, "Collective name")) return take(c.collective, unquoted(token));
+  if (is(key, "Process Group Name")) return take(c.group_name, unquoted(token));
+  if (is(key, "Process Group Description")) return take(c.group_description, unquoted(token));
+  if (is(key, "Process Group Ranks")) return take(c.group_ranks, unquoted(token));
+  if (is(key, "dtype")) return take(c.element_type, unquoted(token));
+  if (is(key, "In split size")) return take(c.in_split, unquoted(token));
+  if (is(key, "In msg nelems")) return take_number(c.in_elements, token);
+  if (is(key, "Out msg nelems")) return take_number(c.out_elements, token);
+  if (is(key, "Group size")) return take_number(c.group_size, token);
+  if (is(key, "Seq") || is(key, "seq")) return take_number(c.sequence, token);
+  if (is(key, "Global rank start")) return take_number(c.first_rank, token);
+  if (is(key, "Global rank stride")) return take_number(c.rank_stride, token);
   return false;
 }
 

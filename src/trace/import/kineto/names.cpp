@@ -91,8 +91,15 @@ NameMeaning meaning_on_host(std::string_view name) {
 void append_utf8(std::string& out, std::uint32_t c) {
   const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
   if (c < 0x80) return put(c);
-  if (c < 0x800) return put(0xc0 | (c >> 6)), put(0x80 | (c & 0x3f));
-  if (c < 0x10000) return put(0xe0 | (c >> 12)), put(0x80 | ((c >> 6) & 0x3f)), put(0x80 | (c & 0x3f));
+  if (c < 0x800) {
+    put(0xc0 | (c >> 6));
+    return put(0x80 | (c & 0x3f));
+  }
+  if (c < 0x10000) {
+    put(0xe0 | (c >> 12));
+    put(0x80 | ((c >> 6) & 0x3f));
+    return put(0x80 | (c & 0x3f));
+  }
   put(0xf0 | (c >> 18));
   put(0x80 | ((c >> 12) & 0x3f));
   put(0x80 | ((c >> 6) & 0x3f));

@@ -83,7 +83,10 @@ class Walker {
     if (first == '[') return list();
     window_.consume(1);
     COX_TRY(first, next());
-    if (first == '}') return window_.consume(1), true;
+    if (first == '}') {
+      window_.consume(1);
+      return true;
+    }
     for (;;) {
       COX_TRY(const bool good, member());
       if (!good) return false;
@@ -139,7 +142,10 @@ class Walker {
     for (;;) {
       COX_TRY(const auto first, next());
       if (!first) return false;
-      if (*first == ']') return window_.consume(1), true;
+      if (*first == ']') {
+        window_.consume(1);
+        return true;
+      }
       if (*first == ',') {
         window_.consume(1);
         continue;

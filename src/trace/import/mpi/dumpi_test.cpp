@@ -62,9 +62,18 @@ class Writer {
   void number(std::uint64_t v, int size) {
     for (int i = size - 1; i >= 0; --i) bytes_.push_back(static_cast<char>(v >> (8 * i)));
   }
-  Writer& i(std::int64_t v) { return number(static_cast<std::uint32_t>(v), 4), *this; }
-  Writer& h(std::uint16_t v) { return number(v, 2), *this; }
-  Writer& b(std::uint8_t v) { return number(v, 1), *this; }
+  Writer& i(std::int64_t v) {
+    number(static_cast<std::uint32_t>(v), 4);
+    return *this;
+  }
+  Writer& h(std::uint16_t v) {
+    number(v, 2);
+    return *this;
+  }
+  Writer& b(std::uint8_t v) {
+    number(v, 1);
+    return *this;
+  }
   Writer& array(const std::vector<std::int32_t>& values) {
     i(static_cast<std::int64_t>(values.size()));
     for (const std::int32_t v : values) i(v);

@@ -79,7 +79,10 @@ class Writer {
   }
   void full(std::uint64_t v) { number(v, 8); }
   Writer& packed(std::uint64_t v) {
-    if (v == otf2::kUndefined64 || v == otf2::kUndefined32) return byte(0xff), *this;
+    if (v == otf2::kUndefined64 || v == otf2::kUndefined32) {
+      byte(0xff);
+      return *this;
+    }
     int size = 0;
     while (size < 8 && v >> (8 * size) != 0) ++size;
     byte(static_cast<std::uint8_t>(size));
@@ -91,7 +94,10 @@ class Writer {
     byte(0);
     return *this;
   }
-  Writer& raw(std::uint8_t v) { return byte(v), *this; }
+  Writer& raw(std::uint8_t v) {
+    byte(v);
+    return *this;
+  }
   /// A record with its length in front; the content is what `fill` writes.
   template <class Fill>
   void record(std::uint8_t id, Fill fill) {

@@ -363,11 +363,18 @@ class PickleMachine {
         return true;
       case Pop:
         // Pops a mark where it is the last thing pushed, as Python does.
-        if (!marks_.empty() && marks_.back() == stack_.size()) return marks_.pop_back(), true;
-        return has(1) && (stack_.pop_back(), true);
+        if (!marks_.empty() && marks_.back() == stack_.size()) {
+          marks_.pop_back();
+          return true;
+        }
+        if (!has(1)) return false;
+        stack_.pop_back();
+        return true;
       case PopMark: {
         std::size_t first = 0;
-        return pop_mark(first) && (stack_.resize(first), true);
+        if (!pop_mark(first)) return false;
+        stack_.resize(first);
+        return true;
       }
       case Dup:
         return has(1) && push(stack_.back());

@@ -15,11 +15,31 @@ namespace cox::trace::parquet {
 /// Thrift's compact protocol, writing.
 class ThriftWriter {
  public:
-  ThriftWriter& i32(int id, std::int64_t v) { return field(id, 5), varint(zigzag(v)), *this; }
-  ThriftWriter& i64(int id, std::int64_t v) { return field(id, 6), varint(zigzag(v)), *this; }
-  ThriftWriter& flag(int id, bool v) { return field(id, v ? 1 : 2), *this; }
-  ThriftWriter& text(int id, std::string_view v) { return field(id, 8), varint(v.size()), raw(v), *this; }
-  ThriftWriter& structure(int id, const ThriftWriter& v) { return field(id, 12), raw(v.done()), *this; }
+  ThriftWriter& i32(int id, std::int64_t v) {
+    field(id, 5);
+    varint(zigzag(v));
+    return *this;
+  }
+  ThriftWriter& i64(int id, std::int64_t v) {
+    field(id, 6);
+    varint(zigzag(v));
+    return *this;
+  }
+  ThriftWriter& flag(int id, bool v) {
+    field(id, v ? 1 : 2);
+    return *this;
+  }
+  ThriftWriter& text(int id, std::string_view v) {
+    field(id, 8);
+    varint(v.size());
+    raw(v);
+    return *this;
+  }
+  ThriftWriter& structure(int id, const ThriftWriter& v) {
+    field(id, 12);
+    raw(v.done());
+    return *this;
+  }
   ThriftWriter& list(int id, const std::vector<ThriftWriter>& v) {
     field(id, 9);
     out_ += static_cast<char>(v.size() < 15 ? (v.size() << 4 | 12) : 0xfc);
