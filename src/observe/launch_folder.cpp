@@ -86,13 +86,16 @@ Content look_at(const fs::path& dir) {
   return found;
 }
 
-/// Whether a folder looks like a Run that we made.
-bool is_own_run(const fs::path& dir) {
-  std::error_code ec;
-  if (fs::exists(dir / "run.json", ec)) return true;
+bool holds_records(const fs::path& dir) {
   return std::ranges::any_of(trace::run_entries(dir), [](const fs::path& file) {
     return kind_of(file) == Kind::Raw || kind_of(file) == Kind::Compact;
   });
+}
+
+/// Whether a folder looks like a Run that we made.
+bool is_own_run(const fs::path& dir) {
+  std::error_code ec;
+  return fs::exists(dir / "run.json", ec) || holds_records(dir);
 }
 
 /// Whether a file begins as ours do. A raw file of a process that was killed while it began is all zeros.
@@ -235,8 +238,9 @@ Status begin_shared(const fs::path& dir, const trace::RunInfo& info, const guest
   const Content content = look_at(dir);
   if (content == Content::Foreign)
     return fail(refused(dir, "exists and is no Run: not used", "choose another folder with -o"));
-  // Files without run.json are an older Run's: a launch writes run.json before any of its processes begins.
-  if (content == Content::Run && !fs::exists(dir / "run.json", ec) && is_own_run(dir))
+  // Records without run.json are an older Run's: a launch writes run.json before any of its processes begins. So records
+  // are looked for first: another rank may write run.json at any moment.
+  if (content == Content::Run && holds_records(dir) && !fs::exists(dir / "run.json", ec))
     return fail(refused(dir, "exists already", "choose another folder with -o"));
   if (Status created = trace::create_run_info(dir, info, rights); created || created.error().id != "base-005")
     return created;

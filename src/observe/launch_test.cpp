@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <barrier>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -17,10 +19,15 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "cox/base/processes.h"
 #include "cox/trace/raw_format.hpp"
 #include "cox/trace/run_files.hpp"
+#include "cox/trace/run_info.hpp"
+
+#include "observe/launch_folder.hpp"
 
 namespace {
 
@@ -230,6 +237,28 @@ TEST_F(LaunchOncePerRank, RanksOfOneLaunchShareTheFolder) {
   ASSERT_TRUE(second) << second.error().message;
   EXPECT_EQ(second->exit_status, 3);
   EXPECT_EQ(fs::last_write_time(dir_ / "run" / "run.json"), written) << "written by the first one only";
+}
+
+// A rank of a loaded machine found that run.json was not there, then that it was, and took the Run for an older one: 1 in some 15,000
+// of those that begin at once.
+TEST_F(LaunchOncePerRank, RanksThatBeginAtOnceAllJoin) {
+  open_mpi("1", "8", "4711");
+  const cox::guest::Launcher* launcher = cox::guest::find_launcher();
+  ASSERT_NE(launcher, nullptr);
+  cox::trace::RunInfo info;
+  info.launch = cox::observe::launch_key(*launcher);
+  std::atomic<int> refused{0};
+  for (int round = 0; round < 100; ++round) {
+    const fs::path run = dir_ / std::to_string(round);
+    std::barrier together(12);
+    std::vector<std::jthread> ranks;
+    for (int r = 0; r < 12; ++r)
+      ranks.emplace_back([&] {
+        together.arrive_and_wait();
+        refused += !cox::observe::join_folder(run, info, *launcher, cox::Rights::Owner);
+      });
+  }
+  EXPECT_EQ(refused, 0);
 }
 
 TEST_F(LaunchOncePerRank, AnotherLaunchIsRefused) {

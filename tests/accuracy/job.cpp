@@ -55,6 +55,13 @@ std::vector<double> draw_noise(const JobShape& s, Draw& draw) {
   return z;
 }
 
+/// Some ranks are more restless than others.
+void make_uneven(std::vector<double>& z, std::size_t ranks, double sigma, Draw& draw) {
+  std::vector<double> much(ranks);
+  for (double& m : much) m = std::exp(sigma * draw.normal());
+  for (std::size_t i = 0; i < z.size(); ++i) z[i] *= much[i % ranks];
+}
+
 double mean_cost(const std::vector<double>& column, std::size_t ranks) {
   double sum = 0;
   std::vector<double> row;
@@ -81,7 +88,8 @@ NoisyJob::NoisyJob(const JobShape& shape)
   for (int p = 0; p < shape.positions; ++p) parts += base.emplace_back(0.5 + draw.uniform());
   for (int p = 0; p < shape.positions; ++p) {
     const double usual = kStep * base[static_cast<std::size_t>(p)] / parts;
-    const std::vector<double> z = draw_noise(shape, draw);
+    std::vector<double> z = draw_noise(shape, draw);
+    if (shape.uneven > 0) make_uneven(z, ranks, shape.uneven, draw);
     const double scale = shape.unit * kStep / mean_cost(z, ranks);
     std::vector<double> column(z.size());
     for (int s = 0; s < shape.steps; ++s)

@@ -363,6 +363,17 @@ Judged nobody_wandering_case(int index) {
   return judge(c);
 }
 
+// The same with 4 to 16 ranks, some of which wander much more than others: who is restless is no culprit.
+Judged nobody_restless_case(int index) {
+  JobShape shape = wandering_shape(index);
+  static constexpr std::array kRanks{4, 8, 16};
+  shape.ranks = kRanks[static_cast<std::size_t>(index) % kRanks.size()];
+  shape.uneven = 0.8;
+  Case c;
+  c.run = NoisyJob(shape).run();
+  return judge(c);
+}
+
 Judged wandering_case(int index) {
   NoisyJob job(wandering_shape(index / static_cast<int>(kLevels.size())));
   const JobShape& s = job.shape();
@@ -419,6 +430,10 @@ std::vector<Family> naming_families() {
            "even jobs of 2, 4 or 16 ranks whose speeds have a correlation of 0.7 or 0.9 from step to step",
        .cases = 600,
        .judge = nobody_wandering_case},
+      {.name = "nobody, some ranks are restless",
+       .what = "the same with 4, 8 or 16 ranks, some of which wander several times as much as others",
+       .cases = 600,
+       .judge = nobody_restless_case},
       {.name = "speeds wander",
        .what = "the same jobs, and one rank is late",
        .cases = 300,

@@ -28,7 +28,8 @@ struct Scatter {
 /// that a change of level within the series is no correlation without end; no less than a first-order
 /// autoregression would have. Both are raised by what estimates from short series lack.
 /// Source: Geyer 1992 (initial positive sequence); Marriott, Pope 1954 (bias).
-/// `levels`: the values are what is left of so many stretches of equal parts after each one's own median was taken off.
+/// `levels`: the values are what is left of so many stretches after each one's own median was taken off; where one is much
+/// longer than the others, less is found independent than is.
 /// Cost: O(n), long series by their block medians. Held by: src/diagnose/naming/scatter_test.cpp
 [[nodiscard]] Scatter scatter_of(std::span<const double> values, std::size_t levels = 1);
 

@@ -154,6 +154,12 @@ std::vector<Side> sides_of(std::span<const double> before, std::span<const doubl
   return {{longer, longer.empty() ? 0 : median(longer)}};
 }
 
+/// Medians of equally long stretches of the other ranks.
+struct Others {
+  std::vector<double> stretches;
+  std::int64_t ranks = 0;
+};
+
 class TransientSearch {
  public:
   TransientSearch(const Place& x, const DelayFigures& f, const std::vector<bool>& known)
@@ -215,8 +221,7 @@ class TransientSearch {
       return std::nullopt;
     const double searched = kStarts * static_cast<double>(x_.steps()) / static_cast<double>(w.length()) *
                             static_cast<double>(x_.rows()) * x_.searched;
-    if (std::min(chance_among(others, inside), chance_of_scatter(r, w)) * searched > x_.rules().scatter_test)
-      return std::nullopt;
+    if (chance_of_scatter(r, w, others, inside) * searched > x_.rules().scatter_test) return std::nullopt;
 
     Named n{.kind = FindingKind::TransientStraggler,
             .suspect = {{x_.rank(r)}, w.first, w.last, {}, x_.limits()}};
@@ -252,8 +257,10 @@ class TransientSearch {
 
   /// How likely a stretch of that length is so high by what lasts for many steps on its own, as it does
   /// outside of it. What comes before and what comes after have a level each: a rank may be faster or slower for good
-  /// once its burst is over. The stretch is held against the higher of both, and scatter is what is about each.
-  [[nodiscard]] double chance_of_scatter(std::size_t r, const Window& w) const {
+  /// once its burst is over. The stretch is held against the higher of both, and scatter is what is about each; or
+  /// against stretches of the other ranks, which say how levels differ, with its own scatter.
+  [[nodiscard]] double chance_of_scatter(std::size_t r, const Window& w, const Others& others,
+                                         double inside) const {
     const std::vector<double> all = beyond_others(x_.delays, x_.x.typical_step, r);
     const std::span<const double> row(all);
     const auto first = static_cast<std::size_t>(w.first);
@@ -269,14 +276,16 @@ class TransientSearch {
     const double error = std::hypot(scatter.error(static_cast<double>(end - first) / outside),
                                     scatter.error(static_cast<double>(higher.values.size()) / outside));
     const double height = median(row.subspan(first, end - first)) - higher.level;
-    return chance_of_height(height, error, scatter.freedom());
+    const double by_own = chance_of_height(height, error, scatter.freedom());
+    if (others.ranks < 3) return by_own;
+    Welford levels;
+    for (const double stretch : others.stretches) levels.add(stretch);
+    const double among = std::hypot(levels.stddev() * std::sqrt(1 + 1 / static_cast<double>(others.ranks)),
+                                    scatter.error(static_cast<double>(end - first) / outside));
+    return std::min(by_own, chance_of_height(inside - levels.mean(), among,
+                                             std::min(others.ranks - 1, scatter.freedom())));
   }
 
-  /// Medians of equally long stretches of the other ranks.
-  struct Others {
-    std::vector<double> stretches;
-    std::int64_t ranks = 0;
-  };
   [[nodiscard]] Others others_of(std::size_t r, std::int64_t length) const {
     Others others;
     const auto per_rank = x_.steps() / static_cast<std::size_t>(length);
@@ -293,15 +302,6 @@ class TransientSearch {
   /// Their spread, or what their highest would ask for.
   [[nodiscard]] double spread_of(std::vector<double> stretches) const {
     return std::max(scaled_mad(stretches), kAboveOthersBest * quantile(stretches, 0.95) / x_.rules().spreads);
-  }
-
-  /// Probability that one more stretch like theirs is so high. Stretches of one rank count as one.
-  [[nodiscard]] static double chance_among(const Others& others, double height) {
-    if (others.ranks < 3) return 1;
-    Welford all;
-    for (const double stretch : others.stretches) all.add(stretch);
-    const double error = all.stddev() * std::sqrt(1 + 1 / static_cast<double>(others.ranks));
-    return chance_of_height(height - all.mean(), error, others.ranks - 1);
   }
 
   const Place& x_;
