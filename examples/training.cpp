@@ -41,6 +41,7 @@ constexpr int kPausePeriod = 10;
       "  --buckets N           all-reduces per step, each of a part of the gradient (1)\n"
       "  --fault-bucket B      the fault strikes before this one only, from 0 (spread over all)\n"
       "  --seed N              data and initial weights (1)\n"
+      "  --print-every N       steps between two losses that are printed (a tenth of all)\n"
       "  --timing              print each rank's own times at the end\n"
       "  --times-to DIR        write DIR/rank-N.csv: step, entry and exit of its all-reduce in ns\n");
   std::exit(0);
@@ -172,6 +173,8 @@ Options parse_options(int argc, char** argv, const std::string& program, bool ha
       o.times_to = value;
     } else if (flag == "--seed") {
       o.seed = static_cast<std::uint64_t>(number(0, 2'000'000'000));
+    } else if (flag == "--print-every") {
+      o.print_every = number(1, 1'000'000'000);
     } else {
       usage_error(program, "unknown option: " + std::string(flag));
     }
@@ -221,7 +224,7 @@ Outcome train(const Options& options, const Crew& crew) {
     model.descend(buffer, kLearningRate);
     losses.push_back(buffer[parameters]);
     crew.after_step(step, losses.back());
-    const int every = std::max(1, options.steps / 10);
+    const int every = options.print_every > 0 ? options.print_every : std::max(1, options.steps / 10);
     if (crew.rank == 0 && (step % every == every - 1 || step + 1 == options.steps)) {
       std::printf("step %d: loss %.4f\n", step + 1, static_cast<double>(losses.back()));
       std::fflush(stdout);

@@ -35,6 +35,7 @@ struct Options {
   int buckets = 1;          ///< all-reduces per step, each of a part of the gradient
   int fault_bucket = -1;    ///< the one before which a fault strikes; -1: its work is spread over all
   std::uint64_t seed = 1;
+  int print_every = 0;   ///< steps between two losses that rank 0 prints; 0: ten of them in all
   bool timing = false;   ///< print each rank's own times at the end
   std::string times_to;  ///< folder for rank-N.csv: when each step entered and left its all-reduce
 };
@@ -61,7 +62,7 @@ struct Outcome {
   [[nodiscard]] bool learnt() const { return last_loss < first_loss; }
 };
 
-/// Trains. Rank 0 prints the loss ten times.
+/// Trains. Rank 0 prints the loss now and then (Options::print_every).
 Outcome train(const Options& options, const Crew& crew);
 
 }  // namespace example
