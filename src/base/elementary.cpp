@@ -33,7 +33,10 @@ double power(double x, double y) {
 double gamma_function(double x) {
   constexpr double kHalfLogTwoPi = 0.91893853320467274178;
   double product = 1;
-  for (; x < 16; x += 1) product *= x;
+  while (x < 16) {
+    product *= x;
+    x += 1;
+  }
   const double r = 1 / (x * x);
   const double series = (1.0 / 12 - r * (1.0 / 360 - r * (1.0 / 1260 - r * (1.0 / 1680 - r / 1188)))) / x;
   return exponential((x - 0.5) * logarithm(x) - x + kHalfLogTwoPi + series) / product;

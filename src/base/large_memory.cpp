@@ -38,12 +38,14 @@ void prepare_for_large_data() {
   mallopt(M_MMAP_MAX, 0);         // all in one range: the heap
   mallopt(M_TRIM_THRESHOLD, -1);  // which never shrinks
   mallopt(M_ARENA_MAX, 1);        // and is that of all threads
-  const auto begin = (reinterpret_cast<std::uintptr_t>(sbrk(0)) + page - 1) / page * page;
+  auto* begin = static_cast<char*>(sbrk(0));
+  begin += (page - reinterpret_cast<std::uintptr_t>(begin) % page) % page;
   if (!reserve(bytes)) return;
-  const auto end = reinterpret_cast<std::uintptr_t>(sbrk(0));
+  auto* end = static_cast<char*>(sbrk(0));
   // Not the heap's growth where malloc took the range from elsewhere.
-  if (end > begin && end - begin >= bytes / 2)
-    (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+  if (end <= begin) return;
+  const auto grown = static_cast<std::size_t>(end - begin);
+  if (grown >= bytes / 2) (void)madvise(begin, grown, MADV_HUGEPAGE);
 }
 
 #else

@@ -59,7 +59,7 @@ int innermost_number(const std::string& process) {
 std::string number_here(ProcessNumber process) {
   std::error_code ec;
   for (std::filesystem::directory_iterator it("/proc", ec), end; !ec && it != end; it.increment(ec)) {
-    const std::string name = it->path().filename();
+    std::string name = it->path().filename();
     if (name.find_first_not_of("0123456789") == std::string::npos &&
         namespace_of(name, "pid") == process.pid_namespace && innermost_number(name) == process.pid)
       return name;

@@ -14,13 +14,13 @@ extern const VectorKernels kAvx512;
 std::span<const InstructionSet> instruction_sets() {
   static constexpr std::array kAll = {InstructionSet::Avx512, InstructionSet::Avx2, InstructionSet::Baseline};
 #if defined(COX_HAS_X86_KERNELS)
-  static const std::size_t kFirst = [] {
+  static const std::size_t first = [] {
     const bool avx2 = __builtin_cpu_supports("avx2") != 0;
     const bool avx512 = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
                         __builtin_cpu_supports("avx512vl") != 0;
     return std::size_t{avx2 && avx512 ? 0U : avx2 ? 1U : 2U};
   }();
-  return std::span{kAll}.subspan(kFirst);
+  return std::span{kAll}.subspan(first);
 #else
   return std::span{kAll}.subspan(2);
 #endif
@@ -35,8 +35,8 @@ const VectorKernels& vector_kernels([[maybe_unused]] InstructionSet set) {
 }
 
 const VectorKernels& vector_kernels() {
-  static const VectorKernels& kBest = vector_kernels(instruction_sets().front());
-  return kBest;
+  static const VectorKernels& best = vector_kernels(instruction_sets().front());
+  return best;
 }
 
 }  // namespace cox::kernels

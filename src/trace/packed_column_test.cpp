@@ -67,6 +67,13 @@ TEST(PackedColumn, OneValueTakesNoRoomAndFewTakeAByte) {
   EXPECT_EQ(column.back(), 99);
 }
 
+TEST(PackedColumn, LeavesNothingBehindOfAFormThatItLeaves) {
+  PackedColumn<std::int64_t> column;
+  column.reserve(1000);
+  for (std::int64_t i = 0; i < 1000; ++i) column.push_back(i % 100);
+  EXPECT_EQ(column.footprint(), 1000 * sizeof(std::int64_t));
+}
+
 TEST(PackedColumn, IsEqualByValuesNotByForm) {
   PackedColumn<std::uint32_t> a;
   PackedColumn<std::uint32_t> b;

@@ -17,6 +17,7 @@ struct Diagnosis;
 struct Remedy {
   std::string lever;                 ///< `replace_ranks`, `pin_ranks`, `data_loading`, `pacing`, ...
   std::string text;                  ///< what to do, one sentence
+  std::string brief{};               ///< the same without its reason; empty: it gives none
   std::vector<Rank> ranks;           ///< whom it is about; empty: everybody
   std::optional<double> gain_ratio;  ///< of the run's time, predicted; nothing: not estimated
   std::string basis;                 ///< where the number comes from, or what an estimate would need

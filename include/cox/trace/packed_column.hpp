@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/release_memory.hpp"
+
 namespace cox::trace {
 
 /// Values by index, kept in the smallest of three forms: one value for all; one byte each, which numbers up to
@@ -146,8 +148,8 @@ class PackedColumn {
     each_.reserve(std::max(reserved_, size_ + 1));
     each_.assign(begin(), end());
     form_ = Form::Each;
-    numbers_ = {};
-    known_ = {};
+    release_memory(numbers_);
+    release_memory(known_);
   }
 
   template <class U>

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "cox/base/parallel.hpp"
+#include "cox/base/release_memory.hpp"
 
 #include "diagnose/match/exchanges.hpp"
 
@@ -27,7 +28,7 @@ Matched::Matched(const trace::Run& run, const MatchOptions& options)
   clocks_ = look_at_clocks(run, matching_);
   if (clocks_.comparable) message_waits_.tell_last();
   steps_ = find_steps(run, comms_, scans_, matching_);
-  for (RankScan& scan : scans_) scan.marks = {};  // what they say is in the steps
+  for (RankScan& scan : scans_) release_memory(scan.marks);  // what they say is in the steps
   skew_ = measure_skew(matching_, steps_, clocks_.comparable, options.threads);
   tell();
 }

@@ -187,6 +187,7 @@ void add_advice(const Diagnosis& d, std::vector<Remedy>& out) {
     if (!is_wait && a.remedy != pace::AdviceKind::RaisePriority) continue;
     out.push_back({.lever = is_wait ? "wait_mode" : "priority",
                    .text = fmt::format("{}: {}", a.action, a.why),
+                   .brief = a.action,
                    .ranks = {},
                    .gain_ratio = std::nullopt,
                    .basis = fmt::format("needs a test in the job itself; seen elsewhere: {}", a.evidence),
@@ -203,19 +204,16 @@ void add_unestimated(const Diagnosis& d, std::vector<Remedy>& out) {
   for (const Finding& f : d.findings) named += f.share_ratio;
   const double left = lost_ratio(d).value_or(d.lost > d.run_time ? 1 : 0) * std::max(0.0, 1 - named);
   if (left < kWorthwhile) return;
-  const std::string needs = "needs a simulation of this job";
-  out.push_back(
-      {.lever = "synchronise_less",
-       .text = lost_ratio(d)
-                   ? fmt::format("synchronise less often or in fewer, larger operations: {} of the run is "
-                                 "lost to late arrivals",
-                                 percent(left))
-                   : "synchronise less often or in fewer, larger operations",
-       .ranks = {},
-       .gain_ratio = std::nullopt,
-       .basis = needs,
-       .verify = verify(0.0)});
-  out.back().verify = verify_lost();
+  const std::string what = "synchronise less often or in fewer, larger operations";
+  out.push_back({.lever = "synchronise_less",
+                 .text = lost_ratio(d)
+                             ? fmt::format("{}: {} of the run is lost to late arrivals", what, percent(left))
+                             : what,
+                 .brief = what,
+                 .ranks = {},
+                 .gain_ratio = std::nullopt,
+                 .basis = "needs a simulation of this job",
+                 .verify = verify_lost()});
   add_advice(d, out);
   if (d.pacing && d.pacing->comparison) return;
   out.push_back(

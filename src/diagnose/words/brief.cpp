@@ -158,7 +158,7 @@ void say_to_do(const Diagnosis& d, Percentages& percentages, Brief& brief) {
     if (brief.to_do.size() == kMostToDo) return;
     if (r.gain_ratio && *r.gain_ratio < kWorthSaying) continue;
     std::string text = r.text;
-    if (!percentages.take(text)) text = text.substr(0, text.find(": "));
+    if (!percentages.take(text) && !r.brief.empty()) text = r.brief;
     if (r.gain_ratio && percentages.take(percent(*r.gain_ratio)))
       text += fmt::format(" (up to {} of the run)", percent(*r.gain_ratio));
     brief.to_do.push_back(text);

@@ -16,7 +16,8 @@ std::string change_by(const Comparison& c) {
   constexpr double kMostInPercent = 2;  // above, a multiple says it better
   const double times = c.step_ratio.value;
   if (times <= kMostInPercent) return " by " + percent(std::abs(1 - times));
-  return fmt::format(", {} times as long", times < 10 ? fmt::format("{:.1f}", times) : grouped(std::llround(times)));
+  return fmt::format(", {} times as long",
+                     times < 10 ? fmt::format("{:.1f}", times) : grouped(std::llround(times)));
 }
 
 std::vector<std::string> describe(const Comparison& c, bool enough, std::int64_t fewest_steps,

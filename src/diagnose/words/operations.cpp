@@ -29,54 +29,71 @@ std::string join(const std::vector<Rank>& ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", out);
 }
 
-std::string stage_sentence(const OperationFinding& f) {
+std::string shares_of_stage(const OperationFinding& f) {
   return fmt::format(
-      "{} stage ({}) is too long on all {} data ranks: "
       "{} of the slowdown goes when it works as the others do, {} with its slowest worker alone; "
       "move work to other stages",
-      f.is_last_stage ? "the last" : "one", f.stage, f.data_ranks, of_slowdown(f.stage_share),
-      of_slowdown(f.worker_share));
+      of_slowdown(f.stage_share), of_slowdown(f.worker_share));
 }
 
-std::string worker_sentence(const OperationFinding& f) {
-  const bool one = f.ranks.size() == 1;
-  std::string text = fmt::format(
-      "{} {} slow and others in {} place are not: {} of the slowdown goes when {} as usual", join(f.ranks),
-      one ? "is" : "are", one ? "its" : "their", of_slowdown(f.worker_share), one ? "it works" : "they work");
+std::string shares_of_worker(const OperationFinding& f) {
+  std::string text = fmt::format("{} of the slowdown goes when {} as usual", of_slowdown(f.worker_share),
+                                 f.ranks.size() == 1 ? "it works" : "they work");
   if (f.data_ranks == 1 && f.stages > 1)
     text += "; with one data rank a slow worker and a stage with too much work look the same";
   return text;
 }
 
-std::string communication_sentence(const OperationFinding& f) {
-  std::string text =
-      fmt::format("transfers are slow: {} of the slowdown goes when they last as long as usual",
-                  of_slowdown(f.communication_share));
+std::string shares_of_communication(const OperationFinding& f) {
+  std::string text = fmt::format("{} of the slowdown goes when they last as long as usual",
+                                 of_slowdown(f.communication_share));
   if (!f.slowest_type.empty())
     text += fmt::format("; most of it is {} (x{:.3f})", f.slowest_type, f.slowest_type_slowdown);
   return text;
 }
 
-}  // namespace
-
-std::string sentence_of(const OperationFinding& f) {
+/// What of the slowdown goes with it.
+std::string shares_of(const OperationFinding& f) {
   switch (f.cause) {
     case OperationCause::StageImbalance:
-      return stage_sentence(f);
+      return shares_of_stage(f);
     case OperationCause::SlowWorker:
-      return worker_sentence(f);
+      return shares_of_worker(f);
     case OperationCause::Communication:
-      return communication_sentence(f);
+      return shares_of_communication(f);
     case OperationCause::None:
       break;
   }
   if (f.slowdown < f.slow_from)
-    return fmt::format("nothing is slow: all operations as usual would bring {}, below {}",
-                       share(f.slowdown - 1), share(f.slow_from - 1));
-  return fmt::format(
-      "no stage, worker or kind of transfer explains half of it: the best stage {}, the best worker "
-      "{}, transfers {}; cause unknown",
-      of_slowdown(f.stage_share), of_slowdown(f.worker_share), of_slowdown(f.communication_share));
+    return fmt::format("all operations as usual would bring {}, below {}", share(f.slowdown - 1),
+                       share(f.slow_from - 1));
+  return fmt::format("the best stage {}, the best worker {}, transfers {}; cause unknown",
+                     of_slowdown(f.stage_share), of_slowdown(f.worker_share),
+                     of_slowdown(f.communication_share));
+}
+
+}  // namespace
+
+std::string claim_of(const OperationFinding& f) {
+  const bool one = f.ranks.size() == 1;
+  switch (f.cause) {
+    case OperationCause::StageImbalance:
+      return fmt::format("{} stage ({}) is too long on all {} data ranks",
+                         f.is_last_stage ? "the last" : "one", f.stage, f.data_ranks);
+    case OperationCause::SlowWorker:
+      return fmt::format("{} {} slow and others in {} place are not", join(f.ranks), one ? "is" : "are",
+                         one ? "its" : "their");
+    case OperationCause::Communication:
+      return "transfers are slow";
+    case OperationCause::None:
+      break;
+  }
+  return f.slowdown < f.slow_from ? "nothing is slow"
+                                  : "no stage, worker or kind of transfer explains half of it";
+}
+
+std::string sentence_of(const OperationFinding& f) {
+  return claim_of(f) + ": " + shares_of(f);
 }
 
 std::vector<std::string> describe(const OperationWhatIf& w) {

@@ -32,7 +32,9 @@ enum class Whom : std::uint8_t { Ranks, Nobody };
 [[nodiscard]] std::vector<std::string> describe(const WhatIf& w, Whom whom);
 /// Lines on who made whom wait; never empty.
 [[nodiscard]] std::vector<std::string> describe(const Attribution& a, Whom whom);
-/// The cause that a what-if on recorded operations found, one sentence without a full stop.
+/// The cause that a what-if on recorded operations found, without a full stop: the claim alone, and with what of
+/// the slowdown goes with it.
+[[nodiscard]] std::string claim_of(const OperationFinding& f);
 [[nodiscard]] std::string sentence_of(const OperationFinding& f);
 /// What groups that share a part of the fabric say of it, without a full stop.
 [[nodiscard]] std::string sentence_of(const FabricEvidence& e);

@@ -161,10 +161,7 @@ std::string each_alone_words(const Finding& f) {
 }
 
 std::string sentence_below_headline(const Finding& f) {
-  if (std::holds_alternative<OperationEvidence>(f.evidence)) {
-    const std::string text = sentence_of(f);
-    return text.substr(0, text.find(": "));  // what follows are shares of it
-  }
+  if (const auto* e = std::get_if<OperationEvidence>(&f.evidence)) return claim_of(e->finding);
   const auto* e = std::get_if<LateEvidence>(&f.evidence);
   if (e == nullptr || f.kind != FindingKind::SlowRank || !f.positions.empty() || f.gain_at_most)
     return sentence_of(f);

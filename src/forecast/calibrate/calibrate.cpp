@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cox/base/release_memory.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 
@@ -189,8 +190,8 @@ void Tables::add(Decomposed d, const WorkTable& shape, std::int64_t size) {
   slow.seen += d.slow_nodes;
   slow.of += static_cast<std::int64_t>(shape.nodes.size());
   slow.extra += Seconds{static_cast<double>(d.slow_nodes) * d.slow_extra};
-  d.residuals = {};
-  d.pooled = {};
+  release_memory(d.residuals);
+  release_memory(d.pooled);
   all.push_back(std::move(d));
 }
 

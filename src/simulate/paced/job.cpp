@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cox/base/parallel.hpp"
+#include "cox/base/release_memory.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/simulate/paced.hpp"
 
@@ -172,7 +173,7 @@ Result<Outcome> simulate_iterations(const model::Scenario& s, const SimulateOpti
         if (options.progress) options.progress(step.step + 1, s.job.steps);
       };
     made[i] = simulate_paced(job, o);
-    if (i > 0 && made[i]) made[i]->periods = {};  // one seed's steps are told
+    if (i > 0 && made[i]) release_memory(made[i]->periods);  // one seed's steps are told
   });
   std::vector<Seconds> totals;
   for (std::size_t i = 0; i < made.size(); ++i) {

@@ -7,6 +7,8 @@
 #include <limits>
 #include <tuple>
 
+#include "cox/base/release_memory.hpp"
+
 #include "trace/import/kineto/order.hpp"
 #include "trace/import/kineto/part.hpp"
 #include "trace/raw/meta_entries.hpp"
@@ -107,7 +109,7 @@ void Collector::place_rows(PartBuilder& builder, RankTrack& track) {
   const auto place = [&](auto& from, auto& to, auto convert) {
     to.reserve(order.size());
     for (const Keyed& k : order) to.push_back(convert(from[k.value]));
-    from = {};
+    release_memory(from);
   };
   ActivityColumns& a = track.activities;
   const auto time = [&](std::int64_t at) { return since_origin(at); };
@@ -382,7 +384,7 @@ Tally Collector::finish(PartBuilder& builder, const Header& header, const EventC
     else
       ++far_;
   }
-  collectives_ = {};
+  release_memory(collectives_);
   std::stable_sort(placed_.begin(), placed_.end(),
                    [](const Placed& a, const Placed& b) { return a.span.begin < b.span.begin; });
   place_rows(builder, track);

@@ -10,6 +10,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "cox/base/release_memory.hpp"
+
 #include "trace/import/bytes/byte_source.hpp"
 
 namespace cox::trace {
@@ -241,7 +243,7 @@ void add_ranks(PartBuilder& part, std::vector<MpiRank> ranks, const CommOf& comm
     if (rank.inits != rank.finalizes)
       part.note(fmt::format("rank {}: {} returns of MPI_Init, {} of MPI_Finalize", rank.rank.value(),
                             rank.inits, rank.finalizes));
-    rank.events = {};
+    release_memory(rank.events);
   }
   pair_messages(part, ranks);
 }

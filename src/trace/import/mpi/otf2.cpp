@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cox/base/parallel.hpp"
+#include "cox/base/release_memory.hpp"
 
 #include "trace/import/mpi/otf2_events.hpp"
 #include "trace/import/part/reader.hpp"
@@ -242,7 +243,7 @@ void Archive::read_locations(const Context& context) {
 template <class T>
 void append(std::vector<T>& to, std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
-  from = {};
+  release_memory(from);
 }
 
 /// Threads of one rank put together.
