@@ -63,7 +63,7 @@ std::string step_lines(const Diagnosis& d, const Writer& w) {
                                      to_string(d.run_time), percent(*lost)));
   else if (d.lost > d.run_time)
     out += w.wrapped(
-        "", fmt::format("lost to late arrivals {}, summed over groups that run side by side; run time {}",
+        "", fmt::format("lost to late arrivals {}, in operations that overlap; run time {}",
                         to_string(d.lost), to_string(d.run_time)));
   return out;
 }

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-HEADER, CHUNK, CHUNK_HEADER, RECORD = 4096, 64 * 1024, 64, 40  # cox/trace/raw_format.hpp
+HEADER, CHUNK, CHUNK_HEADER, RECORD, EVENTS = 4096, 64 * 1024, 64, 40, 1  # cox/trace/raw_format.hpp
 RANKS = 3
 
 build = os.path.realpath(sys.argv[1])
@@ -41,6 +41,14 @@ def observe(folder):
 def diagnose(folder):
     told = subprocess.run([cox, "diagnose", folder, "--json"], capture_output=True, text=True, env=environment)
     return told, json.loads(told.stdout) if told.returncode == 0 else None
+
+
+def event_chunks(path, before):
+    """How many chunks of a raw file that end before a byte hold events: the others hold names or samples."""
+    with open(path, "rb") as file:
+        content = file.read()
+    begins = range(HEADER, before - CHUNK + 1, CHUNK)
+    return sum(int.from_bytes(content[b + 4:b + 8], "little") == EVENTS for b in begins)
 
 
 def counts(document):
@@ -77,9 +85,8 @@ with tempfile.TemporaryDirectory(prefix="cox-e2e.") as work:
             # said somewhere: in the coverage or as a warning
             assert document["result"]["coverage"] < 1 or document["warnings"], (where, document)
         if raw and at >= HEADER:
-            whole_chunks = (at - HEADER) // CHUNK
-            # one chunk holds names, one samples of the process; every other whole chunk is kept
-            kept = max(0, whole_chunks - 2) * ((CHUNK - CHUNK_HEADER) // RECORD)
+            # every whole chunk of events is kept
+            kept = event_chunks(os.path.join(run, os.path.basename(victim)), at) * ((CHUNK - CHUNK_HEADER) // RECORD)
             assert left >= min(kept, STEPS), (where, found, kept)
         some += bool(hurt) and left > 0
         shutil.rmtree(copy)

@@ -99,6 +99,7 @@ std::vector<Named> join_hidden(const Evidenced& x, const Positions& positions, s
     for (std::size_t k = 0; k < hidden.size(); ++k) {
       const std::size_t i = members[hidden[k]];
       set.saving.share += named[i].saving.share;
+      set.saving.mean += named[i].saving.mean;
       set.saving.bound += savings.each[k].bound;
       alone_of[together[k].ranks.front()] = savings.each[k].alone;
       joined[i] = true;

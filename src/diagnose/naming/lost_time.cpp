@@ -80,7 +80,7 @@ class Removal {
     }
     if (!any) return;
     for (std::size_t p = 0; p < bound_.size(); ++p) add_to(out_.each[p].bound, bound_[p]);
-    divide(floor);
+    divide(floor, group.members.size());
   }
 
   /// Where a suspect is only accused of what comes before some submits: how late member `k` was there.
@@ -95,7 +95,7 @@ class Removal {
     return limited ? late : Duration::max();
   }
 
-  void divide(Duration floor) {
+  void divide(Duration floor, std::size_t members) {
     order_.clear();
     for (std::size_t p = 0; p < level_.size(); ++p)
       if (level_[p] > floor) order_.push_back(p);
@@ -110,6 +110,7 @@ class Removal {
       const Duration part = minus_clamped(level_[order_[i]], below);
       add_to(tail, part / static_cast<std::int64_t>(i + 1));
       add_to(out_.each[order_[i]].share, tail);
+      add_to(out_.each[order_[i]].mean, mean_over_all(tail, members, m_.totals.size()));
       if (i == 0) add_to(out_.each[order_[0]].alone, part);
     }
   }

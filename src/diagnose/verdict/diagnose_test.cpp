@@ -133,6 +133,31 @@ TEST(Diagnose, SlowNodeIsOneFinding) {
   }
 }
 
+TEST(Diagnose, GroupsSideBySideLoseNoMoreThanOneOfThem) {
+  Job job;
+  job.ranks = 4;
+  job.work = [](int rank, int) { return rank == 1 ? Duration{14ms} : Duration{10ms}; };
+  const trace::Run one = make_job(job);
+  trace::Run both = one;
+  both.world_size = 8;
+  both.communicators.push_back(one.communicators.front());
+  trace::Communicator& second = both.communicators.back();
+  second.id = CommId{1};
+  for (Rank& rank : second.ranks) rank = Rank{rank.value() + 4};
+  for (trace::RankTrack track : one.ranks) {
+    track.rank = Rank{track.rank.value() + 4};
+    for (std::size_t i = 0; i < track.events.size(); ++i) track.events.comm.set(i, CommId{1});
+    both.ranks.push_back(std::move(track));
+  }
+  const Diagnosis of_one = must(one);
+  const Diagnosis of_both = must(both);
+  EXPECT_EQ(of_one.lost, Duration{4ms} * of_one.steps);
+  EXPECT_EQ(of_both.lost, of_one.lost);
+  double shares = 0;
+  for (const Finding& f : of_both.findings) shares += f.share_ratio;
+  EXPECT_NEAR(shares, 1, 0.01);
+}
+
 TEST(Diagnose, TransientIsLimitedToItsSteps) {
   Job job = noisy(5, [](int r, int s) { return r == 3 && s >= 60 && s < 110 ? Duration{4ms} : Duration{}; });
   job.steps = 200;

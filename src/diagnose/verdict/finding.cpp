@@ -75,7 +75,7 @@ Finding make_finding(const Evidenced& x, const Positions& positions, const Named
   f.kind = n.kind;
   for (const auto r : n.suspect.ranks) f.ranks.push_back(x.matched.rank(static_cast<std::size_t>(r)));
   if (f.ranks.size() == 1) f.rank = f.ranks.front();
-  if (lost > Duration::zero()) f.share_ratio = std::clamp(ratio(n.saving.share, lost), 0.0, 1.0);
+  if (lost > Duration::zero()) f.share_ratio = std::clamp(ratio(n.saving.mean, lost), 0.0, 1.0);
   if (run_time > Duration::zero()) f.gain_ratio = std::clamp(ratio(n.saving.share, run_time), 0.0, 1.0);
   if (n.kind == FindingKind::TransientStraggler) {
     f.first_step = StepId{x.steps().numbers[static_cast<std::size_t>(n.suspect.first_step)]};
