@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "cox/base/assert.hpp"
@@ -106,6 +107,16 @@ double student_quantile(double tail, std::int64_t freedom) {
     (student_upper_tail(middle, freedom) > tail ? low : high) = middle;
   }
   return high;
+}
+
+double student_half_width(const Welford& values, double tail) {
+  if (values.count() < 2) return std::numeric_limits<double>::infinity();
+  return student_quantile(tail, values.count() - 1) * values.stddev() /
+         std::sqrt(static_cast<double>(values.count()));
+}
+
+double error_of_one_more(const Welford& values) {
+  return values.stddev() * std::sqrt(1 + 1 / static_cast<double>(values.count()));
 }
 
 }  // namespace cox

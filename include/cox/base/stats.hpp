@@ -60,4 +60,10 @@ class Welford {
 [[nodiscard]] double student_upper_tail(double t, std::int64_t freedom);
 [[nodiscard]] double student_quantile(double tail, std::int64_t freedom);
 
+/// Half of the interval of a mean that leaves out `tail` on either side: quantile x stddev / sqrt(n). Infinite for fewer
+/// than two values. Held by: src/base/stats_test.cpp
+[[nodiscard]] double student_half_width(const Welford& values, double tail);
+/// Standard error of one more value like these about their mean: stddev x sqrt(1 + 1/n). Held by: src/base/stats_test.cpp
+[[nodiscard]] double error_of_one_more(const Welford& values);
+
 }  // namespace cox

@@ -57,8 +57,7 @@ void add_hidden(std::span<const Sample> samples, RunParameters& out) {
   out.in_flight = in_flight / rank_steps;
   RatioEstimate e{.value = hidden / in_flight, .low = 0, .high = 1, .units = shares.count()};
   if (shares.count() > 1) {
-    const double half = student_quantile(kTail, shares.count() - 1) * shares.stddev() /
-                        std::sqrt(static_cast<double>(shares.count()));
+    const double half = student_half_width(shares, kTail);
     e.low = std::max(0.0, e.value - half);
     e.high = std::min(1.0, e.value + half);
   } else {
@@ -80,9 +79,7 @@ struct Start {
 void fit_one_size(const std::vector<Start>& starts, StartFit& out) {
   Welford all;
   for (const Start& s : starts) all.add(s.seconds);
-  const double half = all.count() > 1 ? student_quantile(kTail, all.count() - 1) * all.stddev() /
-                                            std::sqrt(static_cast<double>(all.count()))
-                                      : 0;
+  const double half = all.count() > 1 ? student_half_width(all, kTail) : 0;
   const Seconds mean{all.mean()};
   out.at_seen = {.value = mean,
                  .low = at_least_nothing(all.mean() - half),

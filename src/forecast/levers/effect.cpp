@@ -87,10 +87,7 @@ std::optional<LeverRatio> ratio_of(const PlayedJob& a, const PlayedJob& b, doubl
     if (!(from > 0) || !(to > 0)) return std::nullopt;
     logs.add(std::log(to / from));
   }
-  const auto n = static_cast<double>(logs.count());
-  const double half = logs.count() > 1
-                          ? student_quantile(0.05, logs.count() - 1) * logs.stddev() / std::sqrt(n)
-                          : std::numeric_limits<double>::infinity();
+  const double half = student_half_width(logs, 0.05);
   return LeverRatio{.value = std::exp(logs.mean()),
                     .low = std::exp(logs.mean() - half),
                     .high = std::exp(logs.mean() + half)};

@@ -102,8 +102,7 @@ RestartTest after_restarts(std::span<const SampleStep> steps, std::span<const st
   }
   RestartTest out{.restarts = static_cast<int>(logs.count())};
   if (out.restarts < kLeastRestarts) return out;
-  const double half = student_quantile(0.025, out.restarts - 1) * logs.stddev() /
-                      std::sqrt(static_cast<double>(out.restarts));
+  const double half = student_half_width(logs, 0.025);
   const double low = logs.mean() - half;
   const double high = logs.mean() + half;
   out.ratio = std::exp(logs.mean());

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -42,8 +41,7 @@ GeometricMean geometric_mean(std::span<const double> logs) {
   GeometricMean g{.value = exponential(w.mean()), .interval = {}};
   g.interval = {g.value, g.value};
   if (w.count() < 2) return g;
-  const double half =
-      student_quantile(0.025, w.count() - 1) * w.stddev() / std::sqrt(static_cast<double>(w.count()));
+  const double half = student_half_width(w, 0.025);
   g.interval = {exponential(w.mean() - half), exponential(w.mean() + half)};
   return g;
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -105,8 +104,7 @@ Status sampled_shares(Totals& totals, std::uint64_t seed, std::vector<MechanismC
   }
   for (std::size_t i = 0; i < n; ++i) {
     costs[i].share = Seconds{shares[i].mean()};
-    costs[i].half_width = Seconds{student_quantile(0.025, kPairsOfOrders - 1) * shares[i].stddev() /
-                                  std::sqrt(double{kPairsOfOrders})};
+    costs[i].half_width = Seconds{student_half_width(shares[i], 0.025)};
   }
   return {};
 }

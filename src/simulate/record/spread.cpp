@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/simulate/spread.hpp"
 
-#include <cmath>
 #include <vector>
 
 #include "cox/base/stats.hpp"
@@ -25,8 +24,7 @@ ReplicaSpread spread_of(std::span<const Seconds> values) {
   }
   out.mean = Seconds{sum.mean()};
   if (values.size() > 1)
-    out.half_width_95 = Seconds{student_t_95(static_cast<int>(values.size()) - 1) * sum.stddev() /
-                                std::sqrt(static_cast<double>(values.size()))};
+    out.half_width_95 = Seconds{student_half_width(sum, 0.025)};
   out.p50 = Seconds{quantile_in_place(plain, 0.5)};
   out.p99 = Seconds{quantile_in_place(plain, 0.99)};
   return out;
