@@ -197,10 +197,14 @@ void keep() noexcept {
   std::int64_t period = current_period();
   std::uint64_t periods = 0;
   std::uint64_t seconds = 0;
-  bool is_sync_due = false;
+  bool is_new_second = false;
+  // Events are saved first after each wake: what is read and synced may take long on a busy machine.
   while (save_or_stop()) {
-    if (is_sync_due) sync_file();
-    is_sync_due = false;
+    if (is_new_second) {
+      do_of_second(++seconds);
+      if (g.sync_seconds != 0 && seconds % g.sync_seconds == 0) sync_file();
+      is_new_second = false;
+    }
     sleep_through(period);
     if (g.phase.load(std::memory_order_acquire) != Phase::On) return;
     const std::int64_t before = period;
@@ -213,10 +217,7 @@ void keep() noexcept {
       return;
     }
     if (++periods == 1) add_clock_pair();
-    if (period / kPeriodsPerSecond != before / kPeriodsPerSecond) {
-      do_of_second(++seconds);
-      is_sync_due = g.sync_seconds != 0 && seconds % g.sync_seconds == 0;
-    }
+    is_new_second = period / kPeriodsPerSecond != before / kPeriodsPerSecond;
     if (budget.exceeded(calls_so_far(), ns_per_call, static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC)))) {
       stop_as_too_slow(budget);
       return;
