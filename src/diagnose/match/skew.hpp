@@ -44,8 +44,8 @@ struct Skew {
   /// Over the operations of steps: latest arrival minus median arrival, times members over ranks. So it is what a
   /// mean rank loses, and groups that synchronise side by side do not count one after the other.
   Duration lost{};
-  Duration rooted_time{};              ///< inside operations that tell nothing about who was late
-  std::int64_t incomplete_ops = 0;     ///< holding operations of which a member is not known
+  Duration rooted_time{};           ///< inside operations that tell nothing about who was late
+  std::int64_t incomplete_ops = 0;  ///< holding operations of which a member is not known
 };
 
 /// Cost: O(cells). Threads: blocks of operations, then blocks of ranks; the same for any number.

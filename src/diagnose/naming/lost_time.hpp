@@ -27,7 +27,8 @@ struct Suspect {
 
 struct Saving {
   Duration share{};  ///< this suspect's part of what fixing all of them saves
-  Duration mean{};   ///< the same of a mean rank, as `Skew::lost` is: each operation times its members over ranks
+  Duration
+      mean{};  ///< the same of a mean rank, as `Skew::lost` is: each operation times its members over ranks
   Duration alone{};  ///< what fixing only this one saves
   Duration bound{};  ///< its own delays, operation by operation: it cannot save more, whoever waits for it
 };

@@ -23,8 +23,7 @@ ReplicaSpread spread_of(std::span<const Seconds> values) {
     plain.push_back(v.count());
   }
   out.mean = Seconds{sum.mean()};
-  if (values.size() > 1)
-    out.half_width_95 = Seconds{student_half_width(sum, 0.025)};
+  if (values.size() > 1) out.half_width_95 = Seconds{student_half_width(sum, 0.025)};
   out.p50 = Seconds{quantile_in_place(plain, 0.5)};
   out.p99 = Seconds{quantile_in_place(plain, 0.99)};
   return out;
