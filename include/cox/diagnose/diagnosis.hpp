@@ -66,10 +66,11 @@ struct Diagnosis {
   Duration lost{};                ///< of a mean rank: sum over operations of (latest - median arrival)
   bool cost_is_spread = false;    ///< a test says that no rank is last for more than half of it
   std::vector<Finding> findings;  ///< most costly first; empty where nobody is named
-  Trouble trouble;                ///< what hangs, and who disagrees
-  Answer answer;                  ///< which kind of answer this is, and why
-  std::string verdict;            ///< one or two sentences
-  std::string lead;               ///< the verdict without the words that a headline says already
+  double late_gain_ratio = 0;  ///< of the run: what fixing all who are late by own work would save together
+  Trouble trouble;             ///< what hangs, and who disagrees
+  Answer answer;               ///< which kind of answer this is, and why
+  std::string verdict;         ///< one or two sentences
+  std::string lead;            ///< the verdict without the words that a headline says already
   std::vector<RankAccount> ranks;
   std::vector<CommAccount> communicators;
   std::vector<std::string> cannot_tell;  ///< what this input does not answer

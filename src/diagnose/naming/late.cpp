@@ -101,10 +101,13 @@ std::vector<Named> join_hidden(const Evidenced& x, const Positions& positions, s
       set.saving.share += named[i].saving.share;
       set.saving.mean += named[i].saving.mean;
       set.saving.bound += savings.each[k].bound;
-      alone_of[together[k].ranks.front()] = savings.each[k].alone;
+      add_to(set.saving.share_in, named[i].saving.share_in);
+      add_to(set.saving.bound_in, savings.each[k].bound_in);
+      alone_of[together[k].ranks.front()] = most_of_a_rank(x.matched, savings.each[k].alone_in);
       joined[i] = true;
     }
     set.saving.alone = savings.joint;
+    set.saving.alone_in = savings.joint_in;
     for (const auto& [rank, saved] : alone_of) set.each_alone.push_back(saved);
     sets.push_back(std::move(set));
   }

@@ -10,6 +10,22 @@
 namespace cox::diagnose {
 namespace {
 
+/// Operations come group by group mostly: what repeats is put together at the end.
+void add_of_group(GroupTimes& times, std::int32_t group, Duration d) {
+  if (times.empty() || times.back().first != group)
+    times.emplace_back(group, d);
+  else
+    add_to(times.back().second, d);
+}
+
+void put_together(GroupTimes& times) {
+  std::stable_sort(times.begin(), times.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  GroupTimes out;
+  for (const auto& [group, d] : times) add_of_group(out, group, d);
+  times = std::move(out);
+}
+
 class Removal {
  public:
   /// `positions` may be null where no suspect is limited to some.
@@ -33,7 +49,12 @@ class Removal {
     }
   }
 
-  Savings take() { return std::move(out_); }
+  Savings take() {
+    put_together(out_.joint_in);
+    for (Saving& s : out_.each)
+      for (GroupTimes* times : {&s.share_in, &s.alone_in, &s.bound_in}) put_together(*times);
+    return std::move(out_);
+  }
 
  private:
   /// Marks the ranks that are suspected at an operation, or takes the marks away.
@@ -79,8 +100,12 @@ class Removal {
       floor = std::max(floor, minus_clamped(arrival, delay));
     }
     if (!any) return;
-    for (std::size_t p = 0; p < bound_.size(); ++p) add_to(out_.each[p].bound, bound_[p]);
-    divide(floor, group.members.size());
+    for (std::size_t p = 0; p < bound_.size(); ++p) {
+      if (bound_[p] == Duration::zero()) continue;
+      add_to(out_.each[p].bound, bound_[p]);
+      add_of_group(out_.each[p].bound_in, op.group, bound_[p]);
+    }
+    divide(floor, op.group, group.members.size());
   }
 
   /// Where a suspect is only accused of what comes before some submits: how late member `k` was there.
@@ -95,7 +120,7 @@ class Removal {
     return limited ? late : Duration::max();
   }
 
-  void divide(Duration floor, std::size_t members) {
+  void divide(Duration floor, std::int32_t group, std::size_t members) {
     order_.clear();
     for (std::size_t p = 0; p < level_.size(); ++p)
       if (level_[p] > floor) order_.push_back(p);
@@ -103,15 +128,21 @@ class Removal {
     std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
       return level_[a] != level_[b] ? level_[a] > level_[b] : a < b;
     });
-    add_to(out_.joint, minus_clamped(level_[order_.front()], floor));
+    const Duration joint = minus_clamped(level_[order_.front()], floor);
+    add_to(out_.joint, joint);
+    add_of_group(out_.joint_in, group, joint);
     Duration tail{};
     for (std::size_t i = order_.size(); i-- > 0;) {
       const Duration below = i + 1 < order_.size() ? level_[order_[i + 1]] : floor;
       const Duration part = minus_clamped(level_[order_[i]], below);
       add_to(tail, part / static_cast<std::int64_t>(i + 1));
-      add_to(out_.each[order_[i]].share, tail);
-      add_to(out_.each[order_[i]].mean, mean_over_all(tail, members, m_.totals.size()));
-      if (i == 0) add_to(out_.each[order_[0]].alone, part);
+      Saving& saving = out_.each[order_[i]];
+      add_to(saving.share, tail);
+      add_to(saving.mean, mean_over_all(tail, members, m_.totals.size()));
+      add_of_group(saving.share_in, group, tail);
+      if (i > 0) continue;
+      add_to(saving.alone, part);
+      add_of_group(saving.alone_in, group, part);
     }
   }
 
@@ -128,6 +159,21 @@ class Removal {
 };
 
 }  // namespace
+
+Duration most_of_a_rank(const Matched& matched, const GroupTimes& times) {
+  if (times.empty()) return Duration::zero();
+  if (times.size() == 1) return times.front().second;
+  std::vector<Duration> of_rank(matched.ranks(), Duration::zero());
+  for (const auto& [group, d] : times)
+    for (const auto rank : matched.operations().groups[static_cast<std::size_t>(group)].members)
+      add_to(of_rank[static_cast<std::size_t>(rank)], d);
+  return *std::max_element(of_rank.begin(), of_rank.end());
+}
+
+void add_to(GroupTimes& sum, const GroupTimes& times) {
+  sum.insert(sum.end(), times.begin(), times.end());
+  put_together(sum);
+}
 
 Savings savings_without(const Matched& matched, const std::vector<Suspect>& suspects,
                         const Positions* positions) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "cox/base/units.hpp"
@@ -25,18 +26,32 @@ struct Suspect {
   std::vector<std::int32_t> positions{};
 };
 
+/// Times by index into `Matching::groups`, ascending.
+using GroupTimes = std::vector<std::pair<std::int32_t, Duration>>;
+
 struct Saving {
   Duration share{};  ///< this suspect's part of what fixing all of them saves
   Duration
       mean{};  ///< the same of a mean rank, as `Skew::lost` is: each operation times its members over ranks
   Duration alone{};  ///< what fixing only this one saves
   Duration bound{};  ///< its own delays, operation by operation: it cannot save more, whoever waits for it
+  GroupTimes share_in{};  ///< `share`, `alone` and `bound` by the groups whose operations they are of
+  GroupTimes alone_in{};
+  GroupTimes bound_in{};
 };
 
 struct Savings {
   Duration joint{};  ///< what fixing all of them saves; the shares add up to it
+  GroupTimes joint_in{};
   std::vector<Saving> each;
 };
+
+/// What the rank saves that saves most: the sum over the groups that it is in. Groups of other ranks synchronise beside
+/// it, not after it, so a sum over all groups may be more than the run takes. Of one group it is that group's.
+/// Cost: O(members of these groups). Held by: src/diagnose/naming/lost_time_test.cpp
+[[nodiscard]] Duration most_of_a_rank(const Matched& matched, const GroupTimes& times);
+/// Adds group by group.
+void add_to(GroupTimes& sum, const GroupTimes& times);
 
 /// Removes the self-delay of the suspects and compares the latest arrivals before and after.
 ///

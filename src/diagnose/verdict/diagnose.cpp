@@ -177,7 +177,11 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   take(std::move(account), matched, d);
   tell(kDiagnoseStages - 1);
   // A table of operations says more than arrival times: see analyses.cpp.
-  if (!program.is_table()) d.findings = name_and_explain(matched, delays, d, options.threads);
+  if (!program.is_table()) {
+    NamedFindings named = name_and_explain(matched, delays, d, options.threads);
+    d.findings = std::move(named.all);
+    d.late_gain_ratio = named.gain_ratio;
+  }
   d.trouble = look_for_trouble(matched, options);
   d.cannot_tell = name_gaps(d, open_ends(matched, d));
   add_analyses(matched, program, analyses, d, options.threads);

@@ -156,6 +156,10 @@ TEST(Diagnose, GroupsSideBySideLoseNoMoreThanOneOfThem) {
   double shares = 0;
   for (const Finding& f : of_both.findings) shares += f.share_ratio;
   EXPECT_NEAR(shares, 1, 0.01);
+  // The jobs run side by side: with both put right the run is as much shorter as one of them.
+  const double gain = ratio(Duration{4ms}, Duration{14500us});
+  for (const Finding& f : of_both.findings) EXPECT_NEAR(f.gain_ratio, gain, 0.01);
+  EXPECT_NEAR(of_both.late_gain_ratio, gain, 0.01);
 }
 
 TEST(Diagnose, TransientIsLimitedToItsSteps) {

@@ -21,6 +21,12 @@ Duration part_of(Duration whole, double part) {
   return duration_from_seconds(in_seconds(whole) * part);
 }
 
+/// Of the run's time, by the rank that saves most.
+double part_of_run(const Evidenced& x, const GroupTimes& saved, Duration run_time) {
+  if (run_time <= Duration::zero()) return 0;
+  return std::clamp(ratio(most_of_a_rank(x.matched, saved), run_time), 0.0, 1.0);
+}
+
 /// Steps of the finding's window in which one of its ranks was late by more than half of what is asked for.
 std::int64_t late_steps(const Evidenced& x, const Named& n) {
   // Pauses and positions are counted where they were found.
@@ -76,7 +82,7 @@ Finding make_finding(const Evidenced& x, const Positions& positions, const Named
   for (const auto r : n.suspect.ranks) f.ranks.push_back(x.matched.rank(static_cast<std::size_t>(r)));
   if (f.ranks.size() == 1) f.rank = f.ranks.front();
   if (lost > Duration::zero()) f.share_ratio = std::clamp(ratio(n.saving.mean, lost), 0.0, 1.0);
-  if (run_time > Duration::zero()) f.gain_ratio = std::clamp(ratio(n.saving.share, run_time), 0.0, 1.0);
+  f.gain_ratio = part_of_run(x, n.saving.share_in, run_time);
   if (n.kind == FindingKind::TransientStraggler) {
     f.first_step = StepId{x.steps().numbers[static_cast<std::size_t>(n.suspect.first_step)]};
     f.last_step = StepId{x.steps().numbers[static_cast<std::size_t>(n.suspect.last_step)]};
@@ -90,7 +96,8 @@ Finding make_finding(const Evidenced& x, const Positions& positions, const Named
   e.others_spread = part_of(x.typical_step, n.others_spread);
   e.others_wait = wait_of_others(x, n);
   e.chance = n.chance;
-  if (named_in_all > 1 && run_time > Duration::zero()) e.gain_alone = ratio(n.saving.alone, run_time);
+  if (named_in_all > 1 && run_time > Duration::zero())
+    e.gain_alone = part_of_run(x, n.saving.alone_in, run_time);
   if (e.of_turns) e.turn_steps = n.period_steps;
   if (n.pauses) e.pauses = pauses_of(x, *n.pauses);
   if (run_time > Duration::zero())
@@ -116,8 +123,7 @@ Finding make_finding(const Evidenced& x, const Positions& positions, const Named
     f.kind = n.named.kind;
     for (const auto r : n.named.suspect.ranks) f.ranks.push_back(x.matched.rank(static_cast<std::size_t>(r)));
     if (f.ranks.size() == 1) f.rank = f.ranks.front();
-    if (run_time > Duration::zero())
-      f.gain_ratio = std::clamp(ratio(n.named.saving.share, run_time), 0.0, 1.0);
+    f.gain_ratio = part_of_run(x, n.named.saving.share_in, run_time);
     LateEvidence e;
     e.steps = 1;
     e.chance = n.named.chance;
@@ -144,10 +150,10 @@ Finding make_finding(const Evidenced& x, const Positions& positions, const Named
 }
 
 /// Takes back what a finding says of gains but their upper bound, where times of ranks cannot be compared.
-void keep_own_work_only(Finding& f, const Named& n, Duration run_time) {
+void keep_own_work_only(const Evidenced& x, Finding& f, const Named& n, Duration run_time) {
   f.share_ratio = 0;
   f.gain_ratio = 0;
-  f.gain_at_most = run_time > Duration::zero() ? std::clamp(ratio(n.saving.bound, run_time), 0.0, 1.0) : 1.0;
+  f.gain_at_most = run_time > Duration::zero() ? part_of_run(x, n.saving.bound_in, run_time) : 1.0;
   if (auto* e = std::get_if<LateEvidence>(&f.evidence)) {
     e->gain_alone.reset();
     e->each_alone.clear();
@@ -156,30 +162,40 @@ void keep_own_work_only(Finding& f, const Named& n, Duration run_time) {
 
 }  // namespace
 
-std::vector<Finding> name_and_explain(const Matched& matched, const StepTable& delays, const Diagnosis& d,
-                                      int threads) {
+NamedFindings name_and_explain(const Matched& matched, const StepTable& delays, const Diagnosis& d,
+                               int threads) {
   Evidenced x{matched, d.step_times, d.ranks, delays, d.step_time.median, Duration::zero()};
   for (const Duration t : d.step_times) add_to(x.stepped, t);
-  std::vector<Finding> findings;
+  NamedFindings out;
+  std::vector<Finding>& findings = out.all;
+  GroupTimes saved;
+  const auto add = [&](Finding f, const Saving& saving) {
+    if (f.gain_ratio > 0) add_to(saved, saving.share_in);
+    findings.push_back(std::move(f));
+  };
   const Positions positions(matched);
   const Presence presence = presence_of(matched);
   const auto over_operations = [&] {
     const std::vector<NamedOver> over = name_over_operations(x, d.run_time);
     for (const NamedOver& n : over)
-      findings.push_back(make_finding(x, positions, n, presence, over.size(), d.lost, d.run_time));
+      add(make_finding(x, positions, n, presence, over.size(), d.lost, d.run_time), n.named.saving);
+    out.gain_ratio = part_of_run(x, saved, d.run_time);
   };
   if (!d.coverage.order_refused && asks_operations(x, presence)) {
     over_operations();
-    if (!findings.empty()) return findings;
+    if (!findings.empty()) return out;
   }
   const std::vector<Named> named = name_culprits(x, positions, threads);
-  for (const Named& n : named)
-    findings.push_back(make_finding(x, positions, n, named.size(), d.lost, d.run_time));
+  for (const Named& n : named) add(make_finding(x, positions, n, named.size(), d.lost, d.run_time), n.saving);
+  out.gain_ratio = part_of_run(x, saved, d.run_time);
   if (findings.empty() && !d.coverage.order_refused && asks_operations_after(x)) over_operations();
   // Own work is measured by one clock; what it would save depends on who waited for whom.
-  if (d.coverage.order_refused)
-    for (std::size_t i = 0; i < findings.size(); ++i) keep_own_work_only(findings[i], named[i], d.run_time);
-  return findings;
+  if (d.coverage.order_refused) {
+    for (std::size_t i = 0; i < findings.size(); ++i)
+      keep_own_work_only(x, findings[i], named[i], d.run_time);
+    out.gain_ratio = 0;
+  }
+  return out;
 }
 
 }  // namespace cox::diagnose

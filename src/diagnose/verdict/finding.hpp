@@ -12,9 +12,14 @@
 
 namespace cox::diagnose {
 
-/// Who is late by own work, most costly first, and why. Reads of `d` its coverage, times and accounts; `delays` are
+struct NamedFindings {
+  std::vector<Finding> all;  ///< most costly first
+  double gain_ratio = 0;     ///< of the run's time: what fixing all of them saves, where that is told
+};
+
+/// Who is late by own work, and why. Reads of `d` its coverage, times and accounts; `delays` are
 /// `by_step(InStep::Delay)`.
-[[nodiscard]] std::vector<Finding> name_and_explain(const Matched& matched, const StepTable& delays,
+[[nodiscard]] NamedFindings name_and_explain(const Matched& matched, const StepTable& delays,
                                                     const Diagnosis& d, int threads);
 
 }  // namespace cox::diagnose

@@ -102,8 +102,9 @@ std::string hidden_words(const Finding& f) {
 
 std::string others_words(const Diagnosis& d) {
   if (d.findings.size() < 2) return {};
-  double gain = 0;
-  for (const Finding& each : d.findings) gain += each.gain_ratio;
+  double gain = d.late_gain_ratio;
+  for (const Finding& each : d.findings)
+    if (!std::holds_alternative<LateEvidence>(each.evidence)) gain += each.gain_ratio;
   return fmt::format(" With {} findings in all, fixing everything would save {}.", d.findings.size(),
                      percent(std::min(gain, 1.0)));
 }
