@@ -11,7 +11,8 @@ namespace {
 
 std::vector<AdviceKind> remedies(const Facts& facts) {
   std::vector<AdviceKind> out;
-  for (const Advice& a : advise(facts).items()) out.push_back(a.remedy);
+  const AdviceList list = advise(facts);
+  for (const Advice& a : list.items()) out.push_back(a.remedy);
   return out;
 }
 using Order = std::vector<AdviceKind>;

@@ -53,7 +53,10 @@ class AdviceList {
   void add(const Advice& advice) noexcept {
     if (count_ < list_.size()) list_[count_++] = advice;
   }
-  [[nodiscard]] std::span<const Advice> items() const noexcept { return {list_.data(), count_}; }
+  [[nodiscard]] std::span<const Advice> items() const& noexcept { return {list_.data(), count_}; }
+  /// Not of a list that is gone before they are read, as in `for (const Advice& a : advise(facts).items())`. Held by:
+  /// tests/compile_fail/advice.cpp
+  [[nodiscard]] std::span<const Advice> items() const&& = delete;
 
  private:
   std::array<Advice, 4> list_{};

@@ -106,7 +106,8 @@ std::vector<pace::Advice> find_advice(const Matched& matched, const Pacing& p,
   std::vector<pace::Advice> out;
   const pace::Facts facts = facts_of(matched, p, inside);
   const bool is_open = p.transfer || (facts.persistent && !facts.launch_ahead);
-  for (const pace::Advice& a : pace::advise(facts).items()) {
+  const pace::AdviceList list = pace::advise(facts);
+  for (const pace::Advice& a : list.items()) {
     const bool is_nothing = a.remedy == pace::AdviceKind::Nothing;
     if (p.comparison && (is_nothing || a.remedy == pace::AdviceKind::Delay)) continue;
     if (is_open && is_nothing) continue;

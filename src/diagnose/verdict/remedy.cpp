@@ -182,7 +182,8 @@ void add_crowding(const Diagnosis& d, std::vector<Remedy>& out) {
 
 /// What fits how the ranks wait, before anybody is held back.
 void add_advice(const Diagnosis& d, std::vector<Remedy>& out) {
-  for (const pace::Advice& a : pace::advise(d.waiting).items()) {
+  const pace::AdviceList list = pace::advise(d.waiting);
+  for (const pace::Advice& a : list.items()) {
     const bool is_wait = a.remedy == pace::AdviceKind::ChangeWaitMode;
     if (!is_wait && a.remedy != pace::AdviceKind::RaisePriority) continue;
     out.push_back({.lever = is_wait ? "wait_mode" : "priority",
