@@ -144,7 +144,7 @@ Judged judge(const Case& c) {
   d.run_time = account.run_time;
   d.ranks = std::move(account.ranks);
   d.lost = matched.skew().lost;
-  d.findings = diagnose::name_and_explain(matched, delays, d, 1);
+  d.findings = diagnose::name_and_explain(matched, delays, d, 1).all;
   out.tool = judge_findings(d, c);
   const auto most = [&](auto of) {
     const auto at = std::max_element(d.ranks.begin(), d.ranks.end(),
