@@ -115,8 +115,4 @@ double student_half_width(const Welford& values, double tail) {
          std::sqrt(static_cast<double>(values.count()));
 }
 
-double error_of_one_more(const Welford& values) {
-  return values.stddev() * std::sqrt(1 + 1 / static_cast<double>(values.count()));
-}
-
 }  // namespace cox

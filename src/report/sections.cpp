@@ -197,8 +197,8 @@ std::string verdict_section(const Page& page) {
       definition("lost to late arrivals",
                  is_part ? fmt::format("{}<small>{} of {} of run time</small>",
                                        percent(lost_ratio(d).value_or(0)), time(d.lost), time(d.run_time))
-                         : fmt::format("{}<small>in operations that overlap, {} of run time</small>",
-                                       time(d.lost), time(d.run_time))) +
+                         : fmt::format("{}<small>over all groups, {} of run time</small>", time(d.lost),
+                                       time(d.run_time))) +
       definition("coverage", fmt::format("{}<small>of the expected collective calls</small>",
                                          percent(d.coverage.ratio))) +
       definition("clock residual", fmt::format("{}<small>{}</small>", time(d.coverage.clock_residual),

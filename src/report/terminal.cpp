@@ -62,8 +62,9 @@ std::string step_lines(const Diagnosis& d, const Writer& w) {
     out += w.wrapped("", fmt::format("lost to late arrivals {} of {} ({})", to_string(d.lost),
                                      to_string(d.run_time), percent(*lost)));
   else if (d.lost > d.run_time)
-    out += w.wrapped("", fmt::format("lost to late arrivals {}, in operations that overlap; run time {}",
-                                     to_string(d.lost), to_string(d.run_time)));
+    out += w.wrapped(
+        "", fmt::format("lost to late arrivals {}, summed over groups that run side by side; run time {}",
+                        to_string(d.lost), to_string(d.run_time)));
   return out;
 }
 

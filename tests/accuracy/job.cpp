@@ -96,8 +96,6 @@ NoisyJob::NoisyJob(const JobShape& shape)
       for (int r = 0; r < shape.ranks; ++r) {
         const std::size_t i = static_cast<std::size_t>(s) * ranks + static_cast<std::size_t>(r);
         column[i] = std::max(kLeastWork * usual, usual + scale * z[i]);
-        if (shape.resolution > 0)
-          column[i] = shape.resolution * kStep * std::round(column[i] / (shape.resolution * kStep));
         work_[at(r, s, p)] = column[i];
       }
     units_.push_back(mean_cost(column, ranks));

@@ -27,8 +27,6 @@ struct JobShape {
   double unit = 0.05;        ///< what noise alone costs per step and position, as part of a step
   double correlation = 0.7;  ///< of wandering noise, from step to step
   double uneven = 0;         ///< sigma of the lognormal law of how much noise each rank has
-  double resolution =
-      0;  ///< own work is a multiple of this part of a step, as a coarse clock tells it; 0: any
   bool apart =
       false;  ///< several hosts whose clocks differ, and members that leave as far apart as they enter
   std::uint64_t seed = 1;

@@ -374,15 +374,6 @@ Judged nobody_restless_case(int index) {
   return judge(c);
 }
 
-// The same, told in multiples of 2 to 10 % of a step: on which side of a half a rank is stays so for tens of steps.
-Judged nobody_coarse_case(int index) {
-  JobShape shape = wandering_shape(index);
-  shape.resolution = 0.02 * (1 + index % 5);
-  Case c;
-  c.run = NoisyJob(shape).run();
-  return judge(c);
-}
-
 Judged wandering_case(int index) {
   NoisyJob job(wandering_shape(index / static_cast<int>(kLevels.size())));
   const JobShape& s = job.shape();
@@ -443,10 +434,6 @@ std::vector<Family> naming_families() {
        .what = "the same with 4, 8 or 16 ranks, some of which wander several times as much as others",
        .cases = 600,
        .judge = nobody_restless_case},
-      {.name = "nobody, coarse clock",
-       .what = "even jobs whose speeds wander, told in multiples of 2 to 10 % of a step",
-       .cases = 600,
-       .judge = nobody_coarse_case},
       {.name = "speeds wander",
        .what = "the same jobs, and one rank is late",
        .cases = 300,

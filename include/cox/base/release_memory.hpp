@@ -10,7 +10,8 @@ namespace cox {
 /// Threads: as the container. Cost: that of its destructor. Held by: src/base/release_memory_test.cpp
 template <class Container>
 void release_memory(Container& c) noexcept {
-  c = Container();
+  Container none;
+  c.swap(none);
 }
 
 }  // namespace cox

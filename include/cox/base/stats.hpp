@@ -63,7 +63,5 @@ class Welford {
 /// Half of the interval of a mean that leaves out `tail` on either side: quantile x stddev / sqrt(n). Infinite for fewer
 /// than two values. Held by: src/base/stats_test.cpp
 [[nodiscard]] double student_half_width(const Welford& values, double tail);
-/// Standard error of one more value like these about their mean: stddev x sqrt(1 + 1/n). Held by: src/base/stats_test.cpp
-[[nodiscard]] double error_of_one_more(const Welford& values);
 
 }  // namespace cox

@@ -63,7 +63,7 @@ struct Diagnosis {
   std::vector<StepId> step_numbers;  ///< the program's own numbers where it marked its steps, else 0, 1, ...
   Duration run_time{};               ///< from the first to the last synchronisation
   StepSpread step_time;
-  Duration lost{};                ///< of a mean rank: sum over operations of (latest - median arrival)
+  Duration lost{};                ///< sum over operations of (latest - median arrival)
   bool cost_is_spread = false;    ///< a test says that no rank is last for more than half of it
   std::vector<Finding> findings;  ///< most costly first; empty where nobody is named
   double late_gain_ratio = 0;  ///< of the run: what fixing all who are late by own work would save together
@@ -96,8 +96,8 @@ struct Comparison;
 
 /// Whether anything is to be put right: a finding, something that hangs, or members that disagree.
 [[nodiscard]] bool has_trouble(const Diagnosis& d);
-/// Part of the run's time lost to late arrivals; nothing where none was lost, and where operations that overlap lose
-/// more than the run's time together: a sum over them is no part of it.
+/// Part of the run's time lost to late arrivals; nothing where none was lost, and where groups side by side lose
+/// more than one run time together: a sum over them is no part of it.
 [[nodiscard]] std::optional<double> lost_ratio(const Diagnosis& d);
 
 struct DiagnoseOptions {

@@ -100,7 +100,8 @@ struct Finding {
   std::vector<CauseTest> tests;  ///< every rule that was asked, docs/concepts/causes.md
   double share_ratio = 0;        ///< of all lost time, the part charged to this
   /// Of the run's time, the part that would be saved without it (estimated). Where several are named at once,
-  /// what fixing all of them saves is divided among them (docs/concepts/naming.md), so the gains add up.
+  /// what fixing all of them saves is divided among them (docs/concepts/naming.md), so the gains add up within a group.
+  /// Over groups it is that of the rank that gains most: groups side by side are no sum.
   double gain_ratio = 0;
   std::string gain_doubt;            ///< why the gain is not to be relied on; empty where nothing says so
   std::optional<StepId> first_step;  ///< where it is limited in time

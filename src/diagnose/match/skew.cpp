@@ -172,7 +172,7 @@ class SkewPass {
     const auto late = static_cast<std::size_t>(group.members[static_cast<std::size_t>(r.compared.last)]);
     ++out_.last[late];
     if (r.compared.step < 0) return;
-    add_to(out_.lost, mean_over_all(r.lost, group.members.size(), m_.totals.size()));
+    add_to(out_.lost, r.lost);
     add_to(out_.charged[late], r.charged);
     out_.ops.push_back(r.compared);
   }

@@ -41,11 +41,9 @@ struct Skew {
   std::vector<std::int64_t> last;      ///< per rank: operations in which it came last
   std::vector<std::int64_t> compared;  ///< per rank: operations in which it could be compared
   std::vector<ComparedOp> ops;         ///< within steps, in order of group and operation
-  /// Over the operations of steps: latest arrival minus median arrival, times members over ranks. So it is what a
-  /// mean rank loses, and groups that synchronise side by side do not count one after the other.
-  Duration lost{};
-  Duration rooted_time{};           ///< inside operations that tell nothing about who was late
-  std::int64_t incomplete_ops = 0;  ///< holding operations of which a member is not known
+  Duration lost{};                     ///< over steps: latest arrival minus median arrival
+  Duration rooted_time{};              ///< inside operations that tell nothing about who was late
+  std::int64_t incomplete_ops = 0;     ///< holding operations of which a member is not known
 };
 
 /// Cost: O(cells). Threads: blocks of operations, then blocks of ranks; the same for any number.

@@ -29,14 +29,6 @@ inline void add_to(Duration& sum, Duration d) {
   sum = plus_clamped(sum, d);
 }
 
-/// What `some` of `all` ranks have, as the mean of all of them: d * some / all, rounded down.
-[[nodiscard]] inline Duration mean_over_all(Duration d, std::size_t some, std::size_t all) {
-  if (some == all) return d;
-  const auto n = static_cast<Duration::rep>(all);
-  const auto of = static_cast<Duration::rep>(std::min(some, all));
-  return d / n * of + d % n * of / n;
-}
-
 [[nodiscard]] inline Duration positive_part(Duration d) {
   return std::max(d, Duration::zero());
 }

@@ -2,6 +2,7 @@
 #include "diagnose/naming/least_effect.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -90,7 +91,9 @@ Asked ask(const Evidenced& x, std::size_t rank, const std::vector<double>& shift
 /// The height from which on `find_late` takes a median for none of these.
 double bar_among(const Welford& others, double chance) {
   if (others.count() < 3) return kNoBar;
-  return others.mean() + student_quantile(chance, others.count() - 1) * error_of_one_more(others);
+  const auto n = static_cast<double>(others.count());
+  return others.mean() +
+         student_quantile(chance, others.count() - 1) * others.stddev() * std::sqrt(1 + 1 / n);
 }
 
 /// Late steps from which the sign test of `find_late` no longer calls it chance.

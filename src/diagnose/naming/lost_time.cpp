@@ -105,7 +105,7 @@ class Removal {
       add_to(out_.each[p].bound, bound_[p]);
       add_of_group(out_.each[p].bound_in, op.group, bound_[p]);
     }
-    divide(floor, op.group, group.members.size());
+    divide(floor, op.group);
   }
 
   /// Where a suspect is only accused of what comes before some submits: how late member `k` was there.
@@ -120,7 +120,7 @@ class Removal {
     return limited ? late : Duration::max();
   }
 
-  void divide(Duration floor, std::int32_t group, std::size_t members) {
+  void divide(Duration floor, std::int32_t group) {
     order_.clear();
     for (std::size_t p = 0; p < level_.size(); ++p)
       if (level_[p] > floor) order_.push_back(p);
@@ -138,7 +138,6 @@ class Removal {
       add_to(tail, part / static_cast<std::int64_t>(i + 1));
       Saving& saving = out_.each[order_[i]];
       add_to(saving.share, tail);
-      add_to(saving.mean, mean_over_all(tail, members, m_.totals.size()));
       add_of_group(saving.share_in, group, tail);
       if (i > 0) continue;
       add_to(saving.alone, part);

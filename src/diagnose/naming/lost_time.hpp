@@ -31,8 +31,6 @@ using GroupTimes = std::vector<std::pair<std::int32_t, Duration>>;
 
 struct Saving {
   Duration share{};  ///< this suspect's part of what fixing all of them saves
-  Duration
-      mean{};  ///< the same of a mean rank, as `Skew::lost` is: each operation times its members over ranks
   Duration alone{};  ///< what fixing only this one saves
   Duration bound{};  ///< its own delays, operation by operation: it cannot save more, whoever waits for it
   GroupTimes share_in{};  ///< `share`, `alone` and `bound` by the groups whose operations they are of

@@ -2,6 +2,7 @@
 #include "diagnose/naming/naming.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "cox/base/parallel.hpp"
@@ -108,7 +109,7 @@ class PersistentSearch {
   /// Probability that one more rank like the others has a median of that height.
   [[nodiscard]] double chance_among_others(std::size_t r) const {
     if (others_.count() < 3) return 1;
-    const double error = error_of_one_more(others_);
+    const double error = others_.stddev() * std::sqrt(1 + 1 / static_cast<double>(others_.count()));
     const double beyond = f_.typical[r] - others_.mean();
     if (error <= 0) return beyond > 0 ? 0 : 1;
     return student_upper_tail(beyond / error, others_.count() - 1);

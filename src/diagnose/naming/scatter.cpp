@@ -16,8 +16,6 @@ constexpr double kMostCorrelation = 0.99;  // of neighbours
 constexpr double kMedianError = 1.2533;    // of a normal sample, over that of the mean: sqrt(pi / 2)
 constexpr std::size_t kFewRows = 16;       // of more, one does not move the median
 constexpr int kCorrections = 2;
-constexpr double kEqual =
-    1e-9;  // of the largest: differences of sums of the same values are as far apart as that
 
 std::vector<double> in_blocks(std::span<const double> values) {
   const std::size_t n = values.size();
@@ -64,23 +62,10 @@ double summed_correlation(std::vector<double> off, double levels) {
   return std::max(sum, (1 + neighbours) / (1 - neighbours));
 }
 
-/// More than half of the values are equal: what the others are off by, and how fine values are told.
-void look_at_resolution(std::vector<double> values, double equal, Scatter& out) {
-  std::sort(values.begin(), values.end());
-  double squares = 0;
-  for (const double v : values) squares += (v - out.center) * (v - out.center);
-  out.spread = std::sqrt(squares / static_cast<double>(values.size()));
-  for (std::size_t i = 1; i < values.size(); ++i) {
-    const double distance = values[i] - values[i - 1];
-    if (distance > equal && (out.resolution == 0 || distance < out.resolution)) out.resolution = distance;
-  }
-}
-
 }  // namespace
 
 double Scatter::error(double part) const {
-  return std::hypot(kMedianError * spread / std::sqrt(std::max(1.0, independent) * part),
-                    resolution / std::sqrt(6.0));
+  return kMedianError * spread / std::sqrt(std::max(1.0, independent) * part);
 }
 
 std::int64_t Scatter::freedom() const {
@@ -96,9 +81,6 @@ Scatter scatter_of(std::span<const double> values, std::size_t levels) {
   out.center = median(values);
   out.spread = scaled_mad(blocks);
   out.independent = static_cast<double>(blocks.size());
-  const auto [least, most] = std::minmax_element(blocks.begin(), blocks.end());
-  const double equal = kEqual * std::max(std::abs(*least), std::abs(*most));
-  if (out.spread <= equal) look_at_resolution(blocks, equal, out);
   if (out.spread <= 0) return out;
   for (double& b : blocks) b = std::clamp((b - out.center) / out.spread, -kCutAt, kCutAt);
   out.independent /= out.correlation = summed_correlation(std::move(blocks), static_cast<double>(levels));

@@ -14,17 +14,12 @@ namespace cox::diagnose {
 
 struct Scatter {
   double center = 0;  ///< median
-  /// Of values (block medians of long series) about it: scaled MAD; where more than half are equal, the standard deviation.
-  double spread = 0;
-  /// Where more than half are equal and others are not: the least distance of two values, which is the clock's or the
-  /// table's, and stays in a median however many values there are.
-  double resolution = 0;
+  double spread = 0;  ///< of values (block medians of long series) about it, scaled MAD
   double correlation =
       1;  ///< sum of the correlations with all neighbours: as many values tell as much as one
   double independent = 0;  ///< values, over `correlation`
   std::size_t levels = 1;  ///< that were taken from the values first
-  /// Standard error of the median of a stretch that is this part of the series. Formula: that of a normal sample, and
-  /// resolution / sqrt(6), as of the difference of two values that are rounded to multiples of it.
+  /// Standard error of the median of a stretch that is this part of the series.
   [[nodiscard]] double error(double part = 1) const;
   [[nodiscard]] std::int64_t freedom() const;
 };

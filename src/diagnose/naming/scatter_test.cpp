@@ -73,21 +73,6 @@ TEST(Scatter, CountsIndependentValuesAboutTwoLevels) {
   }
 }
 
-// Work that differs by a fifth of what the clock tells apart may be told apart by all of it, in every step.
-TEST(Scatter, WhatAClockCannotTellApartIsNoCertainty) {
-  std::mt19937_64 bits(1);
-  std::normal_distribution<double> normal;
-  std::vector<double> coarse(400);
-  for (double& v : coarse)
-    v = 0.1 * std::round(5.6 + 0.1 * normal(bits)) - 0.1 * std::round(5.4 + 0.1 * normal(bits));
-  const Scatter s = scatter_of(coarse);
-  EXPECT_NEAR(s.center, 0.1, 1e-12);
-  EXPECT_NEAR(s.resolution, 0.1, 1e-12);
-  EXPECT_GT(chance_of_level(s.center, s), 1e-3);
-  for (double& v : coarse) v += 0.3;
-  EXPECT_LT(chance_of_level(s.center + 0.3, scatter_of(coarse)), 1e-9);
-}
-
 TEST(Scatter, WhatDoesNotScatterIsNoChance) {
   const Scatter s = scatter_of(std::vector<double>(50, 0.1));
   EXPECT_EQ(chance_of_level(s.center, s), 0);

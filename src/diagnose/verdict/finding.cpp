@@ -81,7 +81,7 @@ Finding make_finding(const Evidenced& x, const Positions& positions, const Named
   f.kind = n.kind;
   for (const auto r : n.suspect.ranks) f.ranks.push_back(x.matched.rank(static_cast<std::size_t>(r)));
   if (f.ranks.size() == 1) f.rank = f.ranks.front();
-  if (lost > Duration::zero()) f.share_ratio = std::clamp(ratio(n.saving.mean, lost), 0.0, 1.0);
+  if (lost > Duration::zero()) f.share_ratio = std::clamp(ratio(n.saving.share, lost), 0.0, 1.0);
   f.gain_ratio = part_of_run(x, n.saving.share_in, run_time);
   if (n.kind == FindingKind::TransientStraggler) {
     f.first_step = StepId{x.steps().numbers[static_cast<std::size_t>(n.suspect.first_step)]};
@@ -194,7 +194,11 @@ NamedFindings name_and_explain(const Matched& matched, const StepTable& delays, 
     for (std::size_t i = 0; i < findings.size(); ++i)
       keep_own_work_only(x, findings[i], named[i], d.run_time);
     out.gain_ratio = 0;
+    return out;
   }
+  // Named by what they cost over all groups, told by what they gain.
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.gain_ratio > b.gain_ratio; });
   return out;
 }
 

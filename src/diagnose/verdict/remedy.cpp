@@ -208,8 +208,7 @@ void add_unestimated(const Diagnosis& d, std::vector<Remedy>& out) {
   const std::string what = "synchronise less often or in fewer, larger operations";
   out.push_back({.lever = "synchronise_less",
                  .text = lost_ratio(d)
-                             ? fmt::format("{}: {} of the run is lost to late arrivals{}", what,
-                                           percent(left), named > 0 ? " that no finding explains" : "")
+                             ? fmt::format("{}: {} of the run is lost to late arrivals", what, percent(left))
                              : what,
                  .brief = what,
                  .ranks = {},

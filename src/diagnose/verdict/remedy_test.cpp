@@ -68,19 +68,6 @@ TEST(Remedies, APauseAsksForWhatIsDoneTimeAndAgain) {
   EXPECT_EQ(find_remedies(d).front().lever, "garbage_collection");
 }
 
-TEST(Remedies, WhatIsLostBesideFindingsIsSaidToBeSo) {
-  Diagnosis d = with(Cause::Gc, 0.1);
-  d.findings[0].share_ratio = 0.25;
-  const auto text_of = [](const Diagnosis& about) {
-    for (const Remedy& r : find_remedies(about))
-      if (r.lever == "synchronise_less") return r.text.substr(r.brief.size());
-    return std::string();
-  };
-  EXPECT_EQ(text_of(d), ": 15 % of the run is lost to late arrivals that no finding explains");
-  d.findings.clear();
-  EXPECT_EQ(text_of(d), ": 20 % of the run is lost to late arrivals");
-}
-
 TEST(Remedies, TurnsAskForWhatGoesRound) {
   Diagnosis d = with(Cause::Unknown, 0.1);
   d.findings[0].kind = FindingKind::RotatingStraggler;

@@ -146,7 +146,8 @@ std::pair<double, double> by_chance(const Series& values) {
   Welford all;
   for (const double x : values) all.add(x);
   const auto n = static_cast<std::int64_t>(values.size());
-  const double half = n < 2 ? 0 : student_quantile(kTail, n - 1) * error_of_one_more(all);
+  const double half =
+      n < 2 ? 0 : student_quantile(kTail, n - 1) * all.stddev() * std::sqrt(1 + 1 / static_cast<double>(n));
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   return {std::min(*least, all.mean() - half), std::max(*most, all.mean() + half)};
 }

@@ -198,7 +198,7 @@ void keep() noexcept {
   std::uint64_t periods = 0;
   std::uint64_t seconds = 0;
   bool is_new_second = false;
-  // Events are saved first after each wake: what is read and synced may take long on a busy machine.
+  // Events are saved before samples are taken and the file is synced, which may take long on a busy machine.
   while (save_or_stop()) {
     if (is_new_second) {
       do_of_second(++seconds);

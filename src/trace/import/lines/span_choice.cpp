@@ -2,14 +2,11 @@
 #include "trace/import/lines/span_choice.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 namespace cox::trace {
 namespace {
 
 constexpr WidePs kLongestPs = WidePs{9'000'000} * 1'000'000'000'000;
-/// Of one rank at one moment that are told apart: more cost time, and say no more.
-constexpr std::size_t kMostAlike = 64;
 constexpr WidePs kYear2001 = WidePs{978'000'000} * kSecondPs;
 
 /// The median of the begins, since one stray clock must not move all others out of reach.
@@ -46,26 +43,6 @@ void drop_far(ChosenSpans& out, WidePs middle) {
   out.far = static_cast<std::int64_t>(std::erase_if(out.spans, far));
 }
 
-/// Which spans are told before, word for word. Where no begin is told two that are alike are no repetition.
-std::vector<bool> find_repeated(const std::vector<ToldSpan>& told) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < told.size(); ++i)
-    if (told[i].begin) order.push_back(i);
-  const auto key = [&](std::size_t i) { return std::tie(*told[i].begin, told[i].rank, told[i].length); };
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
-  std::vector<bool> repeated(told.size(), false);
-  for (std::size_t first = 0; first < order.size();) {
-    std::size_t end = first + 1;
-    while (end < order.size() && key(order[end]) == key(order[first])) ++end;
-    for (std::size_t i = first + 1; i < end; ++i)
-      for (std::size_t j = first; j < std::min(i, first + kMostAlike) && !repeated[order[i]]; ++j)
-        repeated[order[i]] = told[order[i]] == told[order[j]];
-    first = end;
-  }
-  return repeated;
-}
-
 }  // namespace
 
 bool ChosenSpans::is_dated() const {
@@ -77,12 +54,8 @@ ChosenSpans choose_spans(const std::vector<ToldSpan>& told) {
   const bool any_rank = std::any_of(told.begin(), told.end(), [](const ToldSpan& s) { return s.rank >= 0; });
   const auto known = std::count_if(told.begin(), told.end(), [](const ToldSpan& s) { return s.has_unit; });
   out.has_unit = 2 * known >= static_cast<std::int64_t>(told.size());
-  const std::vector<bool> repeated = find_repeated(told);
-  for (std::size_t i = 0; i < told.size(); ++i) {
-    const ToldSpan& s = told[i];
-    if (repeated[i])
-      ++out.repeated;
-    else if (s.has_unit != out.has_unit)
+  for (const ToldSpan& s : told) {
+    if (s.has_unit != out.has_unit)
       ++out.other_unit;
     else if (any_rank && s.rank < 0)
       ++out.no_rank;

@@ -31,7 +31,6 @@ struct ChosenSpans {
   WidePs origin = 0;         ///< where the axis begins
   std::int64_t divisor = 1;  ///< of times in an unknown unit
   std::int64_t other_unit = 0, no_rank = 0, far = 0;  ///< left out
-  std::int64_t repeated = 0;                          ///< the same, as a log has it that was sent twice
 
   /// Whether the origin is a time of day.
   [[nodiscard]] bool is_dated() const;

@@ -29,8 +29,6 @@ struct ToldSpan {
   bool has_unit = true;
   std::optional<WidePs> begin;
   WidePs length = 0;
-
-  bool operator==(const ToldSpan&) const = default;
 };
 
 /// Takes lines apart. What a key without a unit is in is decided once per file, by the first number under it.

@@ -232,7 +232,6 @@ class SpanJob {
     count_note(c.backward, "spans end before they begin and are left out");
     count_note(chosen_.other_unit, "spans have another kind of unit than most and are left out");
     count_note(chosen_.no_rank, "spans tell no rank and are left out");
-    count_note(chosen_.repeated, "spans stand there before, word for word, and are taken once");
     count_note(chosen_.far, "spans lie months from the others, or last as long, and are left out");
     if (lines_.cut) part_.note("the compressed file stops early; what could be unpacked is used");
   }

@@ -160,23 +160,6 @@ TEST_F(SpanLinesFile, FilesOfOneRankEachAreNotHeldAgainstEachOtherByClocksWithou
     EXPECT_EQ(note.text.find("out of range"), std::string::npos) << note.text;
 }
 
-TEST_F(SpanLinesFile, ALineThatStandsTwiceCountsOnce) {
-  const std::string first =
-      R"({"rank":0,"step":1,"name":"all_reduce","start_ms":1000,"end_ms":1005,"host":"a"}
-{"rank":1,"step":1,"name":"all_reduce","start_ms":1003,"end_ms":1005,"host":"b"}
-)";
-  const std::string second =
-      R"({"rank":0,"step":2,"name":"all_reduce","start_ms":1010,"end_ms":1015,"host":"a"}
-{"rank":1,"step":2,"name":"all_reduce","start_ms":1013,"end_ms":1015,"host":"b"}
-)";
-  const trace::Run once = read(first + second);
-  const trace::Run twice = read(first + second + first);
-  ASSERT_EQ(twice.ranks.size(), 2U);
-  for (std::size_t r = 0; r < 2; ++r) EXPECT_EQ(twice.ranks[r].events.size(), once.ranks[r].events.size());
-  EXPECT_TRUE(has_note(twice, "2 spans stand there before"));
-  EXPECT_FALSE(has_note(once, "stand there before"));
-}
-
 TEST_F(SpanLinesFile, ALineThatIsMissingMovesNothingOfTheNextStep) {
   std::string text;
   for (int step = 0; step < 4; ++step)
