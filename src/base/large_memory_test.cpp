@@ -37,5 +37,13 @@ TEST(LargeMemory, WhatWasFreedIsNotFaultedInAgain) {
 #endif
 }
 
+TEST(ReleaseMemory, LeavesNoRoomWhereAssigningNothingDoes) {
+  std::vector<double> v(1000);
+  v = {};
+  EXPECT_EQ(v.capacity(), 1000U) << "if this fails, the function is no longer needed";
+  release_memory(v);
+  EXPECT_EQ(v.capacity(), 0U);
+}
+
 }  // namespace
 }  // namespace cox
