@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "cox/base/release_memory.hpp"
+
 namespace cox {
 namespace {
 

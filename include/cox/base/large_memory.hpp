@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// How this process gets memory for tables of hundreds of megabytes, and lets go of it.
+/// How this process gets memory for tables of hundreds of megabytes.
 #pragma once
 
 namespace cox {
@@ -15,14 +15,5 @@ namespace cox {
 /// address range, none of it in use. Threads: call it before there are any; once is enough.
 /// Held by: src/base/large_memory_test.cpp
 void prepare_for_large_data();
-
-/// Empties a container and frees its memory. `clear()` keeps the room, and so does `c = {}` of a std::vector: that
-/// calls the assignment of an empty initializer list.
-/// Threads: as the container. Cost: that of its destructor. Held by: src/base/large_memory_test.cpp
-template <class Container>
-void release_memory(Container& c) noexcept {
-  Container none;
-  c.swap(none);
-}
 
 }  // namespace cox

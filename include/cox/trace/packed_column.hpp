@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "cox/base/large_memory.hpp"
+#include "cox/base/release_memory.hpp"
 
 namespace cox::trace {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "cox/base/parallel.hpp"
-#include "cox/base/large_memory.hpp"
+#include "cox/base/release_memory.hpp"
 
 #include "diagnose/match/exchanges.hpp"
 

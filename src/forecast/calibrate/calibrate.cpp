@@ -11,7 +11,7 @@
 #include <tuple>
 #include <utility>
 
-#include "cox/base/large_memory.hpp"
+#include "cox/base/release_memory.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cox/base/parallel.hpp"
-#include "cox/base/large_memory.hpp"
+#include "cox/base/release_memory.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/simulate/paced.hpp"
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <tuple>
 
-#include "cox/base/large_memory.hpp"
+#include "cox/base/release_memory.hpp"
 
 #include "trace/import/kineto/order.hpp"
 #include "trace/import/kineto/part.hpp"

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "cox/base/large_memory.hpp"
+#include "cox/base/release_memory.hpp"
 
 #include "trace/import/bytes/byte_source.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cox/base/parallel.hpp"
-#include "cox/base/large_memory.hpp"
+#include "cox/base/release_memory.hpp"
 
 #include "trace/import/mpi/otf2_events.hpp"
 #include "trace/import/part/reader.hpp"
