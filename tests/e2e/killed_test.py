@@ -39,7 +39,6 @@ environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not 
 in_own_group = "import os, sys; os.setpgid(0, 0); print('group', os.getpid(), flush=True); os.execv(sys.argv[1], sys.argv[1:])"
 
 
-
 class Witness(threading.Thread):
     """Saves into a folder as the keeper of a rank does: at thirds of the clock's seconds, with a sync each second."""
 

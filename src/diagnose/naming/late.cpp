@@ -99,7 +99,6 @@ std::vector<Named> join_hidden(const Evidenced& x, const Positions& positions, s
     for (std::size_t k = 0; k < hidden.size(); ++k) {
       const std::size_t i = members[hidden[k]];
       set.saving.share += named[i].saving.share;
-      set.saving.bound += savings.each[k].bound;
       add_to(set.saving.share_in, named[i].saving.share_in);
       add_to(set.saving.bound_in, savings.each[k].bound_in);
       alone_of[together[k].ranks.front()] = most_of_a_rank(x.matched, savings.each[k].alone_in);

@@ -100,11 +100,8 @@ class Removal {
       floor = std::max(floor, minus_clamped(arrival, delay));
     }
     if (!any) return;
-    for (std::size_t p = 0; p < bound_.size(); ++p) {
-      if (bound_[p] == Duration::zero()) continue;
-      add_to(out_.each[p].bound, bound_[p]);
-      add_of_group(out_.each[p].bound_in, op.group, bound_[p]);
-    }
+    for (std::size_t p = 0; p < bound_.size(); ++p)
+      if (bound_[p] > Duration::zero()) add_of_group(out_.each[p].bound_in, op.group, bound_[p]);
     divide(floor, op.group);
   }
 

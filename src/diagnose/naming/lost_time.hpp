@@ -30,12 +30,11 @@ struct Suspect {
 using GroupTimes = std::vector<std::pair<std::int32_t, Duration>>;
 
 struct Saving {
-  Duration share{};  ///< this suspect's part of what fixing all of them saves
-  Duration alone{};  ///< what fixing only this one saves
-  Duration bound{};  ///< its own delays, operation by operation: it cannot save more, whoever waits for it
-  GroupTimes share_in{};  ///< `share`, `alone` and `bound` by the groups whose operations they are of
+  Duration share{};       ///< this suspect's part of what fixing all of them saves
+  Duration alone{};       ///< what fixing only this one saves
+  GroupTimes share_in{};  ///< `share` and `alone` by the groups whose operations they are of
   GroupTimes alone_in{};
-  GroupTimes bound_in{};
+  GroupTimes bound_in{};  ///< its own delays, by group: it cannot save more, whoever waits for it
 };
 
 struct Savings {
