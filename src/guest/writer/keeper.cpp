@@ -266,8 +266,12 @@ void* keeper(void* argument) {
   tell(start.is_done, 1);  // the last that is seen of `start`
   if (!is_good) return nullptr;
   keep();
-  // Of a process that ended before it came to all of it; one that was told to stop reads nothing more.
-  if (g.header->state == WriterState::Closed && g.speaks) read_machine(INT_MAX, add_locality);
+  if (g.phase.load(std::memory_order_acquire) == Phase::Closed) {
+    add_clock_pair();
+    shared(g.header->state).store(WriterState::Closed, std::memory_order_release);
+    // Of a process that ended before it came to all of it; one that was told to stop reads nothing more.
+    if (g.speaks) read_machine(INT_MAX, add_locality);
+  }
   static_cast<void>(save());  // of a process that ended in order, all of it
   ::close(g.fd);
   g.fd = -1;

@@ -84,7 +84,11 @@ TEST(GuestSampler, DescribesTheMainThreadFromAnyThread) {
   RawSample s{};
   std::thread other([&] { take_sample(s, false, false); });
   other.join();
+#if defined(__SANITIZE_THREAD__)
+  EXPECT_EQ(s.threads, 3U) << "the sanitizer has one of its own from the first thread on";
+#else
   EXPECT_EQ(s.threads, 2U);
+#endif
   EXPECT_NE(s.main_cpu_ns, ~std::uint64_t{0});
 }
 

@@ -52,10 +52,14 @@ std::uint64_t offset_of(std::uint32_t place) noexcept {
 
 bool put_head(std::uint32_t place, const ChunkHeader& chunk, std::uint64_t committed,
               bool is_sealed) noexcept {
-  ChunkHeader head = chunk;
-  head.committed = committed;
-  head.sealed = is_sealed ? 1 : 0;
-  memset(head.reserved, 0, sizeof head.reserved);
+  const ChunkHeader head{.magic = kChunkMagic,
+                         .kind = chunk.kind,
+                         .ticket = chunk.ticket,
+                         .thread = chunk.thread,
+                         .sealed = is_sealed ? 1U : 0U,
+                         .committed = committed,
+                         .first_ticks = chunk.first_ticks,
+                         .reserved = {}};
   return put(offset_of(place), &head, sizeof head);
 }
 
@@ -120,6 +124,7 @@ bool save_slot(std::uint32_t slot) noexcept {
   if (committed > p.settled) {
     const std::size_t unit = unit_of(chunk.kind);
     const std::byte* content = reinterpret_cast<const std::byte*>(&chunk + 1);
+    const ReadsUnsettled open_ends;
     if (!put(offset_of(p.place) + sizeof chunk + p.settled * unit, content + p.settled * unit,
              (committed - p.settled) * unit))
       return false;
@@ -156,7 +161,10 @@ bool save_header() noexcept {
   constexpr std::uint32_t kMostWaits = 30;
   static constinit std::uint32_t waits = 0;
   static constinit RawHeader now_is{};
-  memcpy(&now_is, g.header, sizeof now_is);
+  {
+    const ReadsUnsettled counters;
+    memcpy(&now_is, g.header, sizeof now_is);
+  }
   now_is.tickets = places_used + now_is.recycled_chunks;
   now_is.chunks_reserved = places_used;
   if (memcmp(&now_is, &saved_header, sizeof now_is) == 0) return true;

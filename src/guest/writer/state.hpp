@@ -28,6 +28,13 @@
 #include "support/guest_test_clock.hpp"
 #endif
 
+#if defined(__SANITIZE_THREAD__)
+extern "C" {
+void AnnotateIgnoreReadsBegin(const char* file, int line);  // of the thread sanitizer
+void AnnotateIgnoreReadsEnd(const char* file, int line);
+}
+#endif
+
 namespace cox::guest {
 
 using namespace trace;  // the Run format: what is written here is nothing else
@@ -36,7 +43,8 @@ inline constexpr std::uint32_t kMostSlots = 256;  ///< chunks in memory; a multi
 inline constexpr std::uint32_t kSlotsAhead =
     16;  ///< made ready at a time, and kept ready beyond those in use
 
-enum class Phase : int { Off = 0, Opening = 1, On = 2, Dead = 3 };
+/// Closed: the program ended in order; the keeper says so in the file.
+enum class Phase : int { Off = 0, Opening = 1, On = 2, Dead = 3, Closed = 4 };
 
 struct Global {
   std::atomic<Phase> phase{Phase::Off};
@@ -82,6 +90,21 @@ template <class T>
 std::atomic_ref<T> shared(T& field) {
   return std::atomic_ref<T>(field);
 }
+
+/// While this lives the keeper reads what other threads may be writing, and no checker of races minds: each word is whole, and
+/// what is not settled yet is read and written again.
+class ReadsUnsettled {
+ public:
+#if defined(__SANITIZE_THREAD__)
+  ReadsUnsettled() noexcept { AnnotateIgnoreReadsBegin(__FILE__, __LINE__); }
+  ~ReadsUnsettled() { AnnotateIgnoreReadsEnd(__FILE__, __LINE__); }
+#else
+  ReadsUnsettled() noexcept {}
+  ~ReadsUnsettled() {}
+#endif
+  ReadsUnsettled(const ReadsUnsettled&) = delete;
+  ReadsUnsettled& operator=(const ReadsUnsettled&) = delete;
+};
 
 inline std::int64_t clock_ns(clockid_t id) noexcept {
   timespec t{};

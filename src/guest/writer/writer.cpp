@@ -237,11 +237,9 @@ bool switched_off() noexcept {
 void close() noexcept {
   if (!active() || getpid() != g.pid) return;  // a child of vfork sees its parent's state
   Phase expected = Phase::On;
-  if (!g.phase.compare_exchange_strong(expected, Phase::Dead, std::memory_order_acq_rel)) return;
+  if (!g.phase.compare_exchange_strong(expected, Phase::Closed, std::memory_order_acq_rel)) return;
   const int saved_errno = errno;
   const NoCancel whole;
-  add_clock_pair();
-  shared(g.header->state).store(WriterState::Closed, std::memory_order_release);
   await_keeper();
   errno = saved_errno;
   // The memory stays: other threads may still hold records in it.
@@ -280,7 +278,7 @@ RawRecord* begin(EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint
 
 void end(RawRecord* r) noexcept {
   if (g.header == nullptr) return;  // a child of fork: the record is its parent's
-  r->end = now();
+  shared(r->end).store(now(), std::memory_order_release);
 }
 
 bool is_stored(const RawRecord* r) noexcept {
@@ -291,7 +289,8 @@ bool is_stored(const RawRecord* r) noexcept {
 void retract(RawRecord* r) noexcept {
   ThreadCursor& c = t_cursor;
   if (c.next == nullptr || c.chunk == nullptr || r != c.next - 1) {
-    if (r != &c.spill && g.header != nullptr && r->end == 0) r->end = r->begin;
+    if (r != &c.spill && g.header != nullptr && r->end == 0)
+      shared(r->end).store(r->begin, std::memory_order_release);
     return;
   }
   retracted_in(*c.chunk).store(retracted_in(*c.chunk).load(std::memory_order_relaxed) + 1,

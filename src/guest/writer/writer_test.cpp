@@ -102,6 +102,9 @@ std::vector<std::string> open_files_of(const fs::path& folder) {
 }
 
 TEST_F(GuestWriter, WhatItHasOpenIsNotTheProgramsToSee) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer takes one number in two tables of descriptors for one descriptor";
+#endif
   const std::string dir = dir_.string();
   EXPECT_EQ(
       in_child([&] {
