@@ -15,9 +15,11 @@ void stream_alone(benchmark::State& state) {
   const int workers = static_cast<int>(state.range(0));
   for (auto _ : state) {
     std::int64_t left = kUpdates;
-    stream_drawn(
-        {.kind = model::PolicyKind::Asynchronous}, {.workers = workers, .law = StepLaw::Lognormal, .cv = 0.3},
-        [&](const sync::Event& e, Seconds) { return e.kind != sync::Event::Kind::Delivered || --left > 0; });
+    stream_drawn({.kind = model::PolicyKind::Asynchronous},
+                 {.workers = workers, .law = StepLaw::Lognormal, .cv = 0.3},
+                 [&](const sync::StreamEvent& e, Seconds) {
+                   return e.kind != sync::StreamEvent::Kind::Delivered || --left > 0;
+                 });
   }
   state.SetItemsProcessed(state.iterations() * kUpdates);
 }
@@ -30,7 +32,7 @@ void learned(benchmark::State& state) {
                     {}, workers);
     stream_drawn(
         {.kind = model::PolicyKind::Asynchronous}, {.workers = workers, .law = StepLaw::Lognormal, .cv = 0.3},
-        [&](const sync::Event& e, Seconds) { return learner.take(e) && learner.version() < kUpdates; });
+        [&](const sync::StreamEvent& e, Seconds) { return learner.take(e) && learner.version() < kUpdates; });
     benchmark::DoNotOptimize(learner.parameters()[0]);
   }
   state.SetItemsProcessed(state.iterations() * kUpdates);

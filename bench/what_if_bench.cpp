@@ -113,7 +113,7 @@ void tracks(benchmark::State& state, bool grid) {
   const auto scenarios = static_cast<std::size_t>(state.range(1));
   const replay::Tracks t = tracks_of(count_of, 2'000'000 / count_of, grid);
   const std::vector<Duration> instead(2'000'000 / count_of, 10ms);
-  std::vector<replay::Question> asked(scenarios);
+  std::vector<replay::OtherDurations> asked(scenarios);
   for (std::size_t i = 0; i < scenarios; ++i)
     asked[i].instead.emplace_back(static_cast<replay::Track>(i % count_of), instead);
   for (auto _ : state) benchmark::DoNotOptimize(replay::replay(t, asked));

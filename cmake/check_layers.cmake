@@ -138,7 +138,7 @@ set(diagnose_headers
     account:match coverage:match finding_kind:match matched:match timeline:timeline cause:cause locality:cause
     problem_size:efficiency runs:over_time change_points:over_time told:verdict stall:stall pacing:pacing
     brief:result
-    outcome:result finding:result comparison:result diagnosis:result remedy:result)
+    answer:result finding:result comparison:result diagnosis:result remedy:result)
 set(forecast_headers
     curves:sample project:project structure:structure over_time:structure scaling_job:regimes regimes:regimes margin:regimes
     checkpoints:checkpoints levers:levers control:control forecast:answer ratios:answer)

@@ -93,7 +93,7 @@ std::vector<std::string> sentences_of(const diagnose::Diagnosis& d) {
   add({brief.cause, brief.gain, brief.coverage, brief.cannot_tell});
   add(brief.to_do);
   add(d.cannot_tell);
-  for (const diagnose::OutcomeReason& r : d.answer.reasons) all.push_back(r.text);
+  for (const diagnose::ReasonClause& r : d.answer.reasons) all.push_back(r.text);
   for (const diagnose::Finding& f : d.findings)
     for (const diagnose::Evidence& e : diagnose::evidence_of(f)) all.push_back(e.text);
   for (const diagnose::Remedy& r : d.remedies) add({r.text, r.basis, r.verify});
@@ -167,11 +167,11 @@ std::string wrong_figures(const diagnose::Diagnosis& d) {
       d.coverage.ratio >= 1 && d.coverage.collectives_matched >= d.coverage.collectives_seen;
   for (const std::string& s : d.cannot_tell)
     if (complete && s.find("call is missing") != std::string::npos) return "full coverage, and: " + s;
-  if (d.answer.outcome == diagnose::AnswerKind::Nobody &&
+  if (d.answer.kind == diagnose::AnswerKind::Nobody &&
       (d.trouble.ending || d.trouble.any() || d.coverage.ranks_seen < d.coverage.ranks_expected))
     return "nobody, over a job that failed or a rank that is missing";
-  if ((d.answer.outcome == diagnose::AnswerKind::Named) != (!d.findings.empty()) &&
-      d.answer.outcome != diagnose::AnswerKind::JobFailed)
+  if ((d.answer.kind == diagnose::AnswerKind::Named) != (!d.findings.empty()) &&
+      d.answer.kind != diagnose::AnswerKind::JobFailed)
     return "the outcome is not what was found";
   return {};
 }

@@ -18,9 +18,11 @@ void study(std::string_view bytes) {
     for (const char c : error.message) COX_ASSERT(c >= ' ' || c < 0, "that a terminal can show");
     return;
   }
-  for (const cox::study::Input& in : read->inputs) COX_ASSERT(!in.values.empty(), "an input has a value");
+  for (const cox::study::StudyInput& in : read->inputs)
+    COX_ASSERT(!in.values.empty(), "an input has a value");
   for (const cox::study::Printed& p : read->printed)
-    COX_ASSERT(p.declared != cox::study::Declared::Nothing || !p.quantity.empty(), "a printed number can be judged");
+    COX_ASSERT(p.declared != cox::study::Declared::Nothing || !p.quantity.empty(),
+               "a printed number can be judged");
 }
 
 }  // namespace cox::fuzz

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kBytes = std::size_t{64} << 20;
 
-long faults_of_a_table() {
+[[maybe_unused]] long faults_of_a_table() {
   rusage before{};
   getrusage(RUSAGE_SELF, &before);
   const std::vector<char> table(kBytes, 'x');

@@ -49,8 +49,11 @@ TEST(Resample, BlocksHoldNeighboursInOrder) {
   for (int i = 0; i < 50; ++i) {
     draw_blocks(series, 4, random, drawn);
     ASSERT_EQ(drawn.size(), series.size());
-    for (std::size_t k = 1; k < drawn.size(); ++k)
-      if (k % 4 != 0) EXPECT_EQ(drawn[k], drawn[k - 1] + 1);
+    for (std::size_t k = 1; k < drawn.size(); ++k) {
+      if (k % 4 != 0) {
+        EXPECT_EQ(drawn[k], drawn[k - 1] + 1);
+      }
+    }
     any_start = any_start || drawn[0] == 16;  // the last block that fits
   }
   EXPECT_TRUE(any_start);

@@ -125,6 +125,9 @@ TEST(Student, AgreesWithTheTable) {
   EXPECT_NEAR(student_quantile(0.025, 5), 2.571, 5e-4);
   EXPECT_NEAR(student_quantile(0.005, 10), 3.169, 5e-4);
   EXPECT_NEAR(student_quantile(0.025, 120), 1.980, 5e-4);
+  EXPECT_NEAR(student_quantile(0.025, 29), 2.045, 5e-4);
+  EXPECT_NEAR(student_quantile(0.025, 60), 2.000298, 2e-6);
+  EXPECT_NEAR(student_quantile(0.025, 999), 1.962, 5e-4);
 }
 
 TEST(Student, TailsAreThoseOfTheClosedForms) {

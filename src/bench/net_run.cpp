@@ -75,7 +75,7 @@ std::optional<LaunchedAs> launched_as() {
   for (const guest::Launcher& l : guest::kLaunchers) {
     // What starts no ranks of MPI says nothing about ours: RANK and WORLD_SIZE are often set for a whole pod.
     if (l.mpi == guest::LaunchedMpi::None || !guest::is_recognized(l)) continue;
-    const guest::Place place = guest::place_of(&l);
+    const guest::LauncherPlace place = guest::place_of(&l);
     if (place.rank >= 0 && place.rank < place.world_size && place.world_size <= kMostRanks)
       return LaunchedAs{.rank = place.rank, .ranks = place.world_size, .library = library_of(l.mpi)};
   }

@@ -12,8 +12,8 @@
 namespace cox::evaluate {
 namespace {
 
-using forecast::Boundary;
 using forecast::Reach;
+using forecast::RegimeBoundary;
 using forecast::ScalingJob;
 using forecast::TimeAtSize;
 using study::Quantity;
@@ -106,9 +106,9 @@ Result<Fabric> read(const study::Inputs& in) {
 }
 
 /// As the pages write sizes: those outside the range by its end.
-std::string size_text(const Boundary& b) {
-  if (b.place == Boundary::Place::Above) return fmt::format("beyond {}", b.ranks);
-  if (b.place == Boundary::Place::Below) return fmt::format("below {}", b.ranks);
+std::string size_text(const RegimeBoundary& b) {
+  if (b.place == RegimeBoundary::Place::Above) return fmt::format("beyond {}", b.ranks);
+  if (b.place == RegimeBoundary::Place::Below) return fmt::format("below {}", b.ranks);
   return fmt::format("{}", b.ranks);
 }
 
@@ -136,7 +136,7 @@ void add(study::Computation& out, std::string name, Quantity value) {
 }
 
 /// Sizes that lie in the range; others are told in the section.
-void add_size(study::Computation& out, const std::string& name, const Boundary& b) {
+void add_size(study::Computation& out, const std::string& name, const RegimeBoundary& b) {
   if (b.inside()) add(out, name, Quantity::count(static_cast<double>(b.ranks)));
 }
 

@@ -11,7 +11,7 @@
 namespace cox::evaluate {
 namespace {
 
-study::Answer answer() {
+study::AnsweredStudy answer() {
   const auto studies = study::read_studies(COX_STUDIES);
   EXPECT_TRUE(studies);
   for (const study::Study& s : *studies) {
@@ -24,14 +24,14 @@ study::Answer answer() {
   return {};
 }
 
-std::optional<double> value(const study::Answer& a, const std::string& name) {
+std::optional<double> value(const study::AnsweredStudy& a, const std::string& name) {
   for (const study::Computed& c : a.computation.values)
     if (c.name == name) return c.value.in_base_unit();
   return std::nullopt;
 }
 
 TEST(Hyperscale, FourRegimesAndTheirMechanisms) {
-  const study::Answer a = answer();
+  const study::AnsweredStudy a = answer();
   const double n1 = *value(a, "N1"), n2 = *value(a, "N2"), most = *value(a, "N*");
   EXPECT_LT(n1, n2);
   EXPECT_LT(n2, most);
@@ -48,7 +48,7 @@ TEST(Hyperscale, FourRegimesAndTheirMechanisms) {
 }
 
 TEST(Hyperscale, ControlMovesTheSizeOfMostThroughput) {
-  const study::Answer a = answer();
+  const study::AnsweredStudy a = answer();
   EXPECT_GT(*value(a, "N* with control"), 2 * *value(a, "N*"));
   EXPECT_GT(*value(a, "throughput of N* with control"), 1.3);
   EXPECT_LT(*value(a, "throughput of twice N*"), 0.8);  // more nodes do less

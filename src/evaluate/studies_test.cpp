@@ -31,8 +31,8 @@ const std::vector<Study>& studies() {
 }
 
 /// Computed once for all tests.
-const Answer* answer_of(const std::string& name) {
-  static std::map<std::string, Answer> made;
+const AnsweredStudy* answer_of(const std::string& name) {
+  static std::map<std::string, AnsweredStudy> made;
   if (const auto at = made.find(name); at != made.end()) return &at->second;
   for (const Study& s : studies()) {
     if (s.name != name) continue;
@@ -48,7 +48,7 @@ const Answer* answer_of(const std::string& name) {
 TEST(AllStudies, EnginesAgreeWithTheirOracles) {
   std::size_t checks = 0;
   for (const Study& s : studies()) {
-    const Answer* a = answer_of(s.name);
+    const AnsweredStudy* a = answer_of(s.name);
     ASSERT_NE(a, nullptr);
     for (const CrossCheck& c : a->computation.checks) {
       EXPECT_TRUE(c.agrees()) << s.name << ": " << c.name << ": " << to_string(c.engine) << " against "
@@ -61,7 +61,7 @@ TEST(AllStudies, EnginesAgreeWithTheirOracles) {
 
 TEST(AllStudies, WhatDoesNotFollowHasAReason) {
   for (const Study& s : studies()) {
-    const Answer* a = answer_of(s.name);
+    const AnsweredStudy* a = answer_of(s.name);
     ASSERT_NE(a, nullptr);
     for (std::size_t i = 0; i < s.printed.size(); ++i) {
       if (a->judged[i].verdict == Verdict::Follows) continue;
@@ -88,7 +88,7 @@ bool agrees(Verdict v) {
          v == Verdict::AmongDraws || v == Verdict::TypedIn;
 }
 
-Verdict judged_as(const Answer& a, std::size_t i, const Printed& p) {
+Verdict judged_as(const AnsweredStudy& a, std::size_t i, const Printed& p) {
   Study one = a.study;
   one.printed = {p};
   if (p.declared == Declared::Contradicts)
@@ -105,7 +105,7 @@ Verdict judged_as(const Answer& a, std::size_t i, const Printed& p) {
 TEST(AllStudies, AWrongNumberChangesTheVerdict) {
   int not_computed = 0;
   for (const Study& s : studies()) {
-    const Answer* a = answer_of(s.name);
+    const AnsweredStudy* a = answer_of(s.name);
     ASSERT_NE(a, nullptr);
     for (std::size_t i = 0; i < s.printed.size(); ++i) {
       const Printed& p = s.printed[i];
@@ -175,7 +175,7 @@ TEST(AllStudies, NoFigureInASentenceIsTyped) {
   for (const Study& s : studies()) {
     std::string known = s.source;
     for (const Printed& p : s.printed) known += " " + p.text() + " " + p.name;
-    for (const Input& in : s.inputs) {
+    for (const StudyInput& in : s.inputs) {
       known += " " + in.note;
       if (in.origin == InputOrigin::Source)
         for (const WrittenQuantity& w : in.values) known += " " + w.text;
@@ -261,7 +261,7 @@ TEST(AllStudies, TheSourceSaysWhatIsSaidToBeItsOwn) {
           << s.name << ": " << name << ": " << value.text << " is not in line " << line;
       ++checked;
     };
-    for (const Input& in : s.inputs)
+    for (const StudyInput& in : s.inputs)
       if (in.origin == InputOrigin::Source)
         for (const WrittenQuantity& w : in.values)
           check(in.name, in.source_line, in.is_list ? 10 : 1, w);  // a table

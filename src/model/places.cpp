@@ -16,7 +16,7 @@ bool says_ways(const NodeClass& c) {
 }
 
 /// Some device of such a node reaches its card so.
-bool reaches(const Cluster& cluster, const NodeClass* of, Reach reach) {
+bool reaches(const Cluster& cluster, const NodeClass* of, NicReach reach) {
   for (int d = 0; d < cluster.devices_per_node; ++d)
     if (reach_of(cluster, of, d) == reach) return true;
   return false;
@@ -38,16 +38,16 @@ int nic_of(const Cluster& cluster, const NodeClass* of, int device) {
   return static_cast<int>(std::int64_t{device} * cards(cluster, of) / cluster.devices_per_node);
 }
 
-Reach reach_of(const Cluster& cluster, const NodeClass* of, int device) {
+NicReach reach_of(const Cluster& cluster, const NodeClass* of, int device) {
   const std::int64_t devices = cluster.devices_per_node;
   const std::int64_t nics = cards(cluster, of);
   const std::int64_t nic = nic_of(cluster, of, device);
-  if (nic == device * nics / devices) return Reach::Own;
+  if (nic == device * nics / devices) return NicReach::Own;
   const std::int64_t sockets = cluster.sockets;
-  return device * sockets / devices == nic * sockets / nics ? Reach::Bridge : Reach::Socket;
+  return device * sockets / devices == nic * sockets / nics ? NicReach::Bridge : NicReach::Socket;
 }
 
-bool any_reaches(const Cluster& cluster, Reach reach) {
+bool any_reaches(const Cluster& cluster, NicReach reach) {
   std::int64_t classed = 0;
   for (const NodeClass& c : cluster.classes) {
     classed += c.count;

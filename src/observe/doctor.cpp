@@ -309,7 +309,7 @@ Check check_energy(const Surroundings& where) {
 /// What the administrator allows.
 Check check_policy(const Surroundings& where) {
   Check check{.key = "policy", .subject = "policy", .health = Health::Note, .text = {}, .hint = {}};
-  guest::Policy policy;
+  guest::AdminPolicy policy;
   guest::read_policy((where.root / fs::path(guest::kPolicyFile).relative_path()).c_str(), policy);
   if (!policy.is_there) {
     check.text = fmt::format("no {}: everything is allowed", guest::kPolicyFile);

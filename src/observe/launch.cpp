@@ -94,7 +94,7 @@ Error forbidden(const LaunchOptions& options, std::string what, const char* hint
 }
 
 /// The size that a guest is told: as asked for by flag or variable, at most what the policy allows.
-std::optional<Bytes> size_limit(const LaunchOptions& options, const guest::Policy& policy,
+std::optional<Bytes> size_limit(const LaunchOptions& options, const guest::AdminPolicy& policy,
                                 const Environment& now) {
   std::optional<Bytes> asked = options.max_size;
   if (const auto at = now.find(kEnvMaxSize); !asked && at != now.end())
@@ -106,7 +106,7 @@ std::optional<Bytes> size_limit(const LaunchOptions& options, const guest::Polic
 }
 
 /// Whether the administrator lets this job run as it was asked for.
-Status check_policy(const LaunchOptions& options, const guest::Policy& policy, const fs::path& dir) {
+Status check_policy(const LaunchOptions& options, const guest::AdminPolicy& policy, const fs::path& dir) {
   constexpr const char* kAsk = "ask who administers this machine";
   if (policy.trouble != nullptr)
     return fail(
@@ -403,7 +403,7 @@ std::vector<std::string> start_notes(const LaunchOptions& options) {
     if (const auto why = why_not_loadable(*preload))
       notes.push_back(fmt::format("{} does not load here, so nothing is preloaded and nothing recorded: {}",
                                   preload->filename().string(), *why));
-  guest::Policy policy;
+  guest::AdminPolicy policy;
   guest::read_policy(options.policy_file.c_str(), policy);
   const std::optional<Bytes> size = size_limit(options, policy, now);
   const Bytes least{static_cast<std::int64_t>(guest::kLeastFileBytes)};
@@ -421,7 +421,7 @@ std::vector<std::string> start_notes(const LaunchOptions& options) {
 }
 
 LaunchPlace launch_place() {
-  const guest::Place place = guest::place_of(guest::find_launcher());
+  const guest::LauncherPlace place = guest::place_of(guest::find_launcher());
   return {.rank = place.rank, .world_size = place.world_size};
 }
 
@@ -438,7 +438,7 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   ignore_own_failures();
   COX_TRY(const fs::path preload, find_preload(options.guest_dir));
   const guest::Launcher* launcher = guest::find_launcher();
-  const guest::Place place = guest::place_of(launcher);
+  const guest::LauncherPlace place = guest::place_of(launcher);
   const bool one_of_many = is_one_of_many(place);
   if (one_of_many && options.energy_cap)
     return fail(
@@ -446,7 +446,7 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
               fmt::format("--energy-cap cannot be used where {} starts cox once per rank", launcher->name),
               "put cox observe before the launcher: then it caps the host where it runs"));
   COX_TRY(const fs::path dir, choose_dir(options, one_of_many ? launcher : nullptr));
-  guest::Policy policy;
+  guest::AdminPolicy policy;
   guest::read_policy(options.policy_file.c_str(), policy);
   COX_CHECK(check_policy(options, policy, dir));
   const Rights rights = options.group_may_read ? Rights::Group : Rights::Owner;

@@ -220,7 +220,7 @@ Status check_same_launch(const fs::path& dir, const trace::RunInfo& info, const 
 }
 
 /// Whoever finds no run.json waits for the first rank of its host to write it: else all would at once.
-bool wait_for_info(const fs::path& dir, const guest::Place& place) {
+bool wait_for_info(const fs::path& dir, const guest::LauncherPlace& place) {
   constexpr int kTries = 20;
   constexpr std::chrono::milliseconds kPause{10};
   std::error_code ec;
@@ -249,7 +249,7 @@ Status begin_shared(const fs::path& dir, const trace::RunInfo& info, const guest
 
 }  // namespace
 
-bool is_one_of_many(const guest::Place& place) {
+bool is_one_of_many(const guest::LauncherPlace& place) {
   // RANK and WORLD_SIZE alone are often set for a whole pod: they say nothing about who started this process.
   return place.launcher != nullptr && place.rank >= 0 && place.world_size != 1 &&
          std::strcmp(place.launcher, "env") != 0;
@@ -298,7 +298,7 @@ void unmake_folder(const fs::path& dir) {
 Status join_folder(const fs::path& dir, const trace::RunInfo& info, const guest::Launcher& launcher,
                    Rights rights) {
   if (const std::error_code bad = make_with_rights(dir, rights)) return fail(not_made(dir, bad));
-  const guest::Place place = guest::place_of(&launcher);
+  const guest::LauncherPlace place = guest::place_of(&launcher);
   if (wait_for_info(dir, place)) {
     COX_CHECK(check_same_launch(dir, info, launcher));
   } else {

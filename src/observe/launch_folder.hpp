@@ -16,7 +16,7 @@
 namespace cox::observe {
 
 /// Whether `cox` itself was started as one of several ranks (`mpirun ... cox observe -- prog`).
-[[nodiscard]] bool is_one_of_many(const guest::Place& place);
+[[nodiscard]] bool is_one_of_many(const guest::LauncherPlace& place);
 
 /// What all ranks of one launch have in common and run.json keeps: the launcher's name and, where it has one,
 /// its id ("openmpi 102367233", "slurm 77.0", "mpich").

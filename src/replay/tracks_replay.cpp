@@ -45,7 +45,7 @@ class Pass {
   using Lanes = std::array<Ticks, kLanes>;
 
  public:
-  Pass(const Tracks& tracks, std::span<const Question> questions, std::span<BlockTimes> out)
+  Pass(const Tracks& tracks, std::span<const OtherDurations> questions, std::span<BlockTimes> out)
       : tracks_(tracks), questions_(questions), out_(out), lanes_(questions.size()) {
     const auto work = questions.front().work;
     work_ = work.empty() ? tracks.work().data() : work.data();
@@ -82,9 +82,9 @@ class Pass {
   };
 
   /// Whether no question replaces so many tracks that none of those which work longest may be left.
-  static bool can_look_up(std::span<const Question> questions) {
+  static bool can_look_up(std::span<const OtherDurations> questions) {
     return std::ranges::all_of(questions,
-                               [](const Question& q) { return q.instead.size() < Longest::kKept; });
+                               [](const OtherDurations& q) { return q.instead.size() < Longest::kKept; });
   }
 
   void take_replacements() {
@@ -231,7 +231,7 @@ class Pass {
   }
 
   const Tracks& tracks_;
-  std::span<const Question> questions_;
+  std::span<const OtherDurations> questions_;
   std::span<BlockTimes> out_;
   std::size_t lanes_;
   const Duration* work_ = nullptr;
@@ -245,7 +245,7 @@ class Pass {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> stops_;  ///< (place in the group, index of replaced_)
 };
 
-void check_columns(const Tracks& tracks, const Question& s) {
+void check_columns(const Tracks& tracks, const OtherDurations& s) {
   COX_ASSERT(s.work.empty() || s.work.size() == tracks.work().size(), "one duration per cell, or none");
   COX_ASSERT(s.transfer.empty() || s.transfer.size() == tracks.meetings().size(),
              "one transfer per meeting, or none");
@@ -253,7 +253,7 @@ void check_columns(const Tracks& tracks, const Question& s) {
 
 }  // namespace
 
-std::vector<BlockTimes> replay(const Tracks& tracks, std::span<const Question> questions, int threads) {
+std::vector<BlockTimes> replay(const Tracks& tracks, std::span<const OtherDurations> questions, int threads) {
   std::vector<std::pair<std::size_t, std::size_t>> passes;  // [from, to)
   for (std::size_t i = 0; i < questions.size(); ++i) {
     check_columns(tracks, questions[i]);

@@ -36,7 +36,7 @@ Tracks three() {
 
 TEST(Tracks, AllGoOnAfterTheLastOneCame) {
   const Tracks t = three();
-  const Question as_built;
+  const OtherDurations as_built;
   const auto answer = replay(t, std::span(&as_built, 1));
   EXPECT_EQ(answer[0].block_end, ticks({11, 16}));
   EXPECT_EQ(answer[0].makespan, Duration(16));
@@ -46,7 +46,7 @@ TEST(Tracks, StartsAndTailsAreTrackTime) {
   Tracks t = three();
   t.set_start(2, Duration(20));
   t.set_tail(0, Duration(7));
-  const Question as_built;
+  const OtherDurations as_built;
   // 6; 20 + 2 + 1 = 23; 23 + 3 + 2 = 28; tail 35
   const auto answer = replay(t, std::span(&as_built, 1));
   EXPECT_EQ(answer[0].block_end, ticks({23, 35}));
@@ -57,7 +57,7 @@ TEST(Tracks, EachScenarioHasItsOwnAnswer) {
   const auto quick = ticks({0, 0});
   const auto slow = ticks({50, 1});
   const auto no_transfer = ticks({0, 0, 0});
-  std::vector<Question> s(3);
+  std::vector<OtherDurations> s(3);
   s[0].instead.emplace_back(0, quick);  // 3+1=4; 4+4+1=9; 9+3+2=14
   s[1].instead.emplace_back(2, slow);   // 6; 51; 51+2+2=55
   s[2].transfer = no_transfer;          // 5; 9; 12
@@ -87,7 +87,7 @@ TEST(Tracks, NegativeIsZeroAndTimesStopAtTheRange) {
   t.meet(g, ticks({-3, -7}), Duration(-1));
   const auto negative = ticks({-1, -2});
   const std::vector<Duration> longest(1, Duration::max());
-  std::vector<Question> s(2);
+  std::vector<OtherDurations> s(2);
   s[0].work = negative;
   s[0].transfer = std::span(negative).first(1);
   s[1].instead.emplace_back(1, longest);
@@ -125,9 +125,9 @@ TEST(Tracks, KnowingWhoWorksLongestChangesNoAnswer) {
   for (auto& row : instead) std::ranges::generate(row, some);
   for (const auto& column : {std::vector<Duration>{}, other}) {
     const Longest longest(t, column, 2);
-    std::vector<Question> asked;
+    std::vector<OtherDurations> asked;
     for (std::size_t many = 0; many < Longest::kKept + 2; ++many) {
-      Question& q = asked.emplace_back();
+      OtherDurations& q = asked.emplace_back();
       q.work = column;
       for (std::size_t i = 0; i < many; ++i)
         q.instead.emplace_back(static_cast<Track>((many * 7 + i * 3) % kTracks), instead[i]);
@@ -135,8 +135,8 @@ TEST(Tracks, KnowingWhoWorksLongestChangesNoAnswer) {
     for (const std::size_t count : {Longest::kKept, asked.size()}) {  // looked up, or too many for that
       const auto questions = std::span(asked).first(count);
       const std::vector<BlockTimes> before = replay(t, questions);
-      std::vector<Question> known(questions.begin(), questions.end());
-      for (Question& q : known) q.longest = &longest;
+      std::vector<OtherDurations> known(questions.begin(), questions.end());
+      for (OtherDurations& q : known) q.longest = &longest;
       const std::vector<BlockTimes> after = replay(t, known);
       for (std::size_t i = 0; i < count; ++i) {
         EXPECT_EQ(before[i].block_end, after[i].block_end) << i;
@@ -151,7 +151,7 @@ TEST(Tracks, WithoutMeetingsOnlyStartsAndTailsCount) {
   Tracks t(2);
   t.set_start(1, Duration(4));
   t.set_tail(1, Duration(3));
-  const Question as_built;
+  const OtherDurations as_built;
   const auto answer = replay(t, std::span(&as_built, 1));
   EXPECT_EQ(answer[0].makespan, Duration(7));
   EXPECT_TRUE(answer[0].block_end.empty());

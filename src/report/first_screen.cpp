@@ -83,7 +83,7 @@ class Screen {
 };
 
 bool is_bad(const Diagnosis& d) {
-  return diagnose::has_trouble(d) || d.answer.outcome == AnswerKind::JobFailed;
+  return diagnose::has_trouble(d) || d.answer.kind == AnswerKind::JobFailed;
 }
 
 }  // namespace
@@ -93,10 +93,10 @@ std::string render_screen(const trace::Run& run, const Diagnosis& d, const TextS
   const UnknownUnit unit(trace::unknown_unit(run.ranks));
   const std::size_t columns = columns_of(style);
   const diagnose::Brief brief = diagnose::brief_of(d, against);
-  const char mark = is_bad(d)                                    ? '!'
-                    : d.series == diagnose::SeriesState::Quiet   ? '='
-                    : d.answer.outcome == AnswerKind::CannotTell ? '?'
-                                                                 : '=';
+  const char mark = is_bad(d)                                  ? '!'
+                    : d.series == diagnose::SeriesState::Quiet ? '='
+                    : d.answer.kind == AnswerKind::CannotTell  ? '?'
+                                                               : '=';
   const std::vector<std::string> title = lines_of(wrapped(
       "", terminal_text(fmt::format("{} {} ({})", mark, headline(d), provenance_word(run.info.provenance))),
       columns));
@@ -168,7 +168,7 @@ bool is_series(const RunLine& r) {
 std::string verdict_word(const Diagnosis& d) {
   if (d.series == diagnose::SeriesState::Quiet) return "quiet";
   if (d.series == diagnose::SeriesState::Uneven) return "not quiet";
-  switch (d.answer.outcome) {
+  switch (d.answer.kind) {
     case AnswerKind::Named:
       return "named";
     case AnswerKind::Nobody:
@@ -184,7 +184,7 @@ std::string verdict_word(const Diagnosis& d) {
 /// Those that need a look come first.
 int urgency(const Diagnosis& d) {
   if (d.series == diagnose::SeriesState::Quiet) return 3;
-  switch (d.answer.outcome) {
+  switch (d.answer.kind) {
     case AnswerKind::JobFailed:
       return 0;
     case AnswerKind::Named:

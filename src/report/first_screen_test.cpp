@@ -26,7 +26,7 @@ Input named_input() {
   in.run = test::make_run({.ranks = 8, .steps = 60, .extras = {{.rank = 3, .amount = 4ms}}});
   in.diagnosis = test::sample_diagnosis(in.run);
   in.diagnosis.findings = {test::slow_rank_finding(3)};
-  in.diagnosis.answer.outcome = AnswerKind::Named;
+  in.diagnosis.answer.kind = AnswerKind::Named;
   return in;
 }
 
@@ -79,7 +79,7 @@ TEST(FirstScreen, WhatHangsComesFirst) {
   Input in = named_input();
   in.diagnosis.trouble.headline = "Rank 5 is missing in AllReduce";
   in.diagnosis.trouble.ending = diagnose::Ending{.exit_status = 137, .text = "the job ended with status 137"};
-  in.diagnosis.answer.outcome = AnswerKind::JobFailed;
+  in.diagnosis.answer.kind = AnswerKind::JobFailed;
   const auto lines = lines_of(screen_of(in));
   EXPECT_EQ(lines[0], "! Rank 5 is missing in AllReduce (simulated)");
   EXPECT_EQ(lines[1], "The job ended with status 137.");
@@ -105,14 +105,14 @@ TEST(FirstScreen, LetsNoEscapeThroughFromTheInput) {
 TEST(FirstScreen, SaysEachOutcome) {
   Input in = named_input();
   in.diagnosis.findings.clear();
-  in.diagnosis.answer = {.outcome = AnswerKind::Nobody, .reasons = {}, .least_effect_ratio = 0.04};
+  in.diagnosis.answer = {.kind = AnswerKind::Nobody, .reasons = {}, .least_effect_ratio = 0.04};
   EXPECT_NE(screen_of(in).find("one with about 4.0 % of"), std::string::npos) << screen_of(in);
-  in.diagnosis.answer = {.outcome = AnswerKind::CannotTell,
+  in.diagnosis.answer = {.kind = AnswerKind::CannotTell,
                          .reasons = {{diagnose::AnswerReason::FewSteps, "6 steps are too few"}},
                          .least_effect_ratio = {}};
   EXPECT_EQ(screen_of(in).rfind("? Cannot tell who sets the pace (simulated)\n6 steps are too few.\n", 0), 0U)
       << screen_of(in);
-  in.diagnosis.answer = {.outcome = AnswerKind::JobFailed, .reasons = {}, .least_effect_ratio = {}};
+  in.diagnosis.answer = {.kind = AnswerKind::JobFailed, .reasons = {}, .least_effect_ratio = {}};
   EXPECT_EQ(screen_of(in).rfind("! The job failed (simulated)\n", 0), 0U) << screen_of(in);
 }
 
@@ -139,7 +139,7 @@ TEST(Lines, FitTheWidthAndTheLocaleAndEndWithMore) {
 TEST(RunsTable, OfSeriesSaysWhichAreQuiet) {
   Input quiet = named_input();
   quiet.diagnosis.findings.clear();
-  quiet.diagnosis.answer.outcome = AnswerKind::CannotTell;
+  quiet.diagnosis.answer.kind = AnswerKind::CannotTell;
   Input uneven = quiet;
   quiet.diagnosis.series = diagnose::SeriesState::Quiet;
   uneven.diagnosis.series = diagnose::SeriesState::Uneven;
@@ -158,7 +158,7 @@ TEST(RunsTable, PutsWhatNeedsALookFirstAndCountsTheRest) {
   for (Input& in : inputs) in = named_input();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (i != 7) inputs[i].diagnosis.findings.clear();
-    inputs[i].diagnosis.answer.outcome = i == 7 ? AnswerKind::Named : AnswerKind::Nobody;
+    inputs[i].diagnosis.answer.kind = i == 7 ? AnswerKind::Named : AnswerKind::Nobody;
     runs.push_back({"run-" + std::to_string(i) + "\x1b[2J", &inputs[i].diagnosis});
   }
   for (const std::size_t columns : {40U, 80U}) {

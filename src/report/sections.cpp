@@ -219,7 +219,7 @@ std::string findings_section(const Page& page) {
   const bool tested = d.answer.reasons.empty();
   if (d.findings.empty() && !tested) {
     std::string why;
-    for (const diagnose::OutcomeReason& r : d.answer.reasons)
+    for (const diagnose::ReasonClause& r : d.answer.reasons)
       why += "<li>" + html(page.names.text(r.text)) + "</li>";
     return section(
         "findings", "Findings", "",

@@ -100,10 +100,10 @@ std::string simulated_section(const simulate::Outcome& o) {
       links.empty() ? "" : ", and the load of the links", html(text), notes, links);
 }
 
-std::string scaling_section(std::span<const simulate::SizePoint> points) {
+std::string scaling_section(std::span<const simulate::SizeOutcome> points) {
   if (points.size() < 2) return {};
   std::string rows;
-  for (const simulate::SizePoint& p : points) {
+  for (const simulate::SizeOutcome& p : points) {
     const std::string spread =
         p.step.replicas > 1 ? fmt::format(" ± {}", to_string(p.step.half_width_95)) : "";
     rows += fmt::format(
@@ -120,10 +120,10 @@ std::string scaling_section(std::span<const simulate::SizePoint> points) {
          rows + "</tbody></table></div>\n</section>\n";
 }
 
-Json scaling_data(std::span<const simulate::SizePoint> points) {
+Json scaling_data(std::span<const simulate::SizeOutcome> points) {
   Json data = Json::object();
   for (const char* key : {"ranks", "mean_s", "low_s", "high_s"}) data[key] = Json::array();
-  for (const simulate::SizePoint& p : points) {
+  for (const simulate::SizeOutcome& p : points) {
     data["ranks"].push_back(p.ranks);
     data["mean_s"].push_back(p.step.mean.count());
     data["low_s"].push_back(p.step.low_95().count());

@@ -20,8 +20,8 @@ namespace cox::report {
 
 /// Table and place of the chart of time and efficiency against the number of ranks;
 /// empty for fewer than two sizes.
-[[nodiscard]] std::string scaling_section(std::span<const simulate::SizePoint> points);
+[[nodiscard]] std::string scaling_section(std::span<const simulate::SizeOutcome> points);
 /// The chart's columns.
-[[nodiscard]] Json scaling_data(std::span<const simulate::SizePoint> points);
+[[nodiscard]] Json scaling_data(std::span<const simulate::SizeOutcome> points);
 
 }  // namespace cox::report

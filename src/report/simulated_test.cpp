@@ -68,8 +68,8 @@ TEST(SimulatedSection, ACellOfManyLinksShowsTheBusiestAndStaysInRange) {
 }
 
 TEST(ScalingSection, ComparesWithTheSmallestSize) {
-  const simulate::SizePoint small{.nodes = 1, .ranks = 8, .step = {.mean = Seconds{0.5}, .replicas = 1}};
-  const simulate::SizePoint large{
+  const simulate::SizeOutcome small{.nodes = 1, .ranks = 8, .step = {.mean = Seconds{0.5}, .replicas = 1}};
+  const simulate::SizeOutcome large{
       .nodes = 2, .ranks = 16, .step = {.mean = Seconds{1}, .half_width_95 = Seconds{0.25}, .replicas = 9}};
   EXPECT_EQ(scaling_section(std::vector{small}), "");
   const std::vector points{small, large};

@@ -212,11 +212,11 @@ std::string render_text(const trace::Run& run, const Diagnosis& d, const TextSty
   const UnknownUnit unit(trace::unknown_unit(run.ranks));
   const Writer w{Ink(style.color), columns_of(style)};
   const bool named = !d.findings.empty();
-  const bool trouble = diagnose::has_trouble(d) || d.answer.outcome == diagnose::AnswerKind::JobFailed;
+  const bool trouble = diagnose::has_trouble(d) || d.answer.kind == diagnose::AnswerKind::JobFailed;
   const std::string title = fmt::format("{} {} ({})",
-                                        trouble                                                ? "!"
-                                        : d.answer.outcome == diagnose::AnswerKind::CannotTell ? "?"
-                                                                                               : "=",
+                                        trouble                                             ? "!"
+                                        : d.answer.kind == diagnose::AnswerKind::CannotTell ? "?"
+                                                                                            : "=",
                                         headline(d), provenance_word(run.info.provenance));
   std::string heading = w.wrapped("", terminal_text(title));
   heading.pop_back();

@@ -26,13 +26,13 @@ std::string_view provenance_word(trace::Provenance p) {
 
 std::string headline(const diagnose::Diagnosis& d) {
   if (!d.trouble.headline.empty()) return d.trouble.headline;
-  if (d.answer.outcome == diagnose::AnswerKind::JobFailed) return "The job failed";
+  if (d.answer.kind == diagnose::AnswerKind::JobFailed) return "The job failed";
   if (d.series == diagnose::SeriesState::Quiet) return "The steps are quiet";
   if (d.series == diagnose::SeriesState::Uneven) return "The steps are not all alike";
   if (d.series == diagnose::SeriesState::TooShort) return "Too few steps to say anything";
   if (d.findings.empty())
-    return d.answer.outcome == diagnose::AnswerKind::CannotTell ? "Cannot tell who sets the pace"
-                                                                : "Nobody sets the pace";
+    return d.answer.kind == diagnose::AnswerKind::CannotTell ? "Cannot tell who sets the pace"
+                                                             : "Nobody sets the pace";
   const diagnose::Finding& f = d.findings.front();
   if (f.kind == diagnose::FindingKind::RotatingStraggler) return "The pace-setter rotates";
   if (f.kind == diagnose::FindingKind::SlowLink) return "The fabric sets the pace";

@@ -38,7 +38,7 @@ void Policy::begin_step(int worker, std::vector<int>& released) {
   Worker& w = workers_[static_cast<std::size_t>(worker)];
   if (w.local == 0) {
     w.read = version_;
-    note(Event::Kind::Read, {.worker = worker, .version_read = version_});
+    note(StreamEvent::Kind::Read, {.worker = worker, .version_read = version_});
   }
   ++w.begun;
   released.push_back(worker);
@@ -62,12 +62,12 @@ void Policy::hold_meeting(std::vector<int>& released) {
   std::sort(waiting_.begin(), waiting_.end());
   for (const int member : waiting_) {
     Worker& w = workers_[static_cast<std::size_t>(member)];
-    note(Event::Kind::Delivered,
+    note(StreamEvent::Kind::Delivered,
          {.worker = member, .version_read = w.read, .version_applied = version_, .steps = w.local});
     w.local = 0;
   }
   ++version_;
-  note(Event::Kind::Advanced, {.worker = waiting_.back(), .version_applied = version_});
+  note(StreamEvent::Kind::Advanced, {.worker = waiting_.back(), .version_applied = version_});
   for (const int member : waiting_) begin_step(member, released);
   waiting_.clear();
 }
@@ -75,11 +75,11 @@ void Policy::hold_meeting(std::vector<int>& released) {
 Ruling Policy::meet(int worker, std::vector<int>& released) {
   Worker& w = workers_[static_cast<std::size_t>(worker)];
   if (w.read < version_) {
-    note(Event::Kind::Delivered, {.worker = worker,
-                                  .version_read = w.read,
-                                  .version_applied = version_,
-                                  .applied = false,
-                                  .steps = w.local});
+    note(StreamEvent::Kind::Delivered, {.worker = worker,
+                                        .version_read = w.read,
+                                        .version_applied = version_,
+                                        .applied = false,
+                                        .steps = w.local});
     w.local = 0;
     begin_step(worker, released);
     return Ruling::Discard;
@@ -104,12 +104,12 @@ Ruling Policy::apply(int worker, bool moved, std::vector<int>& released) {
   Worker& w = workers_[static_cast<std::size_t>(worker)];
   const bool too_old =
       spec_.kind == PolicyKind::BoundedDiscard && version_ - w.read > std::int64_t{spec_.staleness};
-  note(Event::Kind::Delivered,
+  note(StreamEvent::Kind::Delivered,
        {.worker = worker, .version_read = w.read, .version_applied = version_, .applied = !too_old});
   w.local = 0;
   if (!too_old) {
     ++version_;
-    note(Event::Kind::Advanced, {.worker = worker, .version_applied = version_});
+    note(StreamEvent::Kind::Advanced, {.worker = worker, .version_applied = version_});
   }
   if (spec_.kind != PolicyKind::BoundedWait) {
     begin_step(worker, released);
@@ -156,7 +156,7 @@ void Policy::left(int worker, std::vector<int>& released) {
   start_call(released);
   w.here = false;
   --members_;
-  note(Event::Kind::Left, {.worker = worker});
+  note(StreamEvent::Kind::Left, {.worker = worker});
   --at_[static_cast<std::size_t>(w.steps - slowest_)];
   std::erase(waiting_, worker);
   if (members_ == 0) return;
@@ -173,7 +173,7 @@ int Policy::joined(std::vector<int>& released) {
   workers_.push_back({.read = version_, .steps = slowest_, .begun = slowest_});
   ++members_;
   ++at_.front();
-  note(Event::Kind::Joined, {.worker = worker});
+  note(StreamEvent::Kind::Joined, {.worker = worker});
   begin_step(worker, released);
   return worker;
 }

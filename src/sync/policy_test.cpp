@@ -53,8 +53,8 @@ Trial run(const PolicySpec& spec, int workers, std::int64_t steps, const Work& w
     const auto [now, w] = events.top();
     events.pop();
     t.policy.delivered(w, released);
-    for (const Event& e : t.policy.events())
-      if (e.kind == Event::Kind::Delivered) t.log.push_back(e.update);
+    for (const StreamEvent& e : t.policy.events())
+      if (e.kind == StreamEvent::Kind::Delivered) t.log.push_back(e.update);
     for (const int r : released) begin(r, now);
     std::int64_t low = t.policy.clock(0), high = low;
     for (int v = 1; v < workers; ++v) {
@@ -148,7 +148,7 @@ TEST(Policy, BackupsAreNotWaitedForAndTheirLateUpdatesAreDropped) {
   ASSERT_EQ(policy.events().size(), 2U);
   EXPECT_EQ(policy.events()[0].update.age(), 1);
   EXPECT_FALSE(policy.events()[0].update.applied);
-  EXPECT_EQ(policy.events()[1].kind, Event::Kind::Read);
+  EXPECT_EQ(policy.events()[1].kind, StreamEvent::Kind::Read);
   // Worker 1 reads version 1 now and takes part in it.
   EXPECT_EQ(policy.delivered(1, released), Ruling::Wait);
   EXPECT_EQ(policy.delivered(2, released), Ruling::Go);

@@ -40,17 +40,17 @@ bool Ledger::delivered(const Update& u) {
   return true;
 }
 
-bool Ledger::take(const Event& event) {
+bool Ledger::take(const StreamEvent& event) {
   if (!error_.empty()) return false;
   const Update& u = event.update;
   const auto w = static_cast<std::size_t>(u.worker);
-  if (event.kind == Event::Kind::Joined && w == read_.size()) {
+  if (event.kind == StreamEvent::Kind::Joined && w == read_.size()) {
     read_.push_back(-1);
     here_.push_back(0);
   }
   if (u.worker < 0 || w >= read_.size()) return wrong("there is no worker " + std::to_string(u.worker));
   switch (event.kind) {
-    case Event::Kind::Read:
+    case StreamEvent::Kind::Read:
       if (u.version_read != version_)
         return wrong("version " + std::to_string(u.version_read) + " is read, and " +
                      std::to_string(version_) + " is the newest");
@@ -60,9 +60,9 @@ bool Ledger::take(const Event& event) {
       ++in_flight_;
       reads_in_flight_ += version_;
       return true;
-    case Event::Kind::Delivered:
+    case StreamEvent::Kind::Delivered:
       return delivered(u);
-    case Event::Kind::Advanced:
+    case StreamEvent::Kind::Advanced:
       if (u.version_applied != version_ + 1 || since_ == 0)
         return wrong("version " + std::to_string(u.version_applied) + " is made of " +
                      std::to_string(since_) + " updates after version " + std::to_string(version_));
@@ -70,7 +70,7 @@ bool Ledger::take(const Event& event) {
       since_ = 0;
       aged_ += in_flight_;
       return true;
-    case Event::Kind::Left:
+    case StreamEvent::Kind::Left:
       if (here_[w] == 0) return wrong("worker " + std::to_string(u.worker) + " leaves twice");
       here_[w] = 0;
       if (read_[w] >= 0) {
@@ -80,7 +80,7 @@ bool Ledger::take(const Event& event) {
         read_[w] = -1;
       }
       return true;
-    case Event::Kind::Joined:
+    case StreamEvent::Kind::Joined:
       if (here_[w] != 0) return wrong("worker " + std::to_string(u.worker) + " joins twice");
       here_[w] = 1;
       return true;

@@ -40,9 +40,9 @@ struct Trial {
   }
   void begin(int w) { events.emplace(time + 50 + static_cast<std::int64_t>(mixed(++draws) % 200), w); }
   void taken() {
-    for (const Event& e : policy.events()) {
+    for (const StreamEvent& e : policy.events()) {
       ASSERT_TRUE(ledger.take(e)) << ledger.error();
-      if (e.kind == Event::Kind::Advanced) {
+      if (e.kind == StreamEvent::Kind::Advanced) {
         ASSERT_EQ(ledger.ages(), ledger.aged());
       }
     }
@@ -112,7 +112,7 @@ struct Walk {
     can.erase(at);
     policy.delivered(w, released);
     can.insert(can.end(), released.begin(), released.end());
-    for (const Event& e : policy.events()) EXPECT_TRUE(ledger.take(e)) << ledger.error();
+    for (const StreamEvent& e : policy.events()) EXPECT_TRUE(ledger.take(e)) << ledger.error();
     return true;
   }
   Policy policy;
@@ -145,18 +145,18 @@ TEST(Ledger, TheOldestUpdateUnderWaitingIsBoundedAndTheBoundIsReached) {
 
 TEST(Ledger, WhatCannotBeIsNamed) {
   const auto read = [](int w, std::int64_t v) {
-    return Event{.kind = Event::Kind::Read, .update = {.worker = w, .version_read = v}};
+    return StreamEvent{.kind = StreamEvent::Kind::Read, .update = {.worker = w, .version_read = v}};
   };
   const auto sent = [](int w, std::int64_t from, std::int64_t to) {
-    return Event{.kind = Event::Kind::Delivered,
-                 .update = {.worker = w, .version_read = from, .version_applied = to}};
+    return StreamEvent{.kind = StreamEvent::Kind::Delivered,
+                       .update = {.worker = w, .version_read = from, .version_applied = to}};
   };
   const auto made = [](std::int64_t v) {
-    return Event{.kind = Event::Kind::Advanced, .update = {.version_applied = v}};
+    return StreamEvent{.kind = StreamEvent::Kind::Advanced, .update = {.version_applied = v}};
   };
-  const auto why = [](std::initializer_list<Event> events) {
+  const auto why = [](std::initializer_list<StreamEvent> events) {
     Ledger ledger(2);
-    for (const Event& e : events)
+    for (const StreamEvent& e : events)
       if (!ledger.take(e)) break;
     return ledger.error();
   };

@@ -96,10 +96,16 @@ NoisyJob::NoisyJob(const JobShape& shape)
       for (int r = 0; r < shape.ranks; ++r) {
         const std::size_t i = static_cast<std::size_t>(s) * ranks + static_cast<std::size_t>(r);
         column[i] = std::max(kLeastWork * usual, usual + scale * z[i]);
+        column[i] = told(column[i]);
         work_[at(r, s, p)] = column[i];
       }
     units_.push_back(mean_cost(column, ranks));
   }
+}
+
+double NoisyJob::told(double seconds) const {
+  const double unit = shape_.resolution * kStep;
+  return unit > 0 ? unit * std::round(seconds / unit) : seconds;
 }
 
 trace::Run NoisyJob::run() const {

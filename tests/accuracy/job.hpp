@@ -27,6 +27,8 @@ struct JobShape {
   double unit = 0.05;        ///< what noise alone costs per step and position, as part of a step
   double correlation = 0.7;  ///< of wandering noise, from step to step
   double uneven = 0;         ///< sigma of the lognormal law of how much noise each rank has
+  double resolution =
+      0;  ///< own work is a multiple of this part of a step, as a coarse clock tells it; 0: any
   bool apart =
       false;  ///< several hosts whose clocks differ, and members that leave as far apart as they enter
   std::uint64_t seed = 1;
@@ -39,11 +41,16 @@ class NoisyJob {
   [[nodiscard]] const JobShape& shape() const { return shape_; }
   /// Mean over steps of latest minus median own work before a synchronisation: the noise, in seconds.
   [[nodiscard]] double unit(int position) const { return units_[static_cast<std::size_t>(position)]; }
-  void add(int rank, int step, int position, double seconds) { work_[at(rank, step, position)] += seconds; }
+  /// More own work, told as all is.
+  void add(int rank, int step, int position, double seconds) {
+    double& work = work_[at(rank, step, position)];
+    work = told(work + seconds);
+  }
   /// The Run that this leaves.
   [[nodiscard]] trace::Run run() const;
 
  private:
+  [[nodiscard]] double told(double seconds) const;
   [[nodiscard]] std::size_t at(int rank, int step, int position) const {
     return (static_cast<std::size_t>(step) * static_cast<std::size_t>(shape_.positions) +
             static_cast<std::size_t>(position)) *

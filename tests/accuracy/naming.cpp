@@ -374,6 +374,30 @@ Judged nobody_restless_case(int index) {
   return judge(c);
 }
 
+// The same, told in multiples of 2 to 10 % of a step: on which side of a half a rank is stays so for tens of steps.
+Judged nobody_coarse_case(int index) {
+  JobShape shape = wandering_shape(index);
+  shape.resolution = 0.02 * (1 + index % 5);
+  Case c;
+  c.run = NoisyJob(shape).run();
+  return judge(c);
+}
+
+// One rank is late all along, told in multiples of 1 to 3 % of a step.
+Judged coarse_case(int index) {
+  Dice dice(12, index);
+  JobShape shape = any_shape(dice, index, 1, 2);
+  shape.resolution = 0.01 * dice.from_to(1, 3);
+  NoisyJob job(shape);
+  const JobShape& s = job.shape();
+  const std::int32_t rank = dice.below(s.ranks);
+  Case c{.level = level_of(index), .truth = {.ranks = {rank}}, .run = {}};
+  for (int p = 0; p < s.positions; ++p)
+    for (int t = 0; t < s.steps; ++t) job.add(rank, t, p, kLevels[c.level] * job.unit(p));
+  c.run = job.run();
+  return judge(c);
+}
+
 Judged wandering_case(int index) {
   NoisyJob job(wandering_shape(index / static_cast<int>(kLevels.size())));
   const JobShape& s = job.shape();
@@ -434,6 +458,14 @@ std::vector<Family> naming_families() {
        .what = "the same with 4, 8 or 16 ranks, some of which wander several times as much as others",
        .cases = 600,
        .judge = nobody_restless_case},
+      {.name = "nobody, coarse clock",
+       .what = "even jobs whose speeds wander, told in multiples of 2 to 10 % of a step",
+       .cases = 600,
+       .judge = nobody_coarse_case},
+      {.name = "coarse clock",
+       .what = "one rank is late all along, told in multiples of 1 to 3 % of a step",
+       .cases = 250,
+       .judge = coarse_case},
       {.name = "speeds wander",
        .what = "the same jobs, and one rank is late",
        .cases = 300,

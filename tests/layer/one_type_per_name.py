@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""one_type_per_name.py ROOT: no two headers define a type of one name in one namespace.
+"""one_type_per_name.py ROOT: no two headers define a type of one name in one namespace, no two public ones a type of one name.
 
 Files that include one of them only would compile, and what the compiler makes of both types under one name (destructors,
-containers) would be put together by the linker as if they were the same.
+containers) would be put together by the linker as if they were the same. One word for two public types of two rooms compiles, and a reader asks which one is meant: words of `cox::NAME`
+and of `cox::ROOM::NAME` are held, those deeper (`detail`) are a room's own.
 """
 import collections
 import pathlib
@@ -25,6 +26,11 @@ for folder in ("include", "src"):
 if not homes:
     sys.exit(f"no type found under {root}: the search is broken")
 several = {name: found for name, found in homes.items() if len(found) > 1}
+words = collections.defaultdict(set)
+for name, found in homes.items():
+    if name.count("::") <= 2 and any(home.startswith("include/") for home in found):
+        words[name.split("::")[-1]].add(name)
+several.update({f"the word {word}": {f"{name} ({min(homes[name])})" for name in names} for word, names in words.items() if len(names) > 1})
 for name, found in sorted(several.items()):
     print(f"{name} is defined in {' and in '.join(sorted(found))}")
 sys.exit(1 if several else 0)

@@ -203,7 +203,7 @@ Tracks any_tracks() {
 }
 
 /// The same as a Dependencies: a root per track, a node per cell, a join per meeting, a node per tail.
-Duration makespan_as_graph(const Tracks& t, const Question& s) {
+Duration makespan_as_graph(const Tracks& t, const OtherDurations& s) {
   Dependencies g;
   std::vector<Duration> d;
   std::vector<OperationIndex> at(t.size());
@@ -245,9 +245,9 @@ RC_GTEST_PROP(ReplayLaws, TracksAreTheirGraph, ()) {
     for (std::size_t i = 0; i < size; ++i) columns.back().push_back(any_time(100));
     return std::span<const Duration>(columns.back());
   };
-  std::vector<Question> questions(*rc::gen::inRange<std::size_t>(1, 70));
+  std::vector<OtherDurations> questions(*rc::gen::inRange<std::size_t>(1, 70));
   const auto other_work = column(t.work().size());
-  for (Question& s : questions) {
+  for (OtherDurations& s : questions) {
     if (*rc::gen::inRange(0, 4) == 0) s.work = other_work;
     if (*rc::gen::inRange(0, 4) == 0) s.transfer = column(t.meetings().size());
     for (Track r = 0; r < t.size(); ++r)

@@ -12,12 +12,16 @@
 
 namespace cox::diagnose {
 
+/// Part of the calls that has to find all its members; with fewer a late rank may be among those that were not seen.
+inline constexpr double kEnoughCalls = 0.9;
+
 /// How much of what should be there was there, and what the clocks are worth.
 struct Coverage {
   double ratio = 0;  ///< matched collective calls over expected ones
   std::int64_t ranks_seen = 0;
   std::int64_t ranks_expected = 0;
   std::vector<Rank> missing_ranks;
+  std::vector<Rank> short_ranks;  ///< that are there, with fewer than `kEnoughCalls` of their own calls
   std::int64_t collectives_matched = 0;  ///< operations in which every member was seen
   std::int64_t collectives_seen = 0;
   std::int64_t calls_seen = 0;      ///< finished calls matched to an operation, each member's one

@@ -138,7 +138,8 @@ struct Present {
 
 /// How a job ended that did not end well.
 struct Ending {
-  int exit_status = 0;                ///< of the command; 128 + n where signal n ended it
+  int exit_status = 0;                ///< of the command; 128 + n where signal n ended it; 0 = not known
+  std::string logged{};               ///< what a log says of it: `aborted`
   int signal = 0;                     ///< that ended it; 0 = none, or not known
   std::optional<Rank> first{};        ///< ended before the others did, as far as that is known
   int first_status = -1;              ///< that rank's exit status; -1 = not known
@@ -156,7 +157,7 @@ struct Trouble {
   std::vector<Mismatch> mismatches;        ///< members that disagree on what they do together
   std::int64_t mismatched_operations = 0;  ///< all of them
   std::string headline;            ///< what hangs or disagrees, in a few words; empty where nothing does
-  std::optional<Ending> ending{};  ///< where the command's status is known and not 0
+  std::optional<Ending> ending{};  ///< where the command's status is known and not 0, or a log says so
 
   [[nodiscard]] bool any() const;  ///< something hangs, or members disagree
 };

@@ -26,11 +26,11 @@ inline constexpr double kSublinearAbove = 0.5;
 [[nodiscard]] std::string_view name_of(Regime regime);  ///< `linear`, `sublinear`, `post-linear`, `collapse`
 
 /// A size, or on which side of the range it lies.
-struct Boundary {
+struct RegimeBoundary {
   enum class Place : std::uint8_t { Below, Inside, Above } place = Place::Above;
   std::int64_t ranks = 0;  ///< Inside: the size; else the end of the range
   [[nodiscard]] bool inside() const { return place == Place::Inside; }
-  bool operator==(const Boundary&) const = default;
+  bool operator==(const RegimeBoundary&) const = default;
 };
 
 /// eps passes a level.
@@ -50,9 +50,9 @@ struct Peak {
 struct RegimeMap {
   std::vector<Crossing> crossings{};  ///< ascending by size
   std::vector<Peak> peaks{};          ///< inside the range, ascending by size
-  Boundary n1{};                      ///< first below 0.95
-  Boundary n2{};                      ///< first below 0.5
-  Boundary n_star{};                  ///< where throughput is highest; at an end of the range it is beyond
+  RegimeBoundary n1{};                ///< first below 0.95
+  RegimeBoundary n2{};                ///< first below 0.5
+  RegimeBoundary n_star{};            ///< where throughput is highest; at an end of the range it is beyond
 };
 
 struct RegimeRange {
@@ -70,17 +70,17 @@ struct RegimeRange {
 /// Where a boundary would be with one mechanism off. Moves do not add up: two may hide each other.
 struct MovedBoundary {
   std::string mechanism{};
-  Boundary at{};
+  RegimeBoundary at{};
 };
 
 /// A boundary with its band and its cause.
 struct TransitionBand {
-  Boundary value{};
-  Boundary low{};    ///< 5 % of the replicates lie below
-  Boundary high{};   ///< 5 % above
-  double above = 0;  ///< share of replicates that do not reach it in the range: censored, not dropped
-  double below = 0;  ///< share that are beyond it from the first size on
-  double cost = 0;   ///< cost of a sample there over that at the first size: ranks / throughput
+  RegimeBoundary value{};
+  RegimeBoundary low{};   ///< 5 % of the replicates lie below
+  RegimeBoundary high{};  ///< 5 % above
+  double above = 0;       ///< share of replicates that do not reach it in the range: censored, not dropped
+  double below = 0;       ///< share that are beyond it from the first size on
+  double cost = 0;        ///< cost of a sample there over that at the first size: ranks / throughput
   std::string
       because{}; /**< the mechanism whose absence moves it most; for N* in weak scaling only one that can make
                             throughput fall. Empty = none moves it */

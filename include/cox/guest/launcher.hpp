@@ -167,7 +167,7 @@ inline std::int32_t tasks_of_node(const char* list, std::int32_t node) {
 }
 
 /// What the launcher says; -1 = it does not.
-struct Place {
+struct LauncherPlace {
   const char* launcher = nullptr;  ///< null where no launcher started this process
   std::int32_t rank = -1;
   std::int32_t world_size = -1;
@@ -177,8 +177,8 @@ struct Place {
   std::int32_t attempt = 0;
 };
 
-inline Place place_of(const Launcher* l) {
-  Place p;
+inline LauncherPlace place_of(const Launcher* l) {
+  LauncherPlace p;
   if (l == nullptr) return p;
   p.launcher = l->name;
   p.rank = number_or(variable(l->rank), -1);

@@ -24,7 +24,7 @@ namespace cox::guest {
 
 inline constexpr const char* kPolicyFile = COX_POLICY_FILE;
 
-struct Policy {
+struct AdminPolicy {
   static constexpr std::size_t kMostFolders = 16;
   static constexpr std::size_t kLongestFolder = 512;
 
@@ -40,7 +40,7 @@ struct Policy {
 };
 
 /// Whether a folder, absolute and without links in it, is one where a Run may lie.
-inline bool allows_folder(const Policy& policy, const char* folder) {
+inline bool allows_folder(const AdminPolicy& policy, const char* folder) {
   if (policy.folder_count == 0) return true;
   for (std::size_t i = 0; i < policy.folder_count; ++i) {
     const std::size_t length = strlen(policy.folders[i]);
@@ -87,16 +87,16 @@ inline const char* read_bytes(const char* at, std::uint64_t& into) {
   return into > 0 && ends_here(at) ? nullptr : kExpected;
 }
 
-inline const char* read_folders(const char* at, Policy& policy) {
+inline const char* read_folders(const char* at, AdminPolicy& policy) {
   constexpr const char* kExpected = "expected a list of absolute folders on one line: [\"/scratch\"]";
   if (*at++ != '[') return kExpected;
   policy.folder_count = 0;
   for (at = skip_blanks(at); *at != ']'; at = skip_blanks(at)) {
-    if (policy.folder_count == Policy::kMostFolders) return "more than 16 folders";
+    if (policy.folder_count == AdminPolicy::kMostFolders) return "more than 16 folders";
     const char* end = *at == '"' && at[1] == '/' ? strchr(at + 1, '"') : nullptr;
     if (end == nullptr) return kExpected;
     std::size_t length = static_cast<std::size_t>(end - at) - 1;
-    if (length >= Policy::kLongestFolder || memchr(at, '\\', length + 1) != nullptr) return kExpected;
+    if (length >= AdminPolicy::kLongestFolder || memchr(at, '\\', length + 1) != nullptr) return kExpected;
     while (length > 1 && at[length] == '/') --length;  // a slash at the end says nothing
     char* folder = policy.folders[policy.folder_count++];
     memcpy(folder, at + 1, length);
@@ -111,7 +111,7 @@ inline const char* read_folders(const char* at, Policy& policy) {
   return ends_here(at + 1) ? nullptr : kExpected;
 }
 
-inline const char* read_line(const char* line, Policy& policy) {
+inline const char* read_line(const char* line, AdminPolicy& policy) {
   line = skip_blanks(line);
   if (ends_here(line)) return nullptr;
   if (const char* value = value_of(line, "pacing")) return read_bool(value, policy.pacing);
@@ -125,7 +125,7 @@ inline const char* read_line(const char* line, Policy& policy) {
 }  // namespace policy_text
 
 /// Fills a policy from the text of a file. Changes `text`.
-inline void parse_policy(char* text, Policy& policy) {
+inline void parse_policy(char* text, AdminPolicy& policy) {
   int number = 0;
   while (text != nullptr && policy.trouble == nullptr) {
     char* newline = strchr(text, '\n');
@@ -139,7 +139,7 @@ inline void parse_policy(char* text, Policy& policy) {
 
 /// Reads the policy. A file that is not root's, or that others may write, is no administrator's word; neither
 /// is half of one.
-inline void read_policy(const char* path, Policy& policy) {
+inline void read_policy(const char* path, AdminPolicy& policy) {
   static constexpr std::size_t kMostBytes = 8 * 1024;
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return;

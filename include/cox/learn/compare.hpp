@@ -19,7 +19,7 @@
 namespace cox::learn {
 
 /// What was asked.
-struct Question {
+struct WaysQuestion {
   ProblemSpec problem{};  ///< `workers` 1: as many as the job has, where they differ
   OptimizerSpec optimizer{};
   StepShare share{};
@@ -48,7 +48,7 @@ struct Compared {
 /// there should be, a way that this problem rules out), those of simulate; of the first way. Deterministic for any number of threads. Cost: ways x (rates x tuning seeds + seeds) runs.
 /// Held by: src/learn/answer/compare_test.cpp
 /// `inputs`: what the document names as such.
-[[nodiscard]] Result<Compared> compare_ways(const model::Scenario& scenario, const Question& question,
+[[nodiscard]] Result<Compared> compare_ways(const model::Scenario& scenario, const WaysQuestion& question,
                                             const std::vector<std::string>& inputs);
 
 }  // namespace cox::learn

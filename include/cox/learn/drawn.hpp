@@ -35,6 +35,6 @@ struct DrawnSteps {
 /// Calls `take` with every event in order of time (equal times: in the order of workers); false ends it.
 /// Cost: O(log workers) per step. Deterministic. Held by: src/learn/run/drawn_test.cpp
 void stream_drawn(const model::PolicySpec& policy, const DrawnSteps& steps,
-                  const std::function<bool(const sync::Event& event, Seconds at)>& take);
+                  const std::function<bool(const sync::StreamEvent& event, Seconds at)>& take);
 
 }  // namespace cox::learn

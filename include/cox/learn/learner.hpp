@@ -56,7 +56,7 @@ class Learner {
   Learner(Learner&&) noexcept;
 
   /// False: it has diverged, and takes no more. Pre: the stream is one that sync::Ledger takes (asserted in part).
-  bool take(const sync::Event& event);
+  bool take(const sync::StreamEvent& event);
   [[nodiscard]] const std::optional<Divergence>& diverged() const;
   /// The newest version.
   [[nodiscard]] std::span<const float> parameters() const;

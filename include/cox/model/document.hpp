@@ -15,37 +15,37 @@
 namespace cox::model {
 
 /// Line and column, both from 1; 0 = not in the file.
-struct Place {
+struct TextPosition {
   std::int64_t line = 0;
   std::int64_t column = 0;
 };
 
 /// One value, array or table.
-struct Node {
+struct DocumentNode {
   enum class Kind : std::uint8_t { Table, Array, Text, Integer, Real, Flag, Date };
   struct Entry;
 
   Kind kind = Kind::Table;
-  Place at;
+  TextPosition at;
   std::string text;
   std::int64_t integer = 0;
   double real = 0;
   bool flag = false;
-  std::vector<Node> items;     ///< Array
-  std::vector<Entry> entries;  ///< Table, by name
+  std::vector<DocumentNode> items;  ///< Array
+  std::vector<Entry> entries;       ///< Table, by name
 
-  [[nodiscard]] Node* find(std::string_view name);
+  [[nodiscard]] DocumentNode* find(std::string_view name);
 };
 
-struct Node::Entry {
+struct DocumentNode::Entry {
   std::string name;
-  Place at;  ///< of the key
-  Node value;
+  TextPosition at;  ///< of the key
+  DocumentNode value;
 };
 
 /// How a value is called in a message: `the text "25"`, `25`, `a table`.
 /// Printable and short whatever it holds.
-[[nodiscard]] std::string shown(const Node& node);
+[[nodiscard]] std::string shown(const DocumentNode& node);
 using cox::shown;
 
 /// Parses TOML 1.0. Nesting, by brackets and by dotted keys, is at most `kDeepest` each, so recursion on the
@@ -53,6 +53,6 @@ using cox::shown;
 /// 1 GiB for 16 MB of text. Held by: src/model/toml/document_test.cpp, fuzz (scenario)
 inline constexpr int kDeepest = 16;
 inline constexpr std::int64_t kMostValues = 300'000;
-[[nodiscard]] Result<Node> parse_document(std::string_view text, const std::string& name);
+[[nodiscard]] Result<DocumentNode> parse_document(std::string_view text, const std::string& name);
 
 }  // namespace cox::model

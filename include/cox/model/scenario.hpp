@@ -435,7 +435,7 @@ struct Scenario {
   return nodes.empty() ? scenario.cluster.nodes : static_cast<int>(nodes.size());
 }
 /// What device `device` of a node passes on its way to the card that it uses.
-enum class Reach : std::uint8_t {
+enum class NicReach : std::uint8_t {
   Own,     ///< nothing more: the card is at its own PCIe switch
   Bridge,  ///< to another PCIe switch of its socket
   Socket,  ///< to the other socket
@@ -444,9 +444,9 @@ enum class Reach : std::uint8_t {
 [[nodiscard]] const NodeClass* class_of(const Cluster& cluster, int node);
 /// The card that a device of such a node uses, and how it gets there.
 [[nodiscard]] int nic_of(const Cluster& cluster, const NodeClass* of, int device);
-[[nodiscard]] Reach reach_of(const Cluster& cluster, const NodeClass* of, int device);
+[[nodiscard]] NicReach reach_of(const Cluster& cluster, const NodeClass* of, int device);
 /// Whether any device of the cluster reaches its card so.
-[[nodiscard]] bool any_reaches(const Cluster& cluster, Reach reach);
+[[nodiscard]] bool any_reaches(const Cluster& cluster, NicReach reach);
 /// Some node's way into the fabric is not as the others', or not as device i of d to NIC i n / d.
 [[nodiscard]] bool has_unlike_ways(const Cluster& cluster);
 /// What a message costs depends on which devices it goes between, so that only links that are played tell.

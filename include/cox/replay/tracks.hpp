@@ -105,7 +105,7 @@ class Longest {
 };
 
 /// One question: the same meetings with other durations.
-struct Question {
+struct OtherDurations {
   std::span<const Duration> work{};      ///< per cell; empty: as built
   const Longest* longest = nullptr;      ///< of the same work; none: every member is looked at
   std::span<const Duration> transfer{};  ///< per meeting; empty: as built
@@ -132,7 +132,7 @@ struct BlockTimes {
 ///          Memory O(tracks * 32) per thread and the result.
 /// Source:  Baccelli et al., Synchronization and Linearity (1992), section 2; max-plus recursion.
 /// Held by: src/replay/tracks_test.cpp, tests/property/replay_laws.cpp (equal to a program)
-[[nodiscard]] std::vector<BlockTimes> replay(const Tracks& tracks, std::span<const Question> questions,
+[[nodiscard]] std::vector<BlockTimes> replay(const Tracks& tracks, std::span<const OtherDurations> questions,
                                              int threads = 1);
 
 /// What happened at each meeting as built.

@@ -23,9 +23,9 @@ enum class Anonymize : bool { No, Yes };
 struct ReportOptions {
   Anonymize anonymize = Anonymize::No;
   Bytes size_limit{15'000'000};  ///< beyond it neighbouring steps are merged, and the page says so
-  const diagnose::Comparison* against = nullptr;   ///< the same job before a change
-  const simulate::Outcome* simulated = nullptr;    ///< of a simulated Run: engine, notes, load of the links
-  std::span<const simulate::SizePoint> scaling{};  ///< in rising order of ranks
+  const diagnose::Comparison* against = nullptr;     ///< the same job before a change
+  const simulate::Outcome* simulated = nullptr;      ///< of a simulated Run: engine, notes, load of the links
+  std::span<const simulate::SizeOutcome> scaling{};  ///< in rising order of ranks
 };
 
 /// The whole page: opens offline, no request leaves it, light and dark.

@@ -37,7 +37,7 @@ struct Attribution {
 };
 
 /// The same job at one of several sizes.
-struct SizePoint {
+struct SizeOutcome {
   int nodes = 0;
   std::int64_t ranks = 0;
   ReplicaSpread step;                        ///< mean time of a step, over replicas
@@ -45,7 +45,7 @@ struct SizePoint {
 
   /// Time of a step at the smallest size over that at this one: 1 where growing costs nothing, the same work per rank at
   /// every size. Held by: src/simulate/attribution/attribution_test.cpp
-  [[nodiscard]] double efficiency(const SizePoint& smallest) const {
+  [[nodiscard]] double efficiency(const SizeOutcome& smallest) const {
     return step.mean.count() > 0 ? smallest.step.mean / step.mean : 0;
   }
 };

@@ -56,7 +56,7 @@ struct CollectiveOptions {
   int threads = 1;                 ///< lanes run beside each other
   /// Of messages between nodes; null = none. It and `nodes`, the node of each rank, outlive the engine. Servers and
   /// switches share no node with a rank.
-  const Timeouts* timeouts = nullptr;
+  const TimeoutDraws* timeouts = nullptr;
   std::span<const int> nodes{};
   /// Who sits on each place, for noise that names ranks; empty = rank i on place i.
   std::vector<int> ranks{};

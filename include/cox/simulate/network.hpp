@@ -103,7 +103,7 @@ class Network {
   bool has_reach_ = false;
   struct Device {  ///< of a node of one kind
     int nic;
-    model::Reach reach;
+    model::NicReach reach;
   };
   std::vector<Device> devices_;       ///< [kind][device]: nodes of no class, then those of each
   std::vector<std::uint16_t> kinds_;  ///< per node; empty = all of no class

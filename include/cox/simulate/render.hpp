@@ -38,12 +38,12 @@ namespace cox::simulate {
 /// What is kept of a delay, in the first steps after it, then in fewer and fewer, and in the last.
 [[nodiscard]] std::vector<std::string> text_lines(const KeptDelay& kept);
 /// Time and efficiency against size: the smallest size's step over that size's; what each mechanism costs there.
-[[nodiscard]] std::vector<std::string> text_lines(const std::vector<SizePoint>& sizes);
+[[nodiscard]] std::vector<std::string> text_lines(const std::vector<SizeOutcome>& sizes);
 
 /// The whole JSON document `cox.simulate/1` (docs/reference/simulate-json.md).
 /// Times in seconds, rounded to picoseconds.
 [[nodiscard]] std::string to_json(const std::string& input, const model::Scenario& scenario,
-                                  const Outcome& outcome, const std::vector<SizePoint>& sizes = {},
+                                  const Outcome& outcome, const std::vector<SizeOutcome>& sizes = {},
                                   const StepAnalysis* step = nullptr,
                                   const Attribution* attribution = nullptr, const KeptDelay* delay = nullptr);
 /// `cox.simulate-comparison/1`.

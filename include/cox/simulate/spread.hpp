@@ -26,7 +26,4 @@ struct ReplicaSpread {
 /// Held by: src/simulate/record/spread_test.cpp
 [[nodiscard]] ReplicaSpread spread_of(std::span<const Seconds> values);
 
-/// Two-sided 95 % quantile of Student's t (`student_quantile`); 0 for no degree of freedom.
-[[nodiscard]] double student_t_95(int degrees);
-
 }  // namespace cox::simulate

@@ -47,11 +47,11 @@ struct Sweep {
 /// The scenario of a file, with `changes`, at several numbers of nodes, in the order given; `attributed`: with what
 /// each mechanism costs there. Errors: those of
 /// `read_scenario` and `simulate`, with the size in the message.
-[[nodiscard]] Result<std::vector<SizePoint>> simulate_sizes(const std::filesystem::path& scenario,
-                                                            const std::vector<int>& nodes,
-                                                            const model::ScenarioOptions& changes,
-                                                            const SimulateOptions& options,
-                                                            bool attributed = false);
+[[nodiscard]] Result<std::vector<SizeOutcome>> simulate_sizes(const std::filesystem::path& scenario,
+                                                              const std::vector<int>& nodes,
+                                                              const model::ScenarioOptions& changes,
+                                                              const SimulateOptions& options,
+                                                              bool attributed = false);
 
 /// Which of how many processes of one launch this is.
 struct Share {

@@ -24,10 +24,10 @@ namespace cox::simulate {
 /// Which messages are lost by chance, and when they arrive then. Only messages between nodes are meant; who asks
 /// knows which these are. Immutable; const calls from any thread. Formulas: docs/concepts/flow-engine.md.
 /// Held by: src/simulate/max_plus/timeouts_test.cpp
-class Timeouts {
+class TimeoutDraws {
  public:
-  Timeouts() = default;
-  Timeouts(const model::Timeouts& of, std::uint64_t seed);
+  TimeoutDraws() = default;
+  TimeoutDraws(const model::Timeouts& of, std::uint64_t seed);
   /// Messages are lost by chance. What is lost because a port is full the flow engine finds itself.
   [[nodiscard]] bool happen() const { return wait_ > Seconds{} && loss_ > 0; }
 
@@ -63,19 +63,19 @@ inline constexpr int kMostLosses = 10;  ///< of one message in a row
 /// What the losses of one lane of one collective are, found when first asked for. One owner.
 class LaneLosses {
  public:
-  LaneLosses(const Timeouts& law, Timeouts::Row row, std::int64_t rounds, std::int64_t receivers)
+  LaneLosses(const TimeoutDraws& law, TimeoutDraws::Row row, std::int64_t rounds, std::int64_t receivers)
       : law_(&law), row_(row), rounds_(rounds), receivers_(receivers) {}
   /// Ascending by round x receivers + receiver. The span stays.
-  [[nodiscard]] std::span<const Timeouts::Lost> all(std::int64_t ordinal = 0);
+  [[nodiscard]] std::span<const TimeoutDraws::Lost> all(std::int64_t ordinal = 0);
   /// How much later the `ordinal`-th message of `round` reaches `receiver`; zero for most.
   [[nodiscard]] Seconds late(std::int64_t round, std::int64_t receiver, std::int64_t ordinal = 0);
 
  private:
-  const Timeouts* law_;
-  Timeouts::Row row_;
+  const TimeoutDraws* law_;
+  TimeoutDraws::Row row_;
   std::int64_t rounds_;
   std::int64_t receivers_;
-  std::map<std::int64_t, std::vector<Timeouts::Lost>> rows_;  ///< by ordinal
+  std::map<std::int64_t, std::vector<TimeoutDraws::Lost>> rows_;  ///< by ordinal
 };
 
 }  // namespace cox::simulate

@@ -105,7 +105,7 @@ struct PolicyOutcome {
 [[nodiscard]] Result<PolicyOutcome> simulate_policy(const model::Scenario& scenario, std::uint64_t seed);
 
 /// Takes what happens to the parameters, and when; false ends the job.
-using UpdateSink = std::function<bool(const sync::Event& event, Seconds at)>;
+using UpdateSink = std::function<bool(const sync::StreamEvent& event, Seconds at)>;
 /// Those of a training job that deliver updates: the replicas of the model, or groups of them that share experts.
 /// Errors: as simulate_training.
 [[nodiscard]] Result<int> update_workers(const model::Scenario& scenario);

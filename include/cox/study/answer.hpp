@@ -85,7 +85,7 @@ struct Judged {
   std::string reason;  ///< the file's sentence with its places filled from the result
 };
 
-struct Answer {
+struct AnsweredStudy {
   Study study;
   Computation computation;
   std::vector<Judged> judged;  ///< parallel to `study.printed`

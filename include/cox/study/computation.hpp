@@ -44,7 +44,7 @@ class ComputationTable {
 /// dimension or out of bounds, or leaves a value that is no number), those of `judge` and of the engines.
 /// Deterministic for any thread count. Held by: src/study/answer/run_test.cpp,
 /// src/evaluate/studies_test.cpp
-[[nodiscard]] Result<Answer> run_study(const Study& study, const ComputationTable& known,
-                                       const ComputeOptions& options = {});
+[[nodiscard]] Result<AnsweredStudy> run_study(const Study& study, const ComputationTable& known,
+                                              const ComputeOptions& options = {});
 
 }  // namespace cox::study

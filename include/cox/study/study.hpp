@@ -52,7 +52,7 @@ enum class InputOrigin : std::uint8_t {
 };
 
 /// A value, or the list of a sweep, that the computation asks for by name.
-struct Input {
+struct StudyInput {
   std::string name;
   std::vector<WrittenQuantity> values;  ///< one, or several of one dimension
   bool is_list = false;
@@ -89,7 +89,7 @@ struct Study {
   std::string source;  ///< place in the source: `C.1, lines 2240-2255`
   std::string answer;  ///< what to learn from it, a few sentences with places for computed values
   std::string compute;
-  std::vector<Input> inputs;
+  std::vector<StudyInput> inputs;
   std::vector<Printed> printed;
   std::string file;  ///< as shown in errors
   /// Whether `set_input` has replaced one: names that sweeps gave may be gone then.

@@ -14,16 +14,17 @@ namespace cox::study {
 
 /// The page of one study: question, inputs, printed against computed, all computed values, checks, picture.
 /// `picture_file` is linked where it is not empty.
-[[nodiscard]] std::string to_markdown(const Answer& answer, const std::string& picture_file);
+[[nodiscard]] std::string to_markdown(const AnsweredStudy& answer, const std::string& picture_file);
 /// Printed numbers beside ours, for a terminal.
-[[nodiscard]] std::string to_text(const Answer& answer);
+[[nodiscard]] std::string to_text(const AnsweredStudy& answer);
 /// One line per computed value: `name,value,unit,half_width_95,replicas,engine`.
-[[nodiscard]] std::string to_csv(const Answer& answer);
+[[nodiscard]] std::string to_csv(const AnsweredStudy& answer);
 /// SVG with the colours of the page that holds it, light or dark; empty where there is nothing to draw.
 [[nodiscard]] std::string to_svg(const Picture& picture);
 /// The page that lists all.
-[[nodiscard]] std::string index_markdown(std::span<const Answer> answers);
+[[nodiscard]] std::string index_markdown(std::span<const AnsweredStudy> answers);
 /// The whole document of `cox study --json`, schema cox.study/1.
-[[nodiscard]] std::string to_json(std::span<const Answer> answers, const std::vector<std::string>& inputs);
+[[nodiscard]] std::string to_json(std::span<const AnsweredStudy> answers,
+                                  const std::vector<std::string>& inputs);
 
 }  // namespace cox::study

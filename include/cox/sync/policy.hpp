@@ -50,7 +50,7 @@ class Policy {
   void set_local_steps(int steps) { spec_.local_steps = steps > 1 ? steps : 1; }
 
   /// What the last call made happen, in order; until the next one.
-  [[nodiscard]] std::span<const Event> events() const { return events_; }
+  [[nodiscard]] std::span<const StreamEvent> events() const { return events_; }
   [[nodiscard]] std::int64_t version() const { return version_; }
   /// Whether step `step` of a worker synchronises (communicates) at all, with a K that did not change.
   [[nodiscard]] bool communicates(std::int64_t step) const;
@@ -75,7 +75,9 @@ class Policy {
   void begin_step(int worker, std::vector<int>& released);
   bool count_step(Worker& worker);  ///< this and the next: whether the slowest moved
   bool drop_empty_levels();
-  void note(Event::Kind kind, const Update& update) { events_.push_back({.kind = kind, .update = update}); }
+  void note(StreamEvent::Kind kind, const Update& update) {
+    events_.push_back({.kind = kind, .update = update});
+  }
   Ruling meet(int worker, std::vector<int>& released);
   void hold_meeting(std::vector<int>& released);
   Ruling apply(int worker, bool moved, std::vector<int>& released);
@@ -89,7 +91,7 @@ class Policy {
   std::vector<Worker> workers_;
   std::deque<int> at_;  ///< members that have finished slowest_ + i steps
   std::vector<int> waiting_;
-  std::vector<Event> events_;
+  std::vector<StreamEvent> events_;
 };
 
 }  // namespace cox::sync

@@ -21,7 +21,7 @@ struct Update {
 };
 
 /// What happened. At the beginning every worker has read version 0.
-struct Event {
+struct StreamEvent {
   enum class Kind : std::uint8_t {
     Read,       ///< `update.worker` took version `update.version_read`
     Delivered,  ///< `update`
@@ -43,7 +43,7 @@ class Ledger {
  public:
   explicit Ledger(int workers);
   /// False where the event cannot be; `error` then says why, and nothing more is taken.
-  bool take(const Event& event);
+  bool take(const StreamEvent& event);
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] std::int64_t version() const { return version_; }
   [[nodiscard]] std::int64_t applied() const { return applied_; }

@@ -297,6 +297,7 @@ struct RunInfo {
   std::string launch{};  ///< launcher and its id, where it started `cox observe` once per rank; else empty
   int exit_status = -1;  ///< of the observed command; -1 = unknown
   int signal = 0;        ///< that ended the command itself; 0 = none, or not known
+  std::string logged_end{};  ///< how a log says that the job ended, where that is not well: `aborted`
   /// Of ranks whose program did not end with status 0, in order of time; where `cox observe` runs per rank.
   std::vector<RankEnd> ends{};
   Provenance provenance = Provenance::Observed;

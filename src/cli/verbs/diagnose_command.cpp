@@ -199,7 +199,7 @@ Status check_forms(const Invocation& call) {
 
 /// What --check asks for. A test that could not be made is not passed.
 bool is_clean(const diagnose::Diagnosis& d) {
-  return d.answer.outcome == diagnose::AnswerKind::Nobody;
+  return d.answer.kind == diagnose::AnswerKind::Nobody;
 }
 
 /// The runs of an input that could be diagnosed, and what could not.

@@ -65,8 +65,8 @@ Result<std::vector<learn::Way>> ways_of(const Invocation& call) {
   return ways;
 }
 
-Result<learn::Question> question_of(const Invocation& call) {
-  learn::Question q;
+Result<learn::WaysQuestion> question_of(const Invocation& call) {
+  learn::WaysQuestion q;
   COX_TRY(q.problem, learn::read_problem(call.value("problem", kProblem)));
   COX_TRY(q.optimizer, learn::read_optimizer(call.value("optimizer", "sgd,rate=0.5")));
   COX_TRY(q.ways, ways_of(call));
@@ -81,7 +81,7 @@ Result<learn::Question> question_of(const Invocation& call) {
 Result<ExitCode> run(const Invocation& call, Console& console) {
   COX_TRY(Output output, Output::open(call.value("output"),
                                       call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
-  COX_TRY(learn::Question question, question_of(call));
+  COX_TRY(learn::WaysQuestion question, question_of(call));
   COX_TRY(const model::ReadScenario read,
           model::read_scenario(call.args.front(), {.set = split_changes(call.value("set"))}));
   const auto progress = make_progress(call, console, "learning");

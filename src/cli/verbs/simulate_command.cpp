@@ -139,7 +139,7 @@ Result<Keep> prepare_keep(const Invocation& call, Console& console, std::int64_t
 
 /// The page of what was simulated: diagnosed like a recorded Run, with engine, links and sizes added.
 Status write_page(const Invocation& call, Console& console, const simulate::Outcome& outcome,
-                  const std::vector<simulate::SizePoint>& sizes, Output& page) {
+                  const std::vector<simulate::SizeOutcome>& sizes, Output& page) {
   const auto matched = diagnose::match_run(*outcome.run, {.threads = call.common.threads});
   COX_TRY(const diagnose::Diagnosis diagnosis,
           diagnose::diagnose(*matched, {.threads = call.common.threads}));
@@ -155,7 +155,7 @@ Status write_page(const Invocation& call, Console& console, const simulate::Outc
 
 /// The Run of the first seed, where --save or --report want one.
 Status write_kept(const Invocation& call, Console& console, const simulate::Outcome& outcome,
-                  const std::vector<simulate::SizePoint>& sizes, Keep& keep) {
+                  const std::vector<simulate::SizeOutcome>& sizes, Keep& keep) {
   if (keep.run.empty() && !keep.page) return {};
   if (!outcome.run)
     return fail(Error{
@@ -204,7 +204,7 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
   const bool told = call.has("watch") || !call.common.quiet;
   COX_TRY(const simulate::Outcome outcome,
           simulate::simulate(made.scenario, options_of(call, told ? &watch : nullptr)));
-  std::vector<simulate::SizePoint> sizes;
+  std::vector<simulate::SizeOutcome> sizes;
   if (!nodes.empty()) {
     COX_TRY(const model::ScenarioOptions options, changes(call));
     StepRate at(console.err, console.err_is_terminal, "sizes", patience);

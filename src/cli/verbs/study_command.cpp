@@ -83,8 +83,8 @@ Result<std::vector<study::Study>> chosen(std::vector<study::Study> studies, cons
                   near ? fmt::format("did you mean {}?", *near) : "`cox study --list` shows all of them"));
 }
 
-Status write_answers(const std::vector<study::Answer>& answers, const std::filesystem::path& folder, bool all,
-                     IfExists if_exists) {
+Status write_answers(const std::vector<study::AnsweredStudy>& answers, const std::filesystem::path& folder,
+                     bool all, IfExists if_exists) {
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
   if (problem)
@@ -93,7 +93,7 @@ Status write_answers(const std::vector<study::Answer>& answers, const std::files
                       .message = fmt::format("cannot make the folder: {}", problem.message()),
                       .hint = "check the path and its rights",
                       .where = Where{.file = folder.string()}});
-  for (const study::Answer& a : answers) {
+  for (const study::AnsweredStudy& a : answers) {
     const std::string svg = study::to_svg(a.computation.picture);
     const std::string& name = a.study.name;
     const std::string picture = svg.empty() ? "" : name + ".svg";
@@ -105,7 +105,7 @@ Status write_answers(const std::vector<study::Answer>& answers, const std::files
   return write_file_atomically(folder / "README.md", study::index_markdown(answers), if_exists);
 }
 
-void warn_about_checks(const study::Answer& a, Console& console) {
+void warn_about_checks(const study::AnsweredStudy& a, Console& console) {
   for (const study::CrossCheck& c : a.computation.checks)
     if (!c.agrees())
       console.err << fmt::format("cox: warning: {}: {}: the engine says {}, its oracle {}\n",
@@ -139,12 +139,12 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
         usage_error("cli-003", "--set changes the inputs of one study, not of all", "name the study"));
   for (const std::string& change : changes) COX_CHECK(study::set_input(studies.front(), change));
   const study::ComputationTable known = evaluate::computations();
-  std::vector<study::Answer> answers;
+  std::vector<study::AnsweredStudy> answers;
   for (const study::Study& s : studies) {
-    COX_TRY(study::Answer a, study::run_study(s, known, {.threads = call.common.threads}));
+    COX_TRY(study::AnsweredStudy a, study::run_study(s, known, {.threads = call.common.threads}));
     answers.push_back(std::move(a));
   }
-  for (const study::Answer& a : answers) warn_about_checks(a, console);
+  for (const study::AnsweredStudy& a : answers) warn_about_checks(a, console);
   if (const std::string folder = call.value("output"); !folder.empty()) {
     const auto if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
     COX_CHECK(write_answers(answers, folder, name == kAll, if_exists));
@@ -156,7 +156,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     console.out << study::to_json(answers, {name});
     return ExitCode::Ok;
   }
-  for (const study::Answer& a : answers)
+  for (const study::AnsweredStudy& a : answers)
     console.out << terminal_lines(study::to_text(a)) << (answers.size() > 1 ? "\n" : "");
   return ExitCode::Ok;
 }

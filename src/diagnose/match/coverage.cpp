@@ -48,6 +48,20 @@ double lost_calls(const Matched& matched) {
   return lost;
 }
 
+/// Ranks whose record holds too few of the calls that the numbers of their communicators' calls ask of them.
+std::vector<Rank> short_of_calls(const Matched& matched) {
+  std::vector<double> asked(matched.ranks());
+  for (const Group& group : matched.operations().groups)
+    if (!group.waits)
+      for (const std::int32_t member : group.members)
+        asked[static_cast<std::size_t>(member)] += static_cast<double>(group.expected_ops);
+  std::vector<Rank> found;
+  for (std::size_t r = 0; r < asked.size() && found.size() < kMostMissing; ++r)
+    if (static_cast<double>(matched.scan(r).collectives) < kEnoughCalls * asked[r])
+      found.push_back(matched.track(r).rank);
+  return found;
+}
+
 std::int64_t to_count(double x) {
   return x >= 9.2e18 ? std::numeric_limits<std::int64_t>::max() : std::llround(x);
 }
@@ -72,6 +86,7 @@ Coverage cover(const Matched& matched) {
   c.ranks_seen = static_cast<std::int64_t>(matched.ranks());
   c.ranks_expected = ranks_expected(matched);
   c.missing_ranks = missing_of(matched, c.ranks_expected);
+  c.short_ranks = short_of_calls(matched);
   c.clock_domains = clocks.domains;
   for (const trace::Node& node : matched.nodes()) {
     if (node.clock.source == trace::ClockSource::Shared) continue;

@@ -89,11 +89,9 @@ Asked ask(const Evidenced& x, std::size_t rank, const std::vector<double>& shift
 }
 
 /// The height from which on `find_late` takes a median for none of these.
-double bar_among(const Welford& others, double chance) {
+double bar_among(const Welford& others, double chance, double resolution) {
   if (others.count() < 3) return kNoBar;
-  const auto n = static_cast<double>(others.count());
-  return others.mean() +
-         student_quantile(chance, others.count() - 1) * others.stddev() * std::sqrt(1 + 1 / n);
+  return others.mean() + student_quantile(chance, others.count() - 1) * error_of_one_more(others, resolution);
 }
 
 /// Late steps from which the sign test of `find_late` no longer calls it chance.
@@ -148,7 +146,7 @@ double least_named_delay(const Evidenced& x) {
     const std::vector<double> shifts = shifts_without(x, rank, steps);
     const bool moves = x.ranks() <= kFewRanks;
     Asked a = ask(x, rank, shifts);
-    const Scatter scatter = scatter_of(beyond_others(x.delays, x.typical_step, rank));
+    const Scatter scatter = scatter_of(beyond_others(x.delays, x.typical_step, rank), 1, x.least_told());
     a.center = scatter.center;
     const double chance = x.rules.scatter_test / static_cast<double>(x.ranks());
     a.scatter_bar = level_by_chance(chance, scatter);
@@ -161,7 +159,7 @@ double least_named_delay(const Evidenced& x) {
       others.insert(others.end(), other.blocks.begin(), other.blocks.end());
       typical_of_others.add(other.typical);
     }
-    a.among_bar = bar_among(typical_of_others, chance);
+    a.among_bar = bar_among(typical_of_others, chance, x.least_told());
     std::vector<double> latest_other(steps);
     for (std::size_t s = 0; s < steps; ++s)
       latest_other[s] = (latest.who[s] == rank ? latest.second[s] : latest.first[s]) - shifts[s];

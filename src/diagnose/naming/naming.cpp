@@ -102,14 +102,15 @@ class PersistentSearch {
   [[nodiscard]] bool beyond_scatter(std::size_t r) const {
     const double most = x_.rules().scatter_test / (static_cast<double>(x_.rows()) * x_.searched);
     if (chance_among_others(r) < most) return true;
-    const Scatter scatter = scatter_of(beyond_others(x_.delays, x_.x.typical_step, r, set_));
+    const Scatter scatter =
+        scatter_of(beyond_others(x_.delays, x_.x.typical_step, r, set_), 1, x_.x.least_told());
     return chance_of_level(scatter.center, scatter) < most;
   }
 
   /// Probability that one more rank like the others has a median of that height.
   [[nodiscard]] double chance_among_others(std::size_t r) const {
     if (others_.count() < 3) return 1;
-    const double error = others_.stddev() * std::sqrt(1 + 1 / static_cast<double>(others_.count()));
+    const double error = error_of_one_more(others_, x_.x.least_told());
     const double beyond = f_.typical[r] - others_.mean();
     if (error <= 0) return beyond > 0 ? 0 : 1;
     return student_upper_tail(beyond / error, others_.count() - 1);

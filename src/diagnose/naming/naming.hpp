@@ -42,7 +42,8 @@ struct Evidenced {
   const std::vector<RankAccount>& accounts;
   const StepTable& delays;
   Duration typical_step{};
-  Duration stepped{};  ///< sum of the step times
+  Duration stepped{};     ///< sum of the step times
+  Duration resolution{};  ///< of times: `resolution_of`
   NamingRules rules{};
 
   [[nodiscard]] std::size_t ranks() const { return matched.ranks(); }
@@ -52,6 +53,8 @@ struct Evidenced {
   [[nodiscard]] double delay(std::size_t rank, std::size_t step) const {
     return ratio(delays[rank][step], typical_step);
   }
+  /// The resolution, as part of the usual step time.
+  [[nodiscard]] double least_told() const { return ratio(resolution, typical_step); }
 };
 
 /// First step in which members were compared: what was done before the first synchronisation is carried in.

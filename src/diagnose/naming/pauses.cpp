@@ -59,7 +59,8 @@ Period best_period(const Late& late, std::size_t steps, double others_rate) {
     if (hit < kLeastPauses || static_cast<double>(hit) < kKept * static_cast<double>(expected)) continue;
     const std::size_t else_late = late.size() - hit;
     if (static_cast<double>(hit) < kExplained * static_cast<double>(late.size())) continue;
-    const double own = static_cast<double>(else_late) / static_cast<double>(steps - expected);
+    // Jeffreys' rule: that none of five other steps was late does not say that one in a hundred is.
+    const double own = (static_cast<double>(else_late) + 0.5) / static_cast<double>(steps - expected + 1);
     const double rate = std::max({own, others_rate, kLeastLateRate});
     const double chance = binomial_upper_tail(static_cast<std::int64_t>(hit),
                                               static_cast<std::int64_t>(expected), std::min(rate, 1.0));

@@ -16,6 +16,8 @@ constexpr double kMostCorrelation = 0.99;  // of neighbours
 constexpr double kMedianError = 1.2533;    // of a normal sample, over that of the mean: sqrt(pi / 2)
 constexpr std::size_t kFewRows = 16;       // of more, one does not move the median
 constexpr int kCorrections = 2;
+const double kRounded =
+    1 / std::sqrt(6.0);  // standard deviation of a difference of two rounded values, in units
 
 std::vector<double> in_blocks(std::span<const double> values) {
   const std::size_t n = values.size();
@@ -65,7 +67,8 @@ double summed_correlation(std::vector<double> off, double levels) {
 }  // namespace
 
 double Scatter::error(double part) const {
-  return kMedianError * spread / std::sqrt(std::max(1.0, independent) * part);
+  return std::hypot(kMedianError * spread / std::sqrt(std::max(1.0, independent) * part),
+                    resolution * kRounded);
 }
 
 std::int64_t Scatter::freedom() const {
@@ -73,13 +76,14 @@ std::int64_t Scatter::freedom() const {
                                 static_cast<std::int64_t>(independent) - static_cast<std::int64_t>(levels));
 }
 
-Scatter scatter_of(std::span<const double> values, std::size_t levels) {
+Scatter scatter_of(std::span<const double> values, std::size_t levels, double resolution) {
   Scatter out;
   out.levels = levels;
+  out.resolution = resolution;
   if (values.empty()) return out;
   std::vector<double> blocks = in_blocks(values);
   out.center = median(values);
-  out.spread = scaled_mad(blocks);
+  out.spread = std::max(scaled_mad(blocks), resolution * kRounded);
   out.independent = static_cast<double>(blocks.size());
   if (out.spread <= 0) return out;
   for (double& b : blocks) b = std::clamp((b - out.center) / out.spread, -kCutAt, kCutAt);
@@ -110,6 +114,11 @@ double chance_of_level(double height, const Scatter& scatter, double part) {
 double chance_of_height(double height, double error, std::int64_t freedom) {
   if (error <= 0) return height > 0 ? 0 : 1;
   return student_upper_tail(height / error, freedom);
+}
+
+double error_of_one_more(const Welford& values, double resolution) {
+  const auto n = static_cast<double>(values.count());
+  return std::hypot(values.stddev() * std::sqrt(1 + 1 / n), resolution * kRounded);
 }
 
 double level_by_chance(double chance, const Scatter& scatter) {

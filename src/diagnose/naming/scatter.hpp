@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "cox/base/stats.hpp"
 #include "cox/base/units.hpp"
 
 namespace cox::diagnose {
@@ -19,7 +20,9 @@ struct Scatter {
       1;  ///< sum of the correlations with all neighbours: as many values tell as much as one
   double independent = 0;  ///< values, over `correlation`
   std::size_t levels = 1;  ///< that were taken from the values first
-  /// Standard error of the median of a stretch that is this part of the series.
+  double resolution = 0;   ///< of the times that the values come from
+  /// Standard error of the median of a stretch that is this part of the series. Formula: that of a normal sample, and
+  /// resolution / sqrt(6), which no number of steps takes away: the error of a difference of two values that are rounded.
   [[nodiscard]] double error(double part = 1) const;
   [[nodiscard]] std::int64_t freedom() const;
 };
@@ -30,8 +33,10 @@ struct Scatter {
 /// Source: Geyer 1992 (initial positive sequence); Marriott, Pope 1954 (bias).
 /// `levels`: the values are what is left of so many stretches after each one's own median was taken off; where one is much
 /// longer than the others, less is found independent than is.
+/// `resolution`: what the values are multiples of, as `resolution_of`; the spread is no less than rounding makes it.
 /// Cost: O(n), long series by their block medians. Held by: src/diagnose/naming/scatter_test.cpp
-[[nodiscard]] Scatter scatter_of(std::span<const double> values, std::size_t levels = 1);
+[[nodiscard]] Scatter scatter_of(std::span<const double> values, std::size_t levels = 1,
+                                 double resolution = 0);
 
 /// How far a row of `delays` ([row][step]) is in each step beyond the median of the other rows, as part of a `step`. Rows
 /// that are `late` as well do not count among the others. Where there are many rows: its delay.
@@ -43,6 +48,9 @@ struct Scatter {
 
 /// The same for a height with that standard error.
 [[nodiscard]] double chance_of_height(double height, double error, std::int64_t freedom);
+
+/// Standard error of one more value like these, and of their mean, where times have that resolution.
+[[nodiscard]] double error_of_one_more(const Welford& values, double resolution);
 
 /// The height that has this probability.
 [[nodiscard]] double level_by_chance(double chance, const Scatter& scatter);

@@ -73,6 +73,30 @@ TEST(Scatter, CountsIndependentValuesAboutTwoLevels) {
   }
 }
 
+// Work that differs by a fifth of what the clock tells apart may be told apart by all of it, in every step.
+TEST(Scatter, WhatAClockCannotTellApartIsNoCertainty) {
+  constexpr double kResolution = 0.1;
+  std::mt19937_64 bits(1);
+  std::normal_distribution<double> normal;
+  std::vector<double> coarse(400);
+  for (double& v : coarse)
+    v = kResolution * (std::round(5.6 + 0.1 * normal(bits)) - std::round(5.4 + 0.1 * normal(bits)));
+  const Scatter s = scatter_of(coarse, 1, kResolution);
+  EXPECT_NEAR(s.center, kResolution, 1e-12);
+  EXPECT_GT(chance_of_level(s.center, s), 1e-3);
+  EXPECT_LT(chance_of_level(s.center + 0.3, s), 1e-9);
+  EXPECT_LT(chance_of_level(s.center, scatter_of(coarse)), 1e-9)
+      << "what is not known to be coarse is certain";
+}
+
+// Others that are told alike are not known to be alike.
+TEST(Scatter, OneMoreOfRoundedValuesMayBeOneOff) {
+  Welford alike;
+  for (int i = 0; i < 7; ++i) alike.add(0.5);
+  EXPECT_EQ(error_of_one_more(alike, 0), 0);
+  EXPECT_NEAR(error_of_one_more(alike, 0.1), 0.1 / std::sqrt(6.0), 1e-12);
+}
+
 TEST(Scatter, WhatDoesNotScatterIsNoChance) {
   const Scatter s = scatter_of(std::vector<double>(50, 0.1));
   EXPECT_EQ(chance_of_level(s.center, s), 0);

@@ -271,7 +271,7 @@ class TransientSearch {
     std::vector<double> about;
     for (const Side& side : sides)
       for (const double x : side.values) about.push_back(x - side.level);
-    const Scatter scatter = scatter_of(about, sides.size());
+    const Scatter scatter = scatter_of(about, sides.size(), x_.x.least_told());
     const auto outside = static_cast<double>(about.size());
     const double error = std::hypot(scatter.error(static_cast<double>(end - first) / outside),
                                     scatter.error(static_cast<double>(higher.values.size()) / outside));

@@ -45,7 +45,8 @@ std::vector<double> normal_scores(std::span<const double> values) {
   std::vector<double> scores(values.size());
   const auto n = static_cast<double>(values.size());
   for (std::size_t first = 0, end = 0; first < order.size(); first = end) {
-    while (end < order.size() && values[order[end]] == values[order[first]]) ++end;
+    do ++end;
+    while (end < order.size() && values[order[end]] == values[order[first]]);
     const double place = static_cast<double>(first + end) / 2 / n;  // equal values share theirs
     for (std::size_t i = first; i < end; ++i) scores[order[i]] = place;
   }

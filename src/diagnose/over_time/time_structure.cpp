@@ -18,6 +18,8 @@ namespace {
 
 constexpr double kLongStep = 0.04;
 constexpr double kLongFirst = 0.02;
+/// Of the usual step. Where a clock tells steps of no length nothing is over or under that.
+constexpr double kLeastLevel = 1e-3;
 constexpr double kLongSpreads = 6;
 constexpr double kLeastDrift = 0.05;
 constexpr double kDriftChance = 1e-3;
@@ -132,7 +134,8 @@ class Series {
     level_.assign(values_.size(), 1);
     if (steady && changes.empty()) {
       out_.drift = Drift{trend->end / trend->begin - 1, trend->chance};
-      for (std::size_t i = 0; i < used.size(); ++i) level_[skip_ + i] = trend->at(i, used.size());
+      for (std::size_t i = 0; i < used.size(); ++i)
+        level_[skip_ + i] = std::max(kLeastLevel, trend->at(i, used.size()));
     } else {
       take_levels(used, changes);
     }
@@ -144,7 +147,7 @@ class Series {
     double before = 0;
     for (std::size_t i = 0; i <= changes.size(); ++i) {
       const std::size_t to = i < changes.size() ? changes[i].at : used.size();
-      const double level = median(used.subspan(from, to - from));
+      const double level = std::max(kLeastLevel, median(used.subspan(from, to - from)));
       for (std::size_t k = from; k < to; ++k) level_[skip_ + k] = level;
       if (i > 0) {
         const LevelChange& c = changes[i - 1];
@@ -320,13 +323,14 @@ class Series {
     }
     out_.changes.clear();
     out_.drift.reset();
-    level_.assign(values_.size(), median(used));
+    level_.assign(values_.size(), std::max(kLeastLevel, median(used)));
     find_phase_beside_long_steps();
     const bool periodic = out_.phase && is_told_by_phase(*m, used);
     out_.phase.reset();
     if (periodic || !sure) return;
     take_modes(*m);
-    for (std::size_t i = 0; i < values_.size(); ++i) level_[i] = m->places[m->of(values_[i])];
+    for (std::size_t i = 0; i < values_.size(); ++i)
+      level_[i] = std::max(kLeastLevel, m->places[m->of(values_[i])]);
   }
 
   /// Values over what is usual there.

@@ -56,6 +56,18 @@ TEST(TimeStructure, JitterAloneHasNone) {
     }
 }
 
+// A clock too coarse for some steps: the level of a stretch is nothing, and no ratio to it is a number.
+TEST(TimeStructure, StepsOfNoLengthEnd) {
+  std::vector<double> seconds(240, 0.0);
+  for (std::size_t i = 0; i < seconds.size(); ++i)
+    if (i < 160 || i % 7 == 0) seconds[i] = 0.001;
+  const TimeStructure t = understand_times(times_of(seconds), numbers(seconds.size()));
+  for (const ChangePoint& c : t.changes) EXPECT_TRUE(std::isfinite(c.shift_ratio));
+  for (double& s : seconds) s = s > 0 ? 0 : 0.001;
+  for (std::size_t i = 0; i < 130; ++i) seconds[i] = 0.001;
+  EXPECT_GT(understand_times(times_of(seconds), numbers(seconds.size())).count, 0);
+}
+
 TEST(TimeStructure, HeavyTailsHaveNone) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     std::vector<Duration> times;

@@ -217,7 +217,10 @@ TEST(Pacing, ThroughputTurnsTheEndsOfThePeriodRound) {
   c.baseline.median.value = Seconds{2};
   c.control.median.value = Seconds{1};
   EXPECT_EQ(c.median_ratio(), 0.5);
-  EXPECT_EQ((RankPacing{.delays = 4, .delayed = 10us}.each()), Duration{2500ns});
+  RankPacing four;
+  four.delays = 4;
+  four.delayed = 10us;
+  EXPECT_EQ(four.each(), Duration{2500ns});
   EXPECT_EQ(RankPacing{}.each(), Duration::zero());
 }
 

@@ -59,7 +59,10 @@ std::optional<Rank> first_silent(const Matched& matched) {
 
 std::optional<Ending> find_ending(const Matched& matched) {
   const trace::RunInfo& info = matched.info();
-  if (info.exit_status <= 0) return std::nullopt;
+  if (info.exit_status <= 0) {
+    if (info.logged_end.empty()) return std::nullopt;
+    return Ending{.logged = info.logged_end};
+  }
   Ending ending{.exit_status = info.exit_status, .signal = info.signal};
   if (!info.ends.empty()) {
     const trace::RankEnd& first = info.ends.front();

@@ -47,6 +47,13 @@ TEST(Ending, TheStatusAndItsSignalReachTheVerdict) {
   EXPECT_FALSE(has_trouble(*diagnose(run))) << "--check is about who is late and what hangs";
 }
 
+TEST(Ending, ALogThatTellsOfABadEndIsBelieved) {
+  trace::Run run = ended_job(-1);
+  run.info.logged_end = "aborted";
+  EXPECT_EQ(text_of(run), "the log says that the job ended with status \"aborted\"");
+  EXPECT_EQ(diagnose(run)->answer.kind, AnswerKind::JobFailed);
+}
+
 TEST(Ending, TheRanksOwnEndsSayWhoWasFirst) {
   trace::Run run = ended_job(9);
   run.info.ends = {{.rank = 2, .exit_status = 9, .signal = 0, .realtime_ns = 5},

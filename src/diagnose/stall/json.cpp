@@ -116,7 +116,8 @@ Json ending_json(const Trouble& trouble) {
   if (!trouble.ending) return nullptr;
   const Ending& e = *trouble.ending;
   Json j;
-  j["exit_status"] = e.exit_status;
+  j["exit_status"] = e.exit_status > 0 ? Json(e.exit_status) : Json(nullptr);
+  j["logged"] = e.logged.empty() ? Json(nullptr) : Json(e.logged);
   j["signal"] = e.signal > 0 ? Json(e.signal) : Json(nullptr);
   j["first_rank"] = e.first ? Json(e.first->value()) : Json(nullptr);
   j["first_status"] = e.first_status >= 0 ? Json(e.first_status) : Json(nullptr);

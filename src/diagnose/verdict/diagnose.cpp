@@ -27,9 +27,9 @@
 #include "diagnose/stall/last_seen.hpp"
 #include "diagnose/stall/mismatch.hpp"
 #include "diagnose/verdict/analyses.hpp"
+#include "diagnose/verdict/answer.hpp"
 #include "diagnose/verdict/finding.hpp"
 #include "diagnose/verdict/gain.hpp"
-#include "diagnose/verdict/outcome.hpp"
 #include "diagnose/words/sentences.hpp"
 #include "diagnose/words/stall.hpp"
 
@@ -77,12 +77,6 @@ void take(TimeAccount account, const Matched& matched, Diagnosis& d) {
   d.cost_is_spread = spread_of_cost(matched).spread;
   d.ranks = std::move(account.ranks);
   d.communicators = std::move(account.communicators);
-}
-
-Evidenced evidenced(const Matched& matched, const StepTable& delays, const Diagnosis& d) {
-  Evidenced x{matched, d.step_times, d.ranks, delays, d.step_time.median, Duration::zero()};
-  for (const Duration t : d.step_times) add_to(x.stepped, t);
-  return x;
 }
 
 /// On how many hosts; 0 where a rank's is not told.

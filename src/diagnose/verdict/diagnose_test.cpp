@@ -393,7 +393,7 @@ TEST(Diagnose, OneRankNamesNobody) {
   job.ranks = 1;
   const Diagnosis d = must(make_job(job));
   EXPECT_TRUE(d.findings.empty());
-  EXPECT_EQ(d.answer.outcome, AnswerKind::CannotTell);
+  EXPECT_EQ(d.answer.kind, AnswerKind::CannotTell);
   EXPECT_EQ(d.verdict, "cannot tell: " + d.lead);
 }
 

@@ -13,6 +13,7 @@
 #include "diagnose/naming/naming.hpp"
 #include "diagnose/naming/of_operations.hpp"
 #include "diagnose/naming/positions.hpp"
+#include "diagnose/naming/resolution.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -162,10 +163,20 @@ void keep_own_work_only(const Evidenced& x, Finding& f, const Named& n, Duration
 
 }  // namespace
 
+Evidenced evidenced(const Matched& matched, const StepTable& delays, const Diagnosis& d) {
+  Evidenced x{.matched = matched,
+              .step_times = d.step_times,
+              .accounts = d.ranks,
+              .delays = delays,
+              .typical_step = d.step_time.median,
+              .resolution = resolution_of(matched)};
+  for (const Duration t : d.step_times) add_to(x.stepped, t);
+  return x;
+}
+
 NamedFindings name_and_explain(const Matched& matched, const StepTable& delays, const Diagnosis& d,
                                int threads) {
-  Evidenced x{matched, d.step_times, d.ranks, delays, d.step_time.median, Duration::zero()};
-  for (const Duration t : d.step_times) add_to(x.stepped, t);
+  const Evidenced x = evidenced(matched, delays, d);
   NamedFindings out;
   std::vector<Finding>& findings = out.all;
   GroupTimes saved;

@@ -9,6 +9,7 @@
 #include "cox/diagnose/finding.hpp"
 
 #include "diagnose/match/matched.hpp"
+#include "diagnose/naming/naming.hpp"
 
 namespace cox::diagnose {
 
@@ -17,9 +18,12 @@ struct NamedFindings {
   double gain_ratio = 0;     ///< of the run's time: what fixing all of them saves, where that is told
 };
 
+/// What naming looks at. Of `d` its times and accounts; `delays` are `by_step(InStep::Delay)`. All must outlive it.
+[[nodiscard]] Evidenced evidenced(const Matched& matched, const StepTable& delays, const Diagnosis& d);
+
 /// Who is late by own work, and why. Reads of `d` its coverage, times and accounts; `delays` are
 /// `by_step(InStep::Delay)`.
 [[nodiscard]] NamedFindings name_and_explain(const Matched& matched, const StepTable& delays,
-                                                    const Diagnosis& d, int threads);
+                                             const Diagnosis& d, int threads);
 
 }  // namespace cox::diagnose

@@ -40,7 +40,8 @@ std::optional<double> replayed_gain(const WhatIf& w, const Finding& f) {
   return std::nullopt;
 }
 
-void settle(const WhatIf& w, bool alone, Finding& f) {
+/// `most`: what fixing all that are named saves.
+void settle(const WhatIf& w, bool alone, double most, Finding& f) {
   if (!is_gain_told(f)) return;
   if (w.measured > Duration::zero() && w.fidelity != Fidelity::Good && std::abs(w.fidelity_ratio) > 0) {
     f.gain_doubt = fmt::format("the replay is off by {}",
@@ -48,14 +49,16 @@ void settle(const WhatIf& w, bool alone, Finding& f) {
     return;
   }
   const std::optional<double> replayed = replayed_gain(w, f);
-  if (!replayed || !alone) return;  // of several findings each gain is its part of fixing all
-  const double larger = std::max(*replayed, f.gain_ratio);
-  if (std::abs(*replayed - f.gain_ratio) > std::max(kSmallestDifference, kAgree * larger))
+  auto* late = std::get_if<LateEvidence>(&f.evidence);
+  // Of several findings `gain_ratio` is each one's part of fixing all, which no replay asks.
+  if (!replayed || (!alone && (late == nullptr || !late->gain_alone))) return;
+  double& promised = alone ? f.gain_ratio : *late->gain_alone;
+  if (std::abs(*replayed - promised) > std::max(kSmallestDifference, kAgree * std::max(*replayed, promised)))
     f.gain_doubt =
-        fmt::format("arrival times promise {} of the run, the replay of the recorded operations {}",
-                    percent(f.gain_ratio), percent(*replayed));
+        fmt::format("arrival times promise {} of the run{}, the replay of the recorded operations {}",
+                    percent(promised), alone ? "" : " from fixing only this one", percent(*replayed));
   else
-    f.gain_ratio = *replayed;
+    promised = alone ? *replayed : std::min(*replayed, most);
 }
 
 /// Where ranks that wait keep their cores and there are fewer cores than ranks, they take them from those that work: then
@@ -82,7 +85,7 @@ void settle_gains(Diagnosis& d) {
   if (!analyses.what_if) return;
   for (Finding& f : d.findings)
     if (std::holds_alternative<LateEvidence>(f.evidence) && f.gain_doubt.empty())
-      settle(*analyses.what_if, d.findings.size() == 1, f);
+      settle(*analyses.what_if, d.findings.size() == 1, d.late_gain_ratio, f);
 }
 
 }  // namespace cox::diagnose

@@ -65,6 +65,24 @@ TEST(Gain, TwoFiguresThatDisagreeAreBothDoubted) {
   EXPECT_EQ(remedies.front().verify.find("should fall by about"), std::string::npos);
 }
 
+// Groups that synchronise side by side: the run is as long as before where the other group ends later.
+TEST(Gain, OfSeveralEachAloneIsHeldAgainstTheReplay) {
+  Diagnosis d = with(0.2, 0.0, 0.001);
+  Finding other = d.findings[0];
+  other.ranks = {Rank{3}};
+  other.rank = Rank{3};
+  for (const double alone : {0.25, 0.01}) {
+    d.findings[0].gain_doubt.clear();
+    d.findings.resize(1);
+    d.findings.push_back(other);
+    std::get<LateEvidence>(d.findings[0].evidence).gain_alone = alone;
+    settle_gains(d);
+    EXPECT_EQ(d.findings[0].gain_doubt.empty(), alone < 0.02) << alone;
+    EXPECT_TRUE(d.findings[1].gain_doubt.empty()) << "the replay was not asked about rank 3";
+  }
+  EXPECT_EQ(gain_alone(d.findings[0]), 0);
+}
+
 TEST(Gain, AReplayThatIsOffIsSaidToBe) {
   EXPECT_EQ(gain_words(with(0.2, 0.2, 0.07).findings[0]), "doubtful: the replay is off by 7.0 %");
   EXPECT_EQ(gain_words(with(0.2, 0.2, -0.3).findings[0]), "doubtful: the replay is off by 30.0 %");

@@ -76,6 +76,7 @@ Json json_of(const Coverage& c) {
   j["ranks_seen"] = c.ranks_seen;
   j["ranks_expected"] = c.ranks_expected;
   j["missing_ranks"] = numbers_of(c.missing_ranks);
+  j["short_ranks"] = numbers_of(c.short_ranks);
   j["calls_seen"] = c.calls_seen;
   j["calls_expected"] = c.calls_expected;
   j["collectives_seen"] = c.collectives_seen;
@@ -94,7 +95,7 @@ Json json_of(const Coverage& c) {
 Json json_of(const Answer& a) {
   Json j;
   j["reasons"] = Json::array();
-  for (const OutcomeReason& r : a.reasons)
+  for (const ReasonClause& r : a.reasons)
     j["reasons"].push_back(Json{{"key", name_of(r.reason)}, {"text", r.text}});
   j["least_effect_ratio"] = or_null(a.least_effect_ratio, [](double x) { return x; });
   return j;
@@ -261,7 +262,7 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
   j["locality"] = list_of(d.locality);
   j["cannot_tell"] = d.cannot_tell;
   j["verdict"] = d.verdict;
-  j["outcome"] = name_of(d.answer.outcome);
+  j["outcome"] = name_of(d.answer.kind);
   j["outcome_detail"] = json_of(d.answer);
   j["times"] = trace::name_of(d.times);
   const auto unknown = trace::unknown_unit(run.ranks);
@@ -293,7 +294,7 @@ std::string to_summary(const Diagnosis& d, const trace::Run& run, const std::str
   j["run"] = run.info.name;
   j["provenance"] = trace::name_of(run.info.provenance);
   j["verdict"] = d.verdict;
-  j["outcome"] = name_of(d.answer.outcome);
+  j["outcome"] = name_of(d.answer.kind);
   j["coverage"] = d.coverage.ratio;
   j["ranks_seen"] = d.coverage.ranks_seen;
   j["ranks_expected"] = d.coverage.ranks_expected;

@@ -290,7 +290,8 @@ void add_global_event(const Diagnosis& d, std::vector<Remedy>& out) {
 void add_fabric(const Diagnosis& d, std::vector<Remedy>& out) {
   constexpr double kWorthwhile = 0.05;
   if (!analyses_of(d).what_if || analyses_of(d).what_if->fidelity == Fidelity::Refused) return;
-  if (d.coverage.ranks_seen < d.coverage.ranks_expected) return;
+  // Who waits for a rank that is not recorded seems to transfer.
+  if (d.coverage.ranks_seen < d.coverage.ranks_expected || d.coverage.ratio < kEnoughCalls) return;
   const double gain = 1 - 1 / std::max(1.0, analyses_of(d).what_if->fabric_tenfold.speedup_ratio);
   if (gain < kWorthwhile) return;
   out.push_back(

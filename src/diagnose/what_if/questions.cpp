@@ -30,7 +30,7 @@ Questions::Questions(const Recording& recording, const Peers& peers, const WhatI
                                          recording.tracks.work().size() / kBatch + 1);
   for (const auto& meetings : recording.attended)
     cells_per_rank_ = std::max(cells_per_rank_, static_cast<std::int64_t>(meetings.size()));
-  std::vector<replay::Question> both(2);
+  std::vector<replay::OtherDurations> both(2);
   both[0].longest = &longest_;
   both[1].work = peers.ideal();
   both[1].longest = &longest_ideal_;
@@ -52,7 +52,7 @@ std::size_t Questions::batch(std::size_t ranks) const {
   return std::clamp<std::size_t>(kBatchCells / cells, 1, kBatch);
 }
 
-std::vector<Replayed> Questions::ask(std::span<const replay::Question> scenarios, std::size_t ranks) {
+std::vector<Replayed> Questions::ask(std::span<const replay::OtherDurations> scenarios, std::size_t ranks) {
   std::vector<Replayed> answers;
   for (const replay::BlockTimes& times : replay::replay(recording_.tracks, scenarios, threads_))
     answers.push_back({times.makespan, bootstrap_.prepare(times.block_end)});
@@ -69,7 +69,7 @@ std::vector<Replayed> Questions::fixed(std::span<const RankSet> sets) {
   for (std::size_t from = 0; from < sets.size(); from += step) {
     const auto some = sets.subspan(from, std::min(step, sets.size() - from));
     std::vector<std::vector<std::vector<Duration>>> instead;
-    std::vector<replay::Question> scenarios(some.size());
+    std::vector<replay::OtherDurations> scenarios(some.size());
     for (std::size_t i = 0; i < some.size(); ++i) {
       instead.push_back(peers_.fixed(some[i]));
       scenarios[i].longest = &longest_;
@@ -87,7 +87,7 @@ std::vector<Replayed> Questions::only(std::span<const std::size_t> ranks) {
   for (std::size_t from = 0; from < ranks.size(); from += step) {
     const auto some = ranks.subspan(from, std::min(step, ranks.size() - from));
     std::vector<std::vector<Duration>> instead;
-    std::vector<replay::Question> scenarios(some.size());
+    std::vector<replay::OtherDurations> scenarios(some.size());
     for (std::size_t i = 0; i < some.size(); ++i) {
       instead.push_back(peers_.recorded(some[i]));
       scenarios[i].work = peers_.ideal();
@@ -100,7 +100,7 @@ std::vector<Replayed> Questions::only(std::span<const std::size_t> ranks) {
 }
 
 std::vector<Replayed> Questions::transfers(std::span<const std::vector<Duration>> columns) {
-  std::vector<replay::Question> scenarios(columns.size());
+  std::vector<replay::OtherDurations> scenarios(columns.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {
     scenarios[i].transfer = columns[i];
     scenarios[i].longest = &longest_;

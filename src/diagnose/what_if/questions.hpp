@@ -48,7 +48,7 @@ class Questions {
  private:
   [[nodiscard]] std::int64_t cost(std::size_t ranks) const;
   [[nodiscard]] std::size_t batch(std::size_t ranks) const;
-  std::vector<Replayed> ask(std::span<const replay::Question> scenarios, std::size_t ranks);
+  std::vector<Replayed> ask(std::span<const replay::OtherDurations> scenarios, std::size_t ranks);
 
   const Recording& recording_;
   const Peers& peers_;

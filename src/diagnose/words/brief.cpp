@@ -88,8 +88,8 @@ void say_what_is_told(const Diagnosis& d, Percentages& percentages, Brief& brief
 
 void say_nobody(const Diagnosis& d, Percentages& percentages, Brief& brief) {
   const Answer& a = d.answer;
-  if (a.outcome == AnswerKind::CannotTell) {
-    for (const OutcomeReason& r : a.reasons)
+  if (a.kind == AnswerKind::CannotTell) {
+    for (const ReasonClause& r : a.reasons)
       if (!(d.series != SeriesState::None && r.reason == AnswerReason::OneRank) && percentages.take(r.text))
         brief.says.push_back(sentence(r.text));
     say_what_is_told(d, percentages, brief);
@@ -109,7 +109,7 @@ void say_nobody(const Diagnosis& d, Percentages& percentages, Brief& brief) {
 
 void say_findings(const Diagnosis& d, Percentages& percentages, Brief& brief) {
   const Finding& f = d.findings.front();
-  brief.says.push_back(d.answer.outcome == AnswerKind::JobFailed
+  brief.says.push_back(d.answer.kind == AnswerKind::JobFailed
                            ? sentence("up to there " + sentence_of(f))  // the headline is about the job
                            : sentence(sentence_below_headline(f)));
   if (d.findings.size() > 1) {
@@ -175,10 +175,11 @@ Brief brief_of(const Diagnosis& d, const Comparison* against) {
   if (against != nullptr) say_change(*against, percentages, brief);
   if (!d.findings.empty())
     say_findings(d, percentages, brief);
-  else if (d.answer.outcome != AnswerKind::JobFailed)
+  else if (d.answer.kind != AnswerKind::JobFailed)
     say_nobody(d, percentages, brief);
-  if (d.answer.outcome != AnswerKind::JobFailed)
-    say_to_do(d, percentages, brief);  // first of all it has to run
+  else if (d.series != SeriesState::None)
+    say_what_is_told(d, percentages, brief);                                     // up to its end
+  if (d.answer.kind != AnswerKind::JobFailed) say_to_do(d, percentages, brief);  // first of all it has to run
   if (!d.cannot_tell.empty())
     brief.cannot_tell = d.cannot_tell.size() == 1 ? d.cannot_tell.front()
                                                   : fmt::format("{} things; first: {}", d.cannot_tell.size(),

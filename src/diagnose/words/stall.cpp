@@ -240,6 +240,8 @@ std::string mismatch_words(const Mismatch& mismatch) {
 }
 
 std::string ending_words(const Ending& ending) {
+  if (ending.exit_status <= 0)
+    return fmt::format("the log says that the job ended with status \"{}\"", ending.logged);
   std::string text = fmt::format("the job ended with status {}", ending.exit_status);
   const int signal = ending.signal > 0 ? ending.signal : ending.exit_status - 128;
   const char* name = signal > 0 ? sigabbrev_np(signal) : nullptr;

@@ -111,12 +111,12 @@ std::string others_words(const Diagnosis& d) {
 
 Headline pace_of(const Diagnosis& d) {
   if (d.findings.empty()) {
-    if (d.answer.outcome == AnswerKind::CannotTell && !d.answer.reasons.empty()) {
+    if (d.answer.kind == AnswerKind::CannotTell && !d.answer.reasons.empty()) {
       const std::string why =
           d.answer.reasons.front().text + "." + (d.coverage.ranks_seen < 2 ? over_time(d) : std::string());
       return {"cannot tell: " + why, why};
     }
-    if (d.answer.outcome == AnswerKind::JobFailed) return {};
+    if (d.answer.kind == AnswerKind::JobFailed) return {};
     const std::string why = say_nobody(d);
     return {"nobody: " + why, why};
   }
@@ -222,8 +222,13 @@ std::string sentence_of(AnswerReason r, const Diagnosis& d, double replay_error)
                                c.ranks_expected)
                  : fmt::format("{} of {} ranks are present, so who came last of the whole group is unknown",
                                c.ranks_seen, c.ranks_expected);
-    case AnswerReason::CallsMissing:
-      return fmt::format("only {} of the calls were seen on all members that make them", percent(c.ratio));
+    case AnswerReason::CallsMissing: {
+      const bool some = !c.short_ranks.empty() && std::ssize(c.short_ranks) < c.ranks_seen;
+      return fmt::format("only {} of the calls were seen on all members that make them{}", percent(c.ratio),
+                         some ? fmt::format("; {} {} many", rank_words(c.short_ranks),
+                                            c.short_ranks.size() == 1 ? "lacks" : "lack")
+                              : "");
+    }
     case AnswerReason::OrderRefused:
       if (contains_waiting(d))
         return "step times are alike on all ranks, step by step, though steps differ: they contain the waiting for "

@@ -59,7 +59,7 @@ bool grows(int delay, double rate) {
   double half = 0, end = 0;
   stream_aged(
       delay, [delay](std::int64_t) { return delay; },
-      [&](const sync::Event& e, Seconds at) {
+      [&](const sync::StreamEvent& e, Seconds at) {
         const bool more = racer.take(e, at);
         const double now = racer.finish().loss;
         const std::int64_t v = racer.finish().versions;

@@ -12,7 +12,7 @@
 
 namespace cox::evaluate {
 
-using sync::Event;
+using sync::StreamEvent;
 
 Racer::Racer(const Race& race) : race_(race) {
   auto problem = learn::make_problem(race.problem);
@@ -24,12 +24,12 @@ Racer::Racer(const Race& race) : race_(race) {
   first_ = problem_->score(learner_->parameters()).loss;
 }
 
-bool Racer::take(const Event& event, Seconds at) {
+bool Racer::take(const StreamEvent& event, Seconds at) {
   constexpr double kHopeless = 1e6;
   if (finish_.reached || finish_.lost || finish_.versions >= race_.versions) return false;
   finish_.time = at;
   finish_.lost = !learner_->take(event);
-  if (event.kind == Event::Kind::Delivered) {
+  if (event.kind == StreamEvent::Kind::Delivered) {
     ++finish_.delivered;
     finish_.steps += static_cast<double>(event.update.steps) / race_.workers;
     const std::int64_t age = event.update.age();
@@ -37,7 +37,7 @@ bool Racer::take(const Event& event, Seconds at) {
     finish_.ages += event.update.applied ? age : 0;
     if (event.update.applied) finish_.largest_age = std::max(finish_.largest_age, age);
   }
-  if (event.kind == Event::Kind::Advanced && !finish_.lost) {
+  if (event.kind == StreamEvent::Kind::Advanced && !finish_.lost) {
     finish_.versions = learner_->version();
     finish_.loss = problem_->score(learner_->parameters()).loss / first_;
     finish_.sent = learner_->sent();
@@ -47,7 +47,7 @@ bool Racer::take(const Event& event, Seconds at) {
   return !finish_.reached && !finish_.lost && finish_.versions < race_.versions;
 }
 
-void stream_aged(int most, const AgeOf& age, const std::function<bool(const Event&, Seconds)>& take) {
+void stream_aged(int most, const AgeOf& age, const std::function<bool(const StreamEvent&, Seconds)>& take) {
   const std::int64_t slots = most + 1;
   // Updates that are to read a version, by that version: those that any of the next `most` updates may belong to.
   std::vector<std::vector<std::int64_t>> readers(static_cast<std::size_t>(slots));
@@ -60,7 +60,7 @@ void stream_aged(int most, const AgeOf& age, const std::function<bool(const Even
   };
   const auto read = [&](std::int64_t version) {
     for (const std::int64_t n : std::exchange(readers[slot(version)], {}))
-      if (!take({.kind = Event::Kind::Read,
+      if (!take({.kind = StreamEvent::Kind::Read,
                  .update = {.worker = static_cast<int>(n % slots), .version_read = version}},
                 {}))
         return false;
@@ -68,15 +68,15 @@ void stream_aged(int most, const AgeOf& age, const std::function<bool(const Even
   };
   // Everybody has read version 0 at the beginning: they drop it, and read when it is their time.
   for (int w = 0; w <= most; ++w)
-    if (!take({.kind = Event::Kind::Delivered, .update = {.worker = w, .applied = false}}, {})) return;
+    if (!take({.kind = StreamEvent::Kind::Delivered, .update = {.worker = w, .applied = false}}, {})) return;
   for (std::int64_t n = 0; n < most; ++n) plan(n);
   for (std::int64_t n = 0;; ++n) {
     plan(n + most);
     if (!read(n)) return;
     const sync::Update update{
         .worker = static_cast<int>(n % slots), .version_read = reads[slot(n)], .version_applied = n};
-    if (!take({.kind = Event::Kind::Delivered, .update = update}, {})) return;
-    if (!take({.kind = Event::Kind::Advanced, .update = {.version_applied = n + 1}}, {})) return;
+    if (!take({.kind = StreamEvent::Kind::Delivered, .update = update}, {})) return;
+    if (!take({.kind = StreamEvent::Kind::Advanced, .update = {.version_applied = n + 1}}, {})) return;
   }
 }
 
@@ -90,7 +90,7 @@ std::vector<Finish> race_rates(const Race& race, std::span<const double> rates, 
   }
   std::int64_t events = 0;
   double end = 0;  // as events, once somebody is there
-  stream([&](const Event& e, Seconds at) {
+  stream([&](const StreamEvent& e, Seconds at) {
     ++events;
     bool any = false;
     for (Racer& r : racers) {

@@ -58,7 +58,7 @@ struct Finish {
 class Racer {
  public:
   explicit Racer(const Race& race);
-  bool take(const sync::Event& event, Seconds at);
+  bool take(const sync::StreamEvent& event, Seconds at);
   [[nodiscard]] const Finish& finish() const { return finish_; }
   [[nodiscard]] std::span<const float> parameters() const { return learner_->parameters(); }
 
@@ -71,7 +71,7 @@ class Racer {
 };
 
 /// Sends events to whoever takes them until nobody wants more.
-using Stream = std::function<void(const std::function<bool(const sync::Event&, Seconds)>&)>;
+using Stream = std::function<void(const std::function<bool(const sync::StreamEvent&, Seconds)>&)>;
 
 /// The age that update `n` (from 0 on) has.
 using AgeOf = std::function<int(std::int64_t n)>;
@@ -79,7 +79,8 @@ using AgeOf = std::function<int(std::int64_t n)>;
 /// Updates one by one whose ages are given, at most `most` and never older than the first version: what the delays of
 /// theory are, with no workers behind them. Workers of the events are numbers 0 ... most; time stands still.
 /// Cost: O(1) per update. Held by: src/evaluate/learning/race_test.cpp
-void stream_aged(int most, const AgeOf& age, const std::function<bool(const sync::Event&, Seconds)>& take);
+void stream_aged(int most, const AgeOf& age,
+                 const std::function<bool(const sync::StreamEvent&, Seconds)>& take);
 
 /// All rates on one stream, which ends `patience` times as late as the first is at the target (0: with the last).
 /// Cost: a gradient and a score per rate and version.

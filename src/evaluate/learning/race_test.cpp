@@ -17,10 +17,10 @@ TEST(Race, AgedStreamsGiveTheAgesAndKeepTheLedger) {
   std::vector<std::int64_t> ages;
   stream_aged(
       5, [&](std::int64_t n) { return cycle[static_cast<std::size_t>(n) % cycle.size()]; },
-      [&](const sync::Event& e, Seconds) {
+      [&](const sync::StreamEvent& e, Seconds) {
         EXPECT_TRUE(ledger.take(e)) << ledger.error();
         EXPECT_EQ(ledger.ages(), ledger.aged());
-        if (e.kind == sync::Event::Kind::Delivered && e.update.applied) ages.push_back(e.update.age());
+        if (e.kind == sync::StreamEvent::Kind::Delivered && e.update.applied) ages.push_back(e.update.age());
         return ledger.version() < 60;
       });
   ASSERT_EQ(ages.size(), 60U);
@@ -34,7 +34,8 @@ TEST(Race, AConstantAgeFollowsItsRecursion) {
       .problem = {.dimension = 1, .condition = 1}, .rate = 0.25, .workers = 3, .target = 0, .versions = 12};
   Racer racer(race);
   stream_aged(
-      2, [](std::int64_t) { return 2; }, [&](const sync::Event& e, Seconds at) { return racer.take(e, at); });
+      2, [](std::int64_t) { return 2; },
+      [&](const sync::StreamEvent& e, Seconds at) { return racer.take(e, at); });
   std::vector<double> x = {1, 1, 1};
   for (int t = 0; t < 12; ++t) x.push_back(x.back() - 0.25 * x[x.size() - 3]);
   EXPECT_EQ(racer.finish().versions, 12);

@@ -55,9 +55,9 @@ std::vector<double> trace(const Bowl& b, const std::vector<int>& ages) {
       [&](std::int64_t n) {
         return n < static_cast<std::int64_t>(ages.size()) ? ages[static_cast<std::size_t>(n)] : 0;
       },
-      [&](const sync::Event& e, Seconds at) {
+      [&](const sync::StreamEvent& e, Seconds at) {
         const bool more = racer.take(e, at);
-        if (e.kind == sync::Event::Kind::Advanced)
+        if (e.kind == sync::StreamEvent::Kind::Advanced)
           out.push_back(b.place(static_cast<double>(racer.parameters()[0])));
         return more;
       });
@@ -71,9 +71,9 @@ Finish settle(Race race, const Stream& stream, double target, std::int64_t calm)
   Racer racer(race);
   Finish there;
   bool inside = false;
-  stream([&](const sync::Event& e, Seconds at) {
+  stream([&](const sync::StreamEvent& e, Seconds at) {
     const bool more = racer.take(e, at);
-    if (e.kind != sync::Event::Kind::Advanced) return more;
+    if (e.kind != sync::StreamEvent::Kind::Advanced) return more;
     const bool now = racer.finish().loss <= target;
     if (now && !inside) there = racer.finish();
     inside = now;

@@ -70,13 +70,14 @@ Series sorted(Series values) {
   return values;
 }
 
-/// Kolmogorov's distance of two samples, each ascending.
+/// Kolmogorov's distance of two samples, each ascending; values that differ by rounding only are equal.
 double distance(std::span<const double> a, std::span<const double> b) {
   double most = 0;
   std::size_t i = 0;
   std::size_t j = 0;
   while (i < a.size() && j < b.size()) {
-    const double x = std::min(a[i], b[j]);
+    const double least = std::min(a[i], b[j]);
+    const double x = least + kSteady * std::abs(least);
     while (i < a.size() && a[i] <= x) ++i;
     while (j < b.size() && b[j] <= x) ++j;
     most = std::max(most, std::abs(static_cast<double>(i) / static_cast<double>(a.size()) -

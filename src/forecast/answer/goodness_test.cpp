@@ -113,6 +113,7 @@ TEST(Goodness, ConstantStepsReproduce) {
   const auto g = compare_steps(s, recorded(s, 1), kSome);
   ASSERT_TRUE(g) << g.error().to_string();
   EXPECT_TRUE(g->reproduces) << g->because;
+  EXPECT_LE(g->distance, g->limit) << "steps that differ by rounding are no distance";
 }
 
 }  // namespace

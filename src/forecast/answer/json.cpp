@@ -113,7 +113,7 @@ Json json_of(const Goodness& g) {
   return j;
 }
 
-Json json_of(const Boundary& b) {
+Json json_of(const RegimeBoundary& b) {
   constexpr const char* kPlaces[] = {"below", "inside", "above"};
   return {{"place", kPlaces[static_cast<std::size_t>(b.place)]}, {"ranks", b.ranks}};
 }

@@ -2,7 +2,9 @@
 // What other rooms see of a forecast: its inputs as they are gathered, and the answer with what it rests on behind it.
 #include <algorithm>
 #include <filesystem>
+#include <ranges>
 #include <set>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -13,7 +15,31 @@
 namespace cox::forecast {
 namespace {
 
-void add_sample(Evidence& out, const std::string& path, InputKind kind, Sample sample) {
+tl::unexpected<Error> no_new_data(const std::string& path, const std::string& other) {
+  return fail(Error{.code = Errc::Usage,
+                    .id = "forecast-006",
+                    .message = "the same numbers as in " + other + ", and the same data again is no new data",
+                    .hint = "name each input once",
+                    .where = Where{.file = path}});
+}
+
+/// Whether every number is the same, as in a copy. Steps that do not vary are alike without being one.
+bool is_copy(const Sample& a, const Sample& b) {
+  const auto same = [](const Position& p, const Position& q) { return p.own == q.own; };
+  const auto length = [](const SampleStep& s) { return s.length; };
+  const auto varies = [](const Position& p) {
+    return !p.own.empty() && std::ranges::any_of(p.own, [&](Seconds s) { return s != p.own.front(); });
+  };
+  return a.size() == b.size() && std::ranges::equal(a.positions, b.positions, same) &&
+         std::ranges::equal(a.steps, b.steps, {}, length, length) && std::ranges::any_of(a.positions, varies);
+}
+
+Status add_sample(Evidence& out, const std::string& path, InputKind kind, Sample sample) {
+  std::size_t seen = 0;  // samples are in the order of their inputs
+  for (const Input& other : out.inputs)
+    if ((other.kind == InputKind::Run || other.kind == InputKind::StepTable) &&
+        is_copy(sample, out.samples[seen++]))
+      return no_new_data(path, other.path);
   std::set<std::int32_t> nodes;
   for (const SampleRank& r : sample.ranks)
     if (r.node >= 0) nodes.insert(r.node);
@@ -29,6 +55,11 @@ void add_sample(Evidence& out, const std::string& path, InputKind kind, Sample s
                         .step = total / static_cast<double>(sample.steps.size()),
                         .left_out = sample.left_out});
   out.samples.push_back(std::move(sample));
+  return {};
+}
+
+bool same_point(const CurvePoint& a, const CurvePoint& b) {
+  return a.size == b.size && a.value == b.value;
 }
 
 Asked asked_of(const Question& question) {
@@ -51,8 +82,11 @@ Result<bool> ReadEvidence::add_table(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   if (table->sample) {
     table->sample->name = name;
-    add_sample(*evidence_, path, InputKind::StepTable, *std::move(table->sample));
+    COX_CHECK(add_sample(*evidence_, path, InputKind::StepTable, *std::move(table->sample)));
   } else {
+    for (const Curve& other : evidence_->curves)
+      if (std::ranges::equal(other.points, table->curve->points, same_point))
+        return no_new_data(path, other.name);
     table->curve->name = name;
     evidence_->inputs.push_back({.path = path, .name = name, .kind = InputKind::SizeTable});
     evidence_->curves.push_back(*std::move(table->curve));
@@ -62,8 +96,7 @@ Result<bool> ReadEvidence::add_table(const std::string& path) {
 
 Status ReadEvidence::add_run(const std::string& path, const trace::Run& run, int threads) {
   COX_TRY(Sample sample, sample_of(run, threads));
-  add_sample(*evidence_, path, InputKind::Run, std::move(sample));
-  return {};
+  return add_sample(*evidence_, path, InputKind::Run, std::move(sample));
 }
 
 Status ReadEvidence::add_scenario(const std::string& path, model::Scenario scenario) {

@@ -111,7 +111,7 @@ std::vector<SizeMargin> size_margins(const Regimes& regimes, std::span<const Siz
   std::vector<SizeMargin> out;
   for (const SizeRatios& p : sizes) {
     std::int64_t next = 0;
-    for (const Boundary& b : {regimes.n1.value, regimes.n2.value, regimes.n_star.value})
+    for (const RegimeBoundary& b : {regimes.n1.value, regimes.n2.value, regimes.n_star.value})
       if (b.inside() && b.ranks > p.ranks && (next == 0 || b.ranks < next)) next = b.ranks;
     if (next > 0)
       out.push_back({.ranks = p.ranks, .factor = static_cast<double>(next) / static_cast<double>(p.ranks)});

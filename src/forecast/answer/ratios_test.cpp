@@ -30,9 +30,9 @@ Forecast small_forecast() {
 
 Regimes regimes() {
   Regimes r;
-  r.n1.value = {.place = Boundary::Place::Inside, .ranks = 512};
-  r.n2.value = {.place = Boundary::Place::Inside, .ranks = 8192};
-  r.n_star.value = {.place = Boundary::Place::Above, .ranks = 1 << 20};
+  r.n1.value = {.place = RegimeBoundary::Place::Inside, .ranks = 512};
+  r.n2.value = {.place = RegimeBoundary::Place::Inside, .ranks = 8192};
+  r.n_star.value = {.place = RegimeBoundary::Place::Above, .ranks = 1 << 20};
   return r;
 }
 

@@ -166,13 +166,13 @@ void add_grounds(Lines& out, const FullForecast& f) {
   }
 }
 
-std::string place(const Boundary& b) {
+std::string place(const RegimeBoundary& b) {
   switch (b.place) {
-    case Boundary::Place::Below:
+    case RegimeBoundary::Place::Below:
       return fmt::format("already at {}", grouped(b.ranks));
-    case Boundary::Place::Inside:
+    case RegimeBoundary::Place::Inside:
       return fmt::format("at {}", grouped(b.ranks));
-    case Boundary::Place::Above:
+    case RegimeBoundary::Place::Above:
       break;
   }
   return fmt::format("beyond {}", grouped(b.ranks));

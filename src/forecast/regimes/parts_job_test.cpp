@@ -40,7 +40,7 @@ double eps_by_hand(double n) {
   return 1 - (4e-3 * h.growth.count() + 2e-6 * n) / t;
 }
 
-const Boundary& without(const TransitionBand& band, const std::string& name) {
+const RegimeBoundary& without(const TransitionBand& band, const std::string& name) {
   for (const MovedBoundary& m : band.without)
     if (m.mechanism == name) return m.at;
   ADD_FAILURE() << name;
@@ -64,8 +64,8 @@ TEST(PartsJob, BoundariesHaveTheirMechanismAndBand) {
   EXPECT_NEAR(eps_by_hand(static_cast<double>(r.n1.value.ranks)), 0.95, 2e-3);
   EXPECT_NEAR(eps_by_hand(static_cast<double>(r.n2.value.ranks)), 0.5, 2e-3);
   EXPECT_EQ(r.n2.because, "communication that grows with the job");
-  EXPECT_EQ(without(r.n2, "communication that grows with the job").place, Boundary::Place::Above);
-  EXPECT_EQ(r.n_star.value.place, Boundary::Place::Above);
+  EXPECT_EQ(without(r.n2, "communication that grows with the job").place, RegimeBoundary::Place::Above);
+  EXPECT_EQ(r.n_star.value.place, RegimeBoundary::Place::Above);
   EXPECT_TRUE(r.n_star.because.empty());
   EXPECT_LE(r.n2.low.ranks, r.n2.value.ranks);
   EXPECT_GE(r.n2.high.ranks, r.n2.value.ranks);
@@ -124,7 +124,7 @@ TEST(PartsJob, OneRankAndConstantWorkHaveNoBoundary) {
   parts.positions = {p};
   const PartsJob job = job_of_parts(parts, {.replicates = 3});
   const Regimes r = regimes_of(job.job, {.from = 1, .to = 4'096, .per_doubling = 1}, true, job.replicates);
-  EXPECT_EQ(r.n1.value.place, Boundary::Place::Above);
+  EXPECT_EQ(r.n1.value.place, RegimeBoundary::Place::Above);
   EXPECT_EQ(r.n1.low, r.n1.high);
   EXPECT_TRUE(job.job.mechanisms.empty());
 }

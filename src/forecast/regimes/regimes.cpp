@@ -66,32 +66,33 @@ void add_crossings(const ScalingJob& job, MechanismSet on, const Looked& a, cons
   }
 }
 
-Boundary first_below(const RegimeMap& map, const Looked& first, double level, const RegimeRange& range) {
-  if (first.point.elasticity < level) return {Boundary::Place::Below, range.from};
+RegimeBoundary first_below(const RegimeMap& map, const Looked& first, double level,
+                           const RegimeRange& range) {
+  if (first.point.elasticity < level) return {RegimeBoundary::Place::Below, range.from};
   for (const Crossing& c : map.crossings)
-    if (c.level == level && c.falling) return {Boundary::Place::Inside, c.ranks};
-  return {Boundary::Place::Above, range.to};
+    if (c.level == level && c.falling) return {RegimeBoundary::Place::Inside, c.ranks};
+  return {RegimeBoundary::Place::Above, range.to};
 }
 
 /// Where throughput is highest: one of the peaks, or an end.
-Boundary highest(const RegimeMap& map, const std::vector<Looked>& looked, const RegimeRange& range) {
+RegimeBoundary highest(const RegimeMap& map, const std::vector<Looked>& looked, const RegimeRange& range) {
   const double first = looked.front().point.throughput;
   const double last = looked.back().point.throughput;
   const auto top = std::ranges::max_element(map.peaks, {}, &Peak::throughput);
   if (top != map.peaks.end() && top->throughput > std::max(first, last))
-    return {Boundary::Place::Inside, top->ranks};
-  return last >= first ? Boundary{Boundary::Place::Above, range.to}
-                       : Boundary{Boundary::Place::Below, range.from};
+    return {RegimeBoundary::Place::Inside, top->ranks};
+  return last >= first ? RegimeBoundary{RegimeBoundary::Place::Above, range.to}
+                       : RegimeBoundary{RegimeBoundary::Place::Below, range.from};
 }
 
 /// Boundaries on one line: those outside the range lie an e-fold beyond its ends.
-double place_of(const Boundary& b) {
+double place_of(const RegimeBoundary& b) {
   const double at = std::log(static_cast<double>(b.ranks));
-  if (b.place == Boundary::Place::Above) return at + 1;
-  return b.place == Boundary::Place::Below ? at - 1 : at;
+  if (b.place == RegimeBoundary::Place::Above) return at + 1;
+  return b.place == RegimeBoundary::Place::Below ? at - 1 : at;
 }
 
-void add_band(TransitionBand& band, std::vector<Boundary> of_replicates) {
+void add_band(TransitionBand& band, std::vector<RegimeBoundary> of_replicates) {
   band.low = band.high = band.value;
   if (of_replicates.empty()) return;
   std::ranges::sort(of_replicates, {}, place_of);
@@ -99,11 +100,11 @@ void add_band(TransitionBand& band, std::vector<Boundary> of_replicates) {
   const auto last = static_cast<double>(of_replicates.size() - 1);
   band.low = of_replicates[static_cast<std::size_t>(std::floor(0.05 * last))];
   band.high = of_replicates[static_cast<std::size_t>(std::ceil(0.95 * last))];
-  const auto share = [&](Boundary::Place place) {
-    return static_cast<double>(std::ranges::count(of_replicates, place, &Boundary::place)) / n;
+  const auto share = [&](RegimeBoundary::Place place) {
+    return static_cast<double>(std::ranges::count(of_replicates, place, &RegimeBoundary::place)) / n;
   };
-  band.above = share(Boundary::Place::Above);
-  band.below = share(Boundary::Place::Below);
+  band.above = share(RegimeBoundary::Place::Above);
+  band.below = share(RegimeBoundary::Place::Below);
 }
 
 /// The mechanism without which the boundary comes latest, where that is at least 1 % later. Where several take it beyond the range
@@ -181,11 +182,11 @@ Regimes regimes_of(const ScalingJob& job, const RegimeRange& range, bool weak,
   Regimes out{.weak = weak, .range = range, .map = maps[0], .n1 = {}, .n2 = {}, .n_star = {}};
   out.replicates = static_cast<int>(replicates.size());
   const double first = static_cast<double>(range.from) / job.at(range.from, kEveryMechanism).throughput;
-  const auto fill = [&](TransitionBand& band, Boundary RegimeMap::*which, bool only_what_lowers) {
+  const auto fill = [&](TransitionBand& band, RegimeBoundary RegimeMap::*which, bool only_what_lowers) {
     band.value = maps[0].*which;
     for (std::size_t i = 0; i < switched; ++i)
       band.without.push_back({job.mechanisms[i].name, maps[1 + i].*which});
-    std::vector<Boundary> drawn;
+    std::vector<RegimeBoundary> drawn;
     for (std::size_t i = 1 + switched; i < maps.size(); ++i) drawn.push_back(maps[i].*which);
     add_band(band, std::move(drawn));
     add_cause(band, job, only_what_lowers);

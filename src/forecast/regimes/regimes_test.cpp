@@ -13,8 +13,8 @@ namespace {
 
 using testing::recipe;
 
-Boundary inside(std::int64_t ranks) {
-  return {Boundary::Place::Inside, ranks};
+RegimeBoundary inside(std::int64_t ranks) {
+  return {RegimeBoundary::Place::Inside, ranks};
 }
 
 const MovedBoundary& without(const TransitionBand& band, const std::string& mechanism) {
@@ -53,7 +53,7 @@ TEST(Regimes, WhatMovesABoundaryBeyondTheRangeIsNamedWithAllOthersThatDo) {
 // One mechanism off moves what it makes, and hardly what it does not.
 TEST(Regimes, SwitchingAMechanismOffMovesItsBoundary) {
   const Regimes r = regimes_of(recipe(), {.from = 8, .to = 65'536});
-  const auto near = [](const Boundary& b, double wanted, double part) {
+  const auto near = [](const RegimeBoundary& b, double wanted, double part) {
     ASSERT_TRUE(b.inside());
     EXPECT_NEAR(static_cast<double>(b.ranks), wanted, wanted * part);
   };
@@ -76,7 +76,7 @@ TEST(Regimes, WhatFlattensIsNeverSaidToLower) {
                      return TimeAtSize{Seconds{t}, Seconds{t / 2}};
                    }});
   const Regimes tail = regimes_of(job_of(Seconds{1}, terms), {.from = 1, .to = 1 << 20});
-  EXPECT_EQ(tail.n_star.value.place, Boundary::Place::Above);
+  EXPECT_EQ(tail.n_star.value.place, RegimeBoundary::Place::Above);
   EXPECT_TRUE(tail.map.peaks.empty());
   EXPECT_TRUE(tail.n1.value.inside());
   EXPECT_EQ(tail.n1.because, "heavy tail");
@@ -154,7 +154,7 @@ TEST(Regimes, ReplicatesWithoutACrossingAreCountedNotDropped) {
   const Regimes r = regimes_of(usl(1e-4), {.from = 1, .to = 1000}, true, replicates, 2);
   EXPECT_EQ(r.n_star.value.ranks, 100);
   EXPECT_EQ(r.n_star.low, inside(100));
-  EXPECT_EQ(r.n_star.high.place, Boundary::Place::Above);
+  EXPECT_EQ(r.n_star.high.place, RegimeBoundary::Place::Above);
   EXPECT_DOUBLE_EQ(r.n_star.above, 0.5);
   EXPECT_EQ(r.replicates, 20);
   const Regimes same = regimes_of(usl(1e-4), {.from = 1, .to = 1000}, true, replicates, 1);

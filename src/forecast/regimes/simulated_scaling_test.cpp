@@ -27,7 +27,7 @@ std::vector<std::int64_t> doubling(std::int64_t from, std::int64_t to) {
   return out;
 }
 
-const Boundary& without(const TransitionBand& band, const std::string& part) {
+const RegimeBoundary& without(const TransitionBand& band, const std::string& part) {
   for (const MovedBoundary& m : band.without)
     if (m.mechanism.find(part) != std::string::npos) return m.at;
   ADD_FAILURE() << part;
@@ -70,9 +70,9 @@ TEST(SimulatedScaling, TheExampleHasFourRegimesWithTheirCauses) {
   EXPECT_NE(r.n1.because.find("interruptions"), std::string::npos) << r.n1.because;
   EXPECT_GT(without(r.n1, "interruptions").ranks, 3 * r.n1.value.ranks);
   EXPECT_NE(r.n2.because.find("restarts that grow with the job"), std::string::npos) << r.n2.because;
-  EXPECT_EQ(without(r.n2, "restarts that grow").place, Boundary::Place::Above);
+  EXPECT_EQ(without(r.n2, "restarts that grow").place, RegimeBoundary::Place::Above);
   EXPECT_NE(r.n_star.because.find("restarts that grow with the job"), std::string::npos) << r.n_star.because;
-  EXPECT_EQ(without(r.n_star, "restarts that grow").place, Boundary::Place::Above);
+  EXPECT_EQ(without(r.n_star, "restarts that grow").place, RegimeBoundary::Place::Above);
   EXPECT_GT(r.n_star.cost, 1.5) << "a sample costs more than half as much again as on 8 nodes";
 
   // Control: ranks that get to know each other ten times as fast move the peak; less jitter does not.
@@ -125,8 +125,8 @@ TEST(SimulatedScaling, StaggeredGarbageCollectionIsATailFirstAndThenAPlateau) {
   EXPECT_NEAR(staggered[1], 1.35, 0.03);
   EXPECT_NEAR(staggered[2], 1.45, 0.01);
   const Regimes r = regimes_of(s.job, {.from = 64, .to = 2'816});
-  EXPECT_EQ(r.n_star.value.place, Boundary::Place::Above) << "it flattens, and no more";
-  ASSERT_TRUE(r.n1.value.place != Boundary::Place::Above);
+  EXPECT_EQ(r.n_star.value.place, RegimeBoundary::Place::Above) << "it flattens, and no more";
+  ASSERT_TRUE(r.n1.value.place != RegimeBoundary::Place::Above);
   EXPECT_NE(r.n1.because.find("garbage collection"), std::string::npos);
   const auto [together, same] = excess({"noise.0.scope=global"});
   EXPECT_NEAR(together[1], 1.45 / 265, 1e-3);

@@ -172,8 +172,8 @@ bool wanted() {
   return known == 1;
 }
 
-const Policy& policy() {
-  static constinit Policy known;
+const AdminPolicy& policy() {
+  static constinit AdminPolicy known;
   static constinit OneLook look;
   look.take([]() noexcept { read_policy(kPolicyFile, known); });
   return known;
@@ -209,7 +209,7 @@ bool is_detached() noexcept {
 Identity with_environment(Identity id) {
   static char job[64];  // copied by the writer; threads that get here together write the same
   const Launcher* launcher = find_launcher();
-  const Place place = place_of(launcher);
+  const LauncherPlace place = place_of(launcher);
   if (id.rank < 0) id.rank = place.rank;
   if (id.world_size < 0) id.world_size = place.world_size;
   if (id.local_rank < 0) id.local_rank = place.local_rank;

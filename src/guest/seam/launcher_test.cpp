@@ -19,7 +19,7 @@ using namespace cox::guest;
 
 using Launched = cox::test::LauncherVariables;
 
-Place place() {
+LauncherPlace place() {
   return place_of(find_launcher());
 }
 std::string job() {
@@ -54,7 +54,7 @@ TEST_F(Launched, TorchrunIsBelievedBeforeSlurm) {
        {"LOCAL_RANK", "1"},
        {"LOCAL_WORLD_SIZE", "4"},
        {"GROUP_RANK", "1"}});
-  const Place p = place();
+  const LauncherPlace p = place();
   EXPECT_STREQ(p.launcher, "torchrun");
   EXPECT_EQ(p.rank, 5);
   EXPECT_EQ(p.world_size, 8);
@@ -78,7 +78,7 @@ TEST_F(Launched, MpirunIsBelievedBeforeTheSlurmThatItsDaemonInherited) {
        {"OMPI_COMM_WORLD_SIZE", "4"},
        {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
        {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
-  const Place p = place();
+  const LauncherPlace p = place();
   EXPECT_STREQ(p.launcher, "openmpi");
   EXPECT_EQ(p.rank, 3);
   EXPECT_EQ(p.world_size, 4);
@@ -97,7 +97,7 @@ TEST_F(Launched, HydraUnderSlurmIsBelievedBeforeItsProxysRank) {
        {"PMI_SIZE", "8"},
        {"MPI_LOCALRANKID", "2"},
        {"MPI_LOCALNRANKS", "4"}});
-  const Place p = place();
+  const LauncherPlace p = place();
   EXPECT_STREQ(p.launcher, "mpich");
   EXPECT_EQ(p.rank, 6);
   EXPECT_EQ(p.world_size, 8);
@@ -116,7 +116,7 @@ TEST_F(Launched, SlurmWithEachOfItsWaysToTellTheRank) {
        {"SLURM_TASKS_PER_NODE", "2(x2)"}});
   for (const char* extra : {"", "PMI_RANK", "PMIX_RANK"}) {
     if (*extra != 0) set({{extra, "2"}, {"PMI_SIZE", "4"}});
-    const Place p = place();
+    const LauncherPlace p = place();
     EXPECT_STREQ(p.launcher, "slurm") << extra;
     EXPECT_EQ(p.rank, 2);
     EXPECT_EQ(p.world_size, 4);

@@ -8,10 +8,10 @@
 
 namespace {
 
-using cox::guest::Policy;
+using cox::guest::AdminPolicy;
 
-std::unique_ptr<Policy> parsed(std::string text) {
-  auto policy = std::make_unique<Policy>();
+std::unique_ptr<AdminPolicy> parsed(std::string text) {
+  auto policy = std::make_unique<AdminPolicy>();
   cox::guest::parse_policy(text.data(), *policy);
   return policy;
 }
@@ -65,7 +65,7 @@ TEST(Policy, MoreFoldersThanThereIsRoomForAreRefused) {
 }
 
 TEST(Policy, OneThatIsNotThereForbidsNothing) {
-  auto p = std::make_unique<Policy>();
+  auto p = std::make_unique<AdminPolicy>();
   cox::guest::read_policy("/no/such/policy.toml", *p);
   EXPECT_FALSE(p->is_there);
   EXPECT_EQ(p->trouble, nullptr);

@@ -18,11 +18,11 @@ TEST(StreamOfAWay, PostLocalIsSynchronousFirstAndOneStreamThroughout) {
   sync::Ledger ledger(4);
   Seconds last{};
   std::int64_t single = 0, rounds = 0;
-  ASSERT_TRUE(stream_way(testing::job(4), *way, {}, 60, 1, [&](const sync::Event& e, Seconds at) {
+  ASSERT_TRUE(stream_way(testing::job(4), *way, {}, 60, 1, [&](const sync::StreamEvent& e, Seconds at) {
     EXPECT_TRUE(ledger.take(e)) << ledger.error();
     EXPECT_GE(at, last);
     last = at;
-    if (e.kind == sync::Event::Kind::Delivered) ++(e.update.steps == 1 ? single : rounds);
+    if (e.kind == sync::StreamEvent::Kind::Delivered) ++(e.update.steps == 1 ? single : rounds);
     return true;
   }));
   EXPECT_EQ(single, 4 * 20);
@@ -41,7 +41,7 @@ TEST(StreamOfAWay, PostLocalOfOneStepIsSynchronousEventByEvent) {
   for (const char* text : {"synchronous", "post-local,local-steps=1,synchronous-steps=20"}) {
     const auto way = read_way(text);
     ASSERT_TRUE(way);
-    ASSERT_TRUE(stream_way(noisy, *way, {}, 50, 7, [&](const sync::Event&, Seconds time) {
+    ASSERT_TRUE(stream_way(noisy, *way, {}, 50, 7, [&](const sync::StreamEvent&, Seconds time) {
       at[k].push_back(time);
       return true;
     }));
@@ -55,7 +55,7 @@ TEST(StreamOfAWay, StopsInEitherPart) {
   for (const int events : {10, 200}) {
     int taken = 0;
     ASSERT_TRUE(stream_way(testing::job(4), *way, {}, 60, 1,
-                           [&](const sync::Event&, Seconds) { return ++taken < events; }));
+                           [&](const sync::StreamEvent&, Seconds) { return ++taken < events; }));
     EXPECT_EQ(taken, events);
   }
 }
@@ -67,10 +67,11 @@ TEST(StreamOfAWay, FewerBytesTakeLessTime) {
     const auto way = read_way(text);
     ASSERT_TRUE(way) << text;
     const model::Scenario slow = testing::job(8, Bandwidth::gbit_per_s(1));
-    ASSERT_TRUE(stream_way(slow, *way, wire_of(*way, **problem), 5, 1, [&](const sync::Event&, Seconds at) {
-      ends[text] = at;
-      return true;
-    }));
+    ASSERT_TRUE(
+        stream_way(slow, *way, wire_of(*way, **problem), 5, 1, [&](const sync::StreamEvent&, Seconds at) {
+          ends[text] = at;
+          return true;
+        }));
   }
   // 80 MB at 1 Gbit/s: 2 x 7/8 of it in a ring, half of that in FP16, 7 x 1 % x 2 of it in an all-gather.
   EXPECT_NEAR(ends["synchronous"] / ends["synchronous+fp16"], 2, 0.1);

@@ -105,7 +105,7 @@ void hold_against(const WayResult& first, WayResult& w) {
   w.sample_time_ratio = w.time_ratio / w.samples_ratio;
 }
 
-Result<Terms> setting_of(const model::Scenario& scenario, const Question& q) {
+Result<Terms> setting_of(const model::Scenario& scenario, const WaysQuestion& q) {
   if (scenario.job.workload() != model::Workload::Training)
     return refuse("job.workload is not \"training\": there are no updates to learn from",
                   "describe the training job, with its layers and their gradients");
@@ -129,7 +129,7 @@ class Contest {
 
   /// Every way at every rate, and again at rates around the best, on seeds that are not used again.
   Status choose_rates() {
-    const Question& q = setting_.question;
+    const WaysQuestion& q = setting_.question;
     out_.ways.resize(ways_);
     for (std::size_t w = 0; w < ways_; ++w) out_.ways[w].way = q.ways[w];
     std::vector<std::vector<double>> factors(ways_, q.rate_factors);
@@ -195,7 +195,7 @@ class Contest {
 
   /// The best of `factors` for each way that the scenario can run. Errors: the first way's, whatever it is.
   Status tune(const std::vector<std::vector<double>>& factors) {
-    const Question& q = setting_.question;
+    const WaysQuestion& q = setting_.question;
     const auto seeds = static_cast<std::size_t>(q.tuning_seeds);
     std::vector<std::vector<std::vector<Attempt>>> tried(ways_, std::vector<std::vector<Attempt>>(seeds));
     std::vector<std::optional<Error>> refused(ways_ * seeds);
@@ -222,7 +222,7 @@ class Contest {
   void count() {
     const std::scoped_lock lock(guard_);
     ++done_;
-    const Question& q = setting_.question;
+    const WaysQuestion& q = setting_.question;
     if (q.progress) q.progress(done_, static_cast<std::int64_t>(ways_) * (2 * q.tuning_seeds + q.seeds));
   }
 
@@ -263,8 +263,8 @@ bool WayResult::all_reached() const {
   return refused.empty() && !attempts.empty() && reached() == static_cast<std::int64_t>(attempts.size());
 }
 
-Result<Comparison> compare(const model::Scenario& scenario, const Question& asked) {
-  Question question = asked;
+Result<Comparison> compare(const model::Scenario& scenario, const WaysQuestion& asked) {
+  WaysQuestion question = asked;
   const bool differ = question.problem.spread > 0 || question.problem.hessian_spread > 0;
   if (differ && question.problem.workers <= 1) {
     COX_TRY(const int workers, simulate::update_workers(under(scenario, Way{}, {}, 1)));
@@ -281,7 +281,7 @@ Result<Comparison> compare(const model::Scenario& scenario, const Question& aske
   return out;
 }
 
-Result<Compared> compare_ways(const model::Scenario& scenario, const Question& question,
+Result<Compared> compare_ways(const model::Scenario& scenario, const WaysQuestion& question,
                               const std::vector<std::string>& inputs) {
   COX_TRY(const Comparison made, compare(scenario, question));
   return Compared{.lines = text_lines(made, scenario, question),

@@ -9,8 +9,8 @@
 namespace cox::learn {
 namespace {
 
-Question question(std::initializer_list<const char*> ways) {
-  Question q{
+WaysQuestion question(std::initializer_list<const char*> ways) {
+  WaysQuestion q{
       .problem = {.dimension = 20, .condition = 10, .noise = 0.3}, .optimizer = {.rate = 0.5}, .ways = {}};
   for (const char* way : ways) {
     auto read = read_way(way);
@@ -29,7 +29,7 @@ const WayResult& of(const Comparison& c, std::string_view name) {
   return *at;
 }
 
-Comparison run(const model::Scenario& s, const Question& q) {
+Comparison run(const model::Scenario& s, const WaysQuestion& q) {
   auto made = compare(s, q);
   EXPECT_TRUE(made) << (made ? "" : made.error().message);
   return made.value_or(Comparison{});
@@ -73,7 +73,7 @@ TEST(CompareWays, UnevenSpeedsAreForThoseWhoDoNotWait) {
 }
 
 TEST(CompareWays, TheSameForAnyNumberOfThreads) {
-  Question q = question({"synchronous", "asynchronous", "diloco,local-steps=4"});
+  WaysQuestion q = question({"synchronous", "asynchronous", "diloco,local-steps=4"});
   const model::Scenario s = testing::job(4);
   std::string text;
   for (const int threads : {1, 3}) {
@@ -87,7 +87,7 @@ TEST(CompareWays, TheSameForAnyNumberOfThreads) {
 }
 
 TEST(CompareWays, WhatIsOutOfReachAndWhatDivergesIsSaid) {
-  Question q = question({"synchronous", "asynchronous"});
+  WaysQuestion q = question({"synchronous", "asynchronous"});
   q.problem.noise = 0;
   q.rate_factors = {64};
   const Comparison c = run(testing::job(4), q);
@@ -113,7 +113,7 @@ TEST(CompareWays, APolicyThatTheScenarioRulesOutIsNamedAndTheOthersRun) {
 }
 
 TEST(CompareWays, WhatMakesNoSenseIsRefused) {
-  Question q = question({"synchronous"});
+  WaysQuestion q = question({"synchronous"});
   EXPECT_EQ(compare(model::Scenario{}, q).error().id, "learn-002");
   q.target = 1e9;
   EXPECT_NE(compare(testing::job(2), q).error().message.find("not below the loss at the beginning"),

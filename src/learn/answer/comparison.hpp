@@ -83,13 +83,13 @@ struct Comparison {
 /// Errors: learn-002 (the scenario has no training job, a problem for other workers, a number out of range, more memory than
 /// there should be, a way that this problem rules out), those of simulate; of the first way. Deterministic for any number of threads. Cost: ways x (rates x tuning seeds + seeds) runs.
 /// Held by: src/learn/answer/compare_test.cpp
-[[nodiscard]] Result<Comparison> compare(const model::Scenario& scenario, const Question& question);
+[[nodiscard]] Result<Comparison> compare(const model::Scenario& scenario, const WaysQuestion& question);
 
 /// The screen, line by line; rows of the table have two blanks between columns.
 [[nodiscard]] std::vector<std::string> text_lines(const Comparison& answer, const model::Scenario& scenario,
-                                                  const Question& question);
+                                                  const WaysQuestion& question);
 /// `cox.learn/1`: docs/reference/learn-json.md.
 [[nodiscard]] std::string to_json(const Comparison& answer, const model::Scenario& scenario,
-                                  const Question& question, const std::vector<std::string>& inputs);
+                                  const WaysQuestion& question, const std::vector<std::string>& inputs);
 
 }  // namespace cox::learn

@@ -66,7 +66,7 @@ Json json_of(const WayResult& w, bool baseline) {
 
 }  // namespace
 
-std::string to_json(const Comparison& c, const model::Scenario& scenario, const Question& q,
+std::string to_json(const Comparison& c, const model::Scenario& scenario, const WaysQuestion& q,
                     const std::vector<std::string>& inputs) {
   Json result{
       {"scenario", scenario.name},

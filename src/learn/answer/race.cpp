@@ -35,8 +35,8 @@ Result<Crew> crew_of(const Terms& s, const Way& way) {
 class Busiest {
  public:
   explicit Busiest(int workers) : applied_(static_cast<std::size_t>(workers)) {}
-  void take(const sync::Event& e) {
-    if (e.kind == sync::Event::Kind::Delivered && e.update.applied)
+  void take(const sync::StreamEvent& e) {
+    if (e.kind == sync::StreamEvent::Kind::Delivered && e.update.applied)
       applied_[static_cast<std::size_t>(e.update.worker)] += e.update.steps;
   }
   [[nodiscard]] int worker() const {
@@ -66,10 +66,10 @@ class Racer {
     next_ = setting.question.share.batch() * setting.workers;
   }
   /// False: it is there, or will never be.
-  bool take(const sync::Event& e, Seconds at, const sync::Ledger& ledger, const Busiest& busiest) {
+  bool take(const sync::StreamEvent& e, Seconds at, const sync::Ledger& ledger, const Busiest& busiest) {
     if (!racing_) return false;
     racing_ = learner_.take(e);
-    const bool due = e.kind == sync::Event::Kind::Advanced && learner_.samples() >= next_;
+    const bool due = e.kind == sync::StreamEvent::Kind::Advanced && learner_.samples() >= next_;
     if (racing_ && !due) return true;
     result_.time = at;
     result_.mean_age = ledger.mean_age();
@@ -174,24 +174,24 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
   std::vector<std::int64_t> steps(static_cast<std::size_t>(crew.workers));
   bool over = false;
   std::vector<bool> racing(racers.size(), true);
-  COX_CHECK(stream_way(
-      s.scenario, way, wire, s.question.steps, s.scenario.seed + seed, [&](const sync::Event& e, Seconds at) {
-        const bool possible = ledger.take(e);
-        COX_ASSERT(possible, "a policy's stream keeps its ledger");
-        last = at;
-        busiest.take(e);
-        // Nobody goes on alone when others are out of steps.
-        if (e.kind == sync::Event::Kind::Delivered)
-          over = over ||
-                 (steps[static_cast<std::size_t>(e.update.worker)] += e.update.steps) >= s.question.steps;
-        bool any = false;
-        for (std::size_t r = 0; r < racers.size(); ++r) {
-          if (!racing[r]) continue;
-          racing[r] = racers[r]->take(e, at, ledger, busiest);
-          any = any || racing[r];
-        }
-        return any && !(over && e.kind == sync::Event::Kind::Advanced);
-      }));
+  COX_CHECK(stream_way(s.scenario, way, wire, s.question.steps, s.scenario.seed + seed,
+                       [&](const sync::StreamEvent& e, Seconds at) {
+                         const bool possible = ledger.take(e);
+                         COX_ASSERT(possible, "a policy's stream keeps its ledger");
+                         last = at;
+                         busiest.take(e);
+                         // Nobody goes on alone when others are out of steps.
+                         if (e.kind == sync::StreamEvent::Kind::Delivered)
+                           over = over || (steps[static_cast<std::size_t>(e.update.worker)] +=
+                                           e.update.steps) >= s.question.steps;
+                         bool any = false;
+                         for (std::size_t r = 0; r < racers.size(); ++r) {
+                           if (!racing[r]) continue;
+                           racing[r] = racers[r]->take(e, at, ledger, busiest);
+                           any = any || racing[r];
+                         }
+                         return any && !(over && e.kind == sync::StreamEvent::Kind::Advanced);
+                       }));
   std::vector<Attempt> attempts;
   for (std::size_t r = 0; r < racers.size(); ++r) {
     attempts.push_back(racers[r]->end(last));

@@ -16,7 +16,7 @@ inline constexpr double kScoreEvery = 0.02;  ///< relative distance of two score
 /// What all runs of a comparison share.
 struct Terms {
   const model::Scenario& scenario;
-  const Question& question;
+  const WaysQuestion& question;
   int workers = 0;
   Bytes gradients{};
   double target = 0;

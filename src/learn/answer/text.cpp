@@ -123,7 +123,8 @@ void add_notes(const Comparison& c, std::vector<std::string>& lines) {
 
 }  // namespace
 
-std::vector<std::string> text_lines(const Comparison& c, const model::Scenario& scenario, const Question& q) {
+std::vector<std::string> text_lines(const Comparison& c, const model::Scenario& scenario,
+                                    const WaysQuestion& q) {
   std::vector<std::string> lines;
   lines.push_back(fmt::format("{}: {} workers; a job of {} of gradients gives the times", scenario.name,
                               grouped(c.workers), to_string(c.gradients)));

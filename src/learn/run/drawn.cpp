@@ -55,7 +55,7 @@ class Draws {
 }  // namespace
 
 void stream_drawn(const model::PolicySpec& policy, const DrawnSteps& steps,
-                  const std::function<bool(const sync::Event&, Seconds)>& take) {
+                  const std::function<bool(const sync::StreamEvent&, Seconds)>& take) {
   using Done = std::pair<double, int>;
   sync::Policy rules(policy, steps.workers);
   std::vector<Draws> draws;
@@ -75,7 +75,7 @@ void stream_drawn(const model::PolicySpec& policy, const DrawnSteps& steps,
     const auto [now, w] = queue.top();
     queue.pop();
     rules.delivered(w, released);
-    for (const sync::Event& e : rules.events())
+    for (const sync::StreamEvent& e : rules.events())
       if (!take(e, Seconds{now})) return;
     for (const int r : released) begin(r, now);
   }

@@ -10,13 +10,13 @@
 namespace cox::learn {
 namespace {
 
-using Kind = sync::Event::Kind;
+using Kind = sync::StreamEvent::Kind;
 using model::PolicyKind;
 
 std::vector<double> ages(const DrawnSteps& steps, int worker, std::int64_t updates) {
   Welford own, all;
   sync::Ledger ledger(steps.workers);
-  stream_drawn({.kind = PolicyKind::Asynchronous}, steps, [&](const sync::Event& e, Seconds) {
+  stream_drawn({.kind = PolicyKind::Asynchronous}, steps, [&](const sync::StreamEvent& e, Seconds) {
     EXPECT_TRUE(ledger.take(e)) << ledger.error();
     if (e.kind != Kind::Delivered) return true;
     all.add(static_cast<double>(e.update.age()));
@@ -43,7 +43,7 @@ TEST(DrawnSteps, LawsHaveTheirMeanAndSpread) {
     Welford lengths;
     Seconds before{};
     stream_drawn({}, {.workers = 1, .law = law, .cv = 0.5, .mean = Seconds{2}, .steps = 50'000},
-                 [&](const sync::Event& e, Seconds at) {
+                 [&](const sync::StreamEvent& e, Seconds at) {
                    if (e.kind != Kind::Delivered) return true;
                    lengths.add((at - before).count());
                    before = at;
@@ -59,7 +59,7 @@ TEST(DrawnSteps, AMessageIsPaidWhereAWorkerMeetsTheOthers) {
   const DrawnSteps steps{.workers = 3, .message = Seconds{2}, .steps = 12};
   const auto last = [&](const model::PolicySpec& policy) {
     Seconds end{};
-    stream_drawn(policy, steps, [&](const sync::Event&, Seconds at) {
+    stream_drawn(policy, steps, [&](const sync::StreamEvent&, Seconds at) {
       end = at;
       return true;
     });
@@ -81,7 +81,7 @@ TEST(DrawnSteps, TheSlowestSetsThePaceOfAMeeting) {
     std::int64_t versions = 0;
     stream_drawn({.kind = PolicyKind::Backup, .backups = backups},
                  {.workers = 8 + backups, .law = StepLaw::Exponential, .seed = 5},
-                 [&](const sync::Event& e, Seconds at) {
+                 [&](const sync::StreamEvent& e, Seconds at) {
                    last = at;
                    versions += e.kind == Kind::Advanced ? 1 : 0;
                    return versions < 20'000;

@@ -57,23 +57,23 @@ class Learner::Impl {
     if (way_.control_variates) variate_.assign(size_, 0.0F);
   }
 
-  bool take(const sync::Event& event) {
+  bool take(const sync::StreamEvent& event) {
     if (diverged_) return false;
     const sync::Update& u = event.update;
     switch (event.kind) {
-      case sync::Event::Kind::Read:
+      case sync::StreamEvent::Kind::Read:
         versions_.read(u.worker);
         return true;
-      case sync::Event::Kind::Delivered:
+      case sync::StreamEvent::Kind::Delivered:
         deliver(u);
         return !diverged_;
-      case sync::Event::Kind::Advanced:
+      case sync::StreamEvent::Kind::Advanced:
         advance();
         return true;
-      case sync::Event::Kind::Left:
+      case sync::StreamEvent::Kind::Left:
         versions_.forget(u.worker);
         return true;
-      case sync::Event::Kind::Joined:
+      case sync::StreamEvent::Kind::Joined:
         COX_ASSERT(static_cast<std::size_t>(u.worker) == workers_.size(),
                    "workers are numbered as they come");
         workers_.push_back({.step = slowest()});
@@ -284,7 +284,7 @@ Learner::Learner(Problem& problem, const OptimizerSpec& optimizer, const Way& wa
     : impl_(std::make_unique<Impl>(problem, optimizer, way, share, workers, seed)) {}
 Learner::~Learner() = default;
 Learner::Learner(Learner&&) noexcept = default;
-bool Learner::take(const sync::Event& event) {
+bool Learner::take(const sync::StreamEvent& event) {
   return impl_->take(event);
 }
 const std::optional<Divergence>& Learner::diverged() const {

@@ -55,7 +55,7 @@ OptimizerSpec sgd(double rate) {
 double after(Problem& problem, const OptimizerSpec& optimizer, const Way& way, int workers,
              std::int64_t versions) {
   Learner learner(problem, optimizer, way, {}, workers);
-  stream_drawn(way.policy, {.workers = workers}, [&](const sync::Event& e, Seconds) {
+  stream_drawn(way.policy, {.workers = workers}, [&](const sync::StreamEvent& e, Seconds) {
     return learner.take(e) && learner.version() < versions;
   });
   return learner.diverged() ? std::numeric_limits<double>::infinity() : learner.parameters()[0];
@@ -77,7 +77,7 @@ TEST(Learner, ConstantDelaysAreStableUpToTheirEdge) {
       double widest = 0;  // of the last period
       const std::int64_t period = 2 * (2 * tau + 1);
       stream_drawn({.kind = PolicyKind::Asynchronous}, {.workers = tau + 1},
-                   [&](const sync::Event& e, Seconds) {
+                   [&](const sync::StreamEvent& e, Seconds) {
                      if (!learner.take(e)) return false;
                      if (learner.version() > versions - period)
                        widest = std::max(widest, std::abs(static_cast<double>(learner.parameters()[0])));
@@ -103,7 +103,7 @@ TEST(Learner, MomentumLowersTheEdge) {
       Learner learner(problem, spec, way_of("asynchronous"), {}, tau + 1);
       double widest = 0;
       stream_drawn({.kind = PolicyKind::Asynchronous}, {.workers = tau + 1},
-                   [&](const sync::Event& e, Seconds) {
+                   [&](const sync::StreamEvent& e, Seconds) {
                      if (!learner.take(e)) return false;
                      if (learner.version() > 39'000)
                        widest = std::max(widest, std::abs(static_cast<double>(learner.parameters()[0])));
@@ -163,7 +163,7 @@ TEST(Learner, SynchronousHasTheBitsOfTheCentralisedRunOnOneTo64Workers) {
       ASSERT_TRUE(problem);
       Learner learner(**problem, {.kind = kind, .rate = 0.1}, {}, {.leaves = 64 / workers}, workers);
       stream_drawn({}, {.workers = workers, .law = StepLaw::Exponential, .steps = 20},
-                   [&](const sync::Event& e, Seconds) { return learner.take(e); });
+                   [&](const sync::StreamEvent& e, Seconds) { return learner.take(e); });
       EXPECT_EQ(learner.version(), 20);
       EXPECT_EQ(learner.samples(), 20 * 64);
       const auto x = learner.parameters();
@@ -183,7 +183,7 @@ TEST(Learner, LocalSgdOfOneStepIsSynchronousBitForBit) {
     auto problem = make_problem(spec);
     Learner learner(**problem, sgd(0.1), way_of(word), {}, 5);
     stream_drawn(way_of(word).policy, {.workers = 5, .steps = 30},
-                 [&](const sync::Event& e, Seconds) { return learner.take(e); });
+                 [&](const sync::StreamEvent& e, Seconds) { return learner.take(e); });
     ends.emplace_back(learner.parameters().begin(), learner.parameters().end());
   }
   EXPECT_EQ(ends[0], ends[1]);
@@ -195,9 +195,10 @@ TEST(Learner, WaitingWithBoundZeroIsSynchronousForSgdToRounding) {
   auto a = make_problem(spec), b = make_problem(spec);
   Learner whole(**a, sgd(0.1), {}, {}, 4);
   Learner parts(**b, sgd(0.1 / 4), way_of("bounded-wait,staleness=0"), {}, 4);
-  stream_drawn({}, {.workers = 4, .steps = 50}, [&](const sync::Event& e, Seconds) { return whole.take(e); });
+  stream_drawn({}, {.workers = 4, .steps = 50},
+               [&](const sync::StreamEvent& e, Seconds) { return whole.take(e); });
   stream_drawn(way_of("bounded-wait,staleness=0").policy, {.workers = 4, .steps = 50},
-               [&](const sync::Event& e, Seconds) { return parts.take(e); });
+               [&](const sync::StreamEvent& e, Seconds) { return parts.take(e); });
   for (std::size_t i = 0; i < 20; ++i) EXPECT_NEAR(whole.parameters()[i], parts.parameters()[i], 2e-6);
 }
 
@@ -208,9 +209,9 @@ TEST(Learner, NoiseHasItsFloorAndTheBatchDividesIt) {
     Learner learner(**problem, sgd(0.5), {}, {.leaves = 1, .samples = 8 / workers}, workers);
     double sum = 0;
     int count = 0;
-    stream_drawn({}, {.workers = workers, .steps = 1040}, [&](const sync::Event& e, Seconds) {
+    stream_drawn({}, {.workers = workers, .steps = 1040}, [&](const sync::StreamEvent& e, Seconds) {
       const bool more = learner.take(e);
-      if (e.kind == sync::Event::Kind::Advanced && learner.version() > 40) {
+      if (e.kind == sync::StreamEvent::Kind::Advanced && learner.version() > 40) {
         sum += (*problem)->score(learner.parameters()).loss / 100;
         ++count;
       }
@@ -228,7 +229,7 @@ TEST(Learner, CompressionThatKeepsAllIsDenseBitForBit) {
     auto problem = make_problem(spec);
     Learner learner(**problem, sgd(0.1), way_of(word), {}, 4);
     stream_drawn({}, {.workers = 4, .steps = 30},
-                 [&](const sync::Event& e, Seconds) { return learner.take(e); });
+                 [&](const sync::StreamEvent& e, Seconds) { return learner.take(e); });
     ends.emplace_back(learner.parameters().begin(), learner.parameters().end());
     EXPECT_EQ(learner.sent() > Bytes{}, ends.size() > 1);
   }
@@ -245,7 +246,7 @@ TEST(Learner, UnlikeWorkersNeedFeedbackAndEf21IsExact) {
     Learner learner(**problem, sgd(0.01),
                     way_of(std::string("synchronous+top-k,keep=0.1,feedback=") + feedback), {}, 4);
     stream_drawn({}, {.workers = 4, .steps = 20'000},
-                 [&](const sync::Event& e, Seconds) { return learner.take(e); });
+                 [&](const sync::StreamEvent& e, Seconds) { return learner.take(e); });
     loss[feedback] = (*problem)->score(learner.parameters()).loss;
   }
   EXPECT_GT(loss["none"], 0.5);
@@ -259,7 +260,7 @@ TEST(Learner, ANumberThatIsNoneIsNamed) {
   problem.poisoned = (7 * 4 + 2);  // worker 2 of 4, its step 7
   Learner learner(problem, sgd(0.1), {}, {}, 4);
   stream_drawn({}, {.workers = 4, .steps = 20},
-               [&](const sync::Event& e, Seconds) { return learner.take(e); });
+               [&](const sync::StreamEvent& e, Seconds) { return learner.take(e); });
   ASSERT_TRUE(learner.diverged());
   EXPECT_EQ(learner.diverged()->text(), "worker 2, step 7: x is not a number any more");
   EXPECT_EQ(learner.version(), 7);
@@ -275,11 +276,11 @@ TEST(Learner, WorkersComeAndGoWhileItLearns) {
     for (int k = 0; k < steps; ++k)
       for (const int w : workers) {
         policy.delivered(w, released);
-        for (const sync::Event& e : policy.events()) ASSERT_TRUE(learner.take(e));
+        for (const sync::StreamEvent& e : policy.events()) ASSERT_TRUE(learner.take(e));
       }
   };
   const auto take = [&] {
-    for (const sync::Event& e : policy.events()) ASSERT_TRUE(learner.take(e));
+    for (const sync::StreamEvent& e : policy.events()) ASSERT_TRUE(learner.take(e));
   };
   all({0, 1, 2, 3}, 200);
   EXPECT_NEAR(learner.parameters()[0], 9.0 / 4, 1e-5);
@@ -302,8 +303,8 @@ TEST(Learner, DiscardedWorkIsCountedAndNotLearned) {
   std::int64_t discarded = 0, applied = 0;
   stream_drawn(way_of("bounded-discard,staleness=3").policy,
                {.workers = 8, .law = StepLaw::Lognormal, .cv = 0.3, .steps = 200},
-               [&](const sync::Event& e, Seconds) {
-                 if (e.kind == sync::Event::Kind::Delivered) ++(e.update.applied ? applied : discarded);
+               [&](const sync::StreamEvent& e, Seconds) {
+                 if (e.kind == sync::StreamEvent::Kind::Delivered) ++(e.update.applied ? applied : discarded);
                  return learner.take(e);
                });
   EXPECT_EQ(learner.samples(), 2 * applied);

@@ -17,7 +17,7 @@
 namespace cox::model {
 namespace {
 
-tl::unexpected<Error> refuse(const std::string& name, Place at, std::string message) {
+tl::unexpected<Error> refuse(const std::string& name, TextPosition at, std::string message) {
   return fail(Error{.code = Errc::InvalidInput,
                     .id = "scenario-001",
                     .message = std::move(message),
@@ -110,22 +110,22 @@ class Guard {
   std::int64_t line_ = 1;
 };
 
-Place place_of(const toml::source_region& region) {
+TextPosition place_of(const toml::source_region& region) {
   return {.line = region.begin.line, .column = region.begin.column};
 }
 
 // The depth of the tree is bounded: `kDeepest` dotted parts times `kDeepest` brackets. `left` counts down the
 // values that may still be made; what is beyond stays empty, and the whole is refused.
-Node node_from(const toml::node& from, std::int64_t& left) {
-  Node node;
+DocumentNode node_from(const toml::node& from, std::int64_t& left) {
+  DocumentNode node;
   if (--left < 0) return node;
   node.at = place_of(from.source());
   if (const auto* table = from.as_table()) {
-    node.kind = Node::Kind::Table;
+    node.kind = DocumentNode::Kind::Table;
     for (const auto& [key, value] : *table)
       node.entries.push_back({std::string(key.str()), place_of(key.source()), node_from(value, left)});
   } else if (const auto* array = from.as_array()) {
-    node.kind = Node::Kind::Array;
+    node.kind = DocumentNode::Kind::Array;
     node.items.reserve(std::min(array->size(), static_cast<std::size_t>(left)));
     for (const auto& item : *array) {
       if (left <= 0) {
@@ -135,19 +135,19 @@ Node node_from(const toml::node& from, std::int64_t& left) {
       node.items.push_back(node_from(item, left));
     }
   } else if (const auto* text = from.as_string()) {
-    node.kind = Node::Kind::Text;
+    node.kind = DocumentNode::Kind::Text;
     node.text = text->get();
   } else if (const auto* integer = from.as_integer()) {
-    node.kind = Node::Kind::Integer;
+    node.kind = DocumentNode::Kind::Integer;
     node.integer = integer->get();
   } else if (const auto* real = from.as_floating_point()) {
-    node.kind = Node::Kind::Real;
+    node.kind = DocumentNode::Kind::Real;
     node.real = real->get();
   } else if (const auto* flag = from.as_boolean()) {
-    node.kind = Node::Kind::Flag;
+    node.kind = DocumentNode::Kind::Flag;
     node.flag = flag->get();
   } else {
-    node.kind = Node::Kind::Date;
+    node.kind = DocumentNode::Kind::Date;
   }
   return node;
 }
@@ -162,33 +162,33 @@ std::string clause(std::string_view description) {
 
 }  // namespace
 
-Node* Node::find(std::string_view name) {
+DocumentNode* DocumentNode::find(std::string_view name) {
   const auto entry =
       std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == name; });
   return entry == entries.end() ? nullptr : &entry->value;
 }
 
-std::string shown(const Node& node) {
+std::string shown(const DocumentNode& node) {
   switch (node.kind) {
-    case Node::Kind::Table:
+    case DocumentNode::Kind::Table:
       return "a table";
-    case Node::Kind::Array:
+    case DocumentNode::Kind::Array:
       return "an array";
-    case Node::Kind::Text:
+    case DocumentNode::Kind::Text:
       return fmt::format("\"{}\"", shown(std::string_view{node.text}));
-    case Node::Kind::Integer:
+    case DocumentNode::Kind::Integer:
       return fmt::format("{}", node.integer);
-    case Node::Kind::Real:
+    case DocumentNode::Kind::Real:
       return fmt::format("{}", node.real);
-    case Node::Kind::Flag:
+    case DocumentNode::Kind::Flag:
       return node.flag ? "true" : "false";
-    case Node::Kind::Date:
+    case DocumentNode::Kind::Date:
       return "a date";
   }
   return "?";
 }
 
-Result<Node> parse_document(std::string_view text, const std::string& name) {
+Result<DocumentNode> parse_document(std::string_view text, const std::string& name) {
   if (auto fault = Guard(text).first_fault())
     return refuse(name, {.line = fault->line, .column = 1}, std::move(fault->message));
   const toml::parse_result parsed = toml::parse(text);
@@ -196,7 +196,7 @@ Result<Node> parse_document(std::string_view text, const std::string& name) {
     return refuse(name, place_of(parsed.error().source()),
                   fmt::format("not TOML: {}", clause(parsed.error().description())));
   std::int64_t left = kMostValues;
-  Node root = node_from(parsed.table(), left);
+  DocumentNode root = node_from(parsed.table(), left);
   if (left < 0)
     return refuse(name, {}, fmt::format("more than {} values, expected at most that", kMostValues));
   return root;

@@ -16,7 +16,7 @@ std::string error_of(const std::string& text) {
 TEST(Document, KeepsPlaces) {
   auto read = parse_document("[a]\nx = \"1us\"\ny.z = 3\n[[n]]\nq = 1.5\n[[n]]\nq = true\n", "f.toml");
   ASSERT_TRUE(read);
-  Node* a = read->find("a");
+  DocumentNode* a = read->find("a");
   ASSERT_TRUE(a);
   EXPECT_EQ(a->find("x")->text, "1us");
   EXPECT_EQ(a->find("x")->at.line, 2);
@@ -24,7 +24,7 @@ TEST(Document, KeepsPlaces) {
   EXPECT_EQ(a->find("y")->find("z")->integer, 3);
   EXPECT_EQ(a->entries[0].at.line, 2);
   EXPECT_EQ(a->entries[0].at.column, 1);
-  const Node* n = read->find("n");
+  const DocumentNode* n = read->find("n");
   ASSERT_EQ(n->items.size(), 2U);
   EXPECT_EQ(n->items[1].at.line, 6);
   EXPECT_EQ(n->items[0].entries[0].value.real, 1.5);

@@ -27,8 +27,8 @@ constexpr std::size_t kMostText = 16'000'000;
 /// A value of the file with its whole key; tables that no key begins with are listed too, to be refused.
 struct Leaf {
   std::string key;
-  Place at;
-  const Node* node;
+  TextPosition at;
+  const DocumentNode* node;
 };
 
 constexpr std::string_view kArrays[] = {kNoiseArray, kLayerArray, kClassArray, kNodeClassArray,
@@ -42,11 +42,11 @@ bool begins_a_key(const std::string& path) {
 }
 
 /// All values below `table`, not entering arrays. Recursion is bounded by the depth of known keys.
-void collect(const Node& table, const std::string& prefix, std::vector<Leaf>& out) {
-  for (const Node::Entry& entry : table.entries) {
+void collect(const DocumentNode& table, const std::string& prefix, std::vector<Leaf>& out) {
+  for (const DocumentNode::Entry& entry : table.entries) {
     const std::string key = prefix + entry.name;
     const bool array = std::ranges::find(kArrays, key) != std::end(kArrays);
-    if (entry.value.kind == Node::Kind::Table && !array && begins_a_key(key))
+    if (entry.value.kind == DocumentNode::Kind::Table && !array && begins_a_key(key))
       collect(entry.value, key + ".", out);
     else
       out.push_back({key, entry.at.line != 0 ? entry.at : entry.value.at, &entry.value});
@@ -107,7 +107,7 @@ class Reader {
   Reader(std::string name, std::filesystem::path folder)
       : notes_(std::move(name)), folder_(std::move(folder)) {}
 
-  Result<ReadScenario> read(const Node& document) {
+  Result<ReadScenario> read(const DocumentNode& document) {
     std::vector<Leaf> leaves;
     collect(document, "", leaves);
     std::stable_sort(leaves.begin(), leaves.end(), [](const Leaf& a, const Leaf& b) {
@@ -176,17 +176,17 @@ class Reader {
   /// `[[noise]]`, `[[job.layers]]` and so on; a single table stands for an array of one.
   template <class T>
   Status read_array(const Leaf& leaf, std::span<const Key<T>> keys, std::vector<T>& out, std::size_t most) {
-    const Node& node = *leaf.node;
-    const std::size_t count = node.kind == Node::Kind::Array ? node.items.size() : 1;
+    const DocumentNode& node = *leaf.node;
+    const std::size_t count = node.kind == DocumentNode::Kind::Array ? node.items.size() : 1;
     if (count > most)
       return notes_.refuse("scenario-003", leaf.at,
                            fmt::format("{} has {} tables, expected at most {}", leaf.key, count, most), "");
     out.clear();
     note_file(leaf.key, leaf.at);
     for (std::size_t i = 0; i < count; ++i) {
-      const Node& item = node.kind == Node::Kind::Array ? node.items[i] : node;
+      const DocumentNode& item = node.kind == DocumentNode::Kind::Array ? node.items[i] : node;
       const std::string prefix = fmt::format("{}[{}]", leaf.key, i);
-      if (item.kind != Node::Kind::Table)
+      if (item.kind != DocumentNode::Kind::Table)
         return notes_.refuse("scenario-003", item.at,
                              fmt::format("{} is {}, expected a table", prefix, shown(item)),
                              fmt::format("begin each with [[{}]]", leaf.key));
@@ -198,9 +198,10 @@ class Reader {
   }
 
   template <class T>
-  Status read_item(const Node& item, const std::string& prefix, std::span<const Key<T>> keys, T& out) {
+  Status read_item(const DocumentNode& item, const std::string& prefix, std::span<const Key<T>> keys,
+                   T& out) {
     std::vector<Leaf> leaves;
-    for (const Node::Entry& entry : item.entries)
+    for (const DocumentNode::Entry& entry : item.entries)
       leaves.push_back({entry.name, entry.at.line != 0 ? entry.at : entry.value.at, &entry.value});
     std::stable_sort(leaves.begin(), leaves.end(), [](const Leaf& a, const Leaf& b) {
       return a.at.line != b.at.line ? a.at.line < b.at.line : a.at.column < b.at.column;
@@ -216,25 +217,25 @@ class Reader {
     return {};
   }
 
-  static Node figure_node(const Figure& figure) {
-    Node node;
-    node.kind = Node::Kind::Text;
+  static DocumentNode figure_node(const Figure& figure) {
+    DocumentNode node;
+    node.kind = DocumentNode::Kind::Text;
     node.text = figure.value;
     if (figure.value == "true") {
-      node.kind = Node::Kind::Flag;
+      node.kind = DocumentNode::Kind::Flag;
       node.flag = true;
     }
     std::int64_t number = 0;
     const char* end = figure.value.data() + figure.value.size();
     if (const auto read = std::from_chars(figure.value.data(), end, number);
         read.ec == std::errc{} && read.ptr == end) {
-      node.kind = Node::Kind::Integer;
+      node.kind = DocumentNode::Kind::Integer;
       node.integer = number;
     }
     return node;
   }
 
-  void note_file(const std::string& key, Place at) {
+  void note_file(const std::string& key, TextPosition at) {
     notes_.set(key, {.origin = Origin::File,
                      .why = at.line != 0 ? fmt::format("line {}", at.line) : std::string("--set"),
                      .at = at});
@@ -264,7 +265,7 @@ Error of_option(Error error) {
 }
 
 /// `a.b=c` as a tree of one value. A right side that is not TOML is taken as text: `5ms`, `fat-tree`.
-Result<Node> parse_set(const std::string& option) {
+Result<DocumentNode> parse_set(const std::string& option) {
   const auto equals = option.find('=');
   if (equals == std::string::npos)
     return fail(
@@ -283,20 +284,20 @@ Result<Node> parse_set(const std::string& option) {
   return parse_document(quoted + "\"", "--set").map_error(of_option);
 }
 
-void without_places(Node& node) {
+void without_places(DocumentNode& node) {
   node.at = {};
-  for (Node::Entry& entry : node.entries) {
+  for (DocumentNode::Entry& entry : node.entries) {
     entry.at = {};
     without_places(entry.value);
   }
-  for (Node& item : node.items) without_places(item);
+  for (DocumentNode& item : node.items) without_places(item);
 }
 
 /// Lays `over` on `base`. A number as a key of an array is one of its items.
-Status merge(Node& base, Node over) {
-  for (Node::Entry& entry : over.entries) {
-    Node* there = base.kind == Node::Kind::Table ? base.find(entry.name) : nullptr;
-    if (base.kind == Node::Kind::Array) {
+Status merge(DocumentNode& base, DocumentNode over) {
+  for (DocumentNode::Entry& entry : over.entries) {
+    DocumentNode* there = base.kind == DocumentNode::Kind::Table ? base.find(entry.name) : nullptr;
+    if (base.kind == DocumentNode::Kind::Array) {
       std::size_t index = base.items.size();
       std::from_chars(entry.name.data(), entry.name.data() + entry.name.size(), index);
       if (index >= base.items.size())
@@ -309,13 +310,13 @@ Status merge(Node& base, Node over) {
                           .where = std::nullopt});
       there = &base.items[index];
     }
-    if (there && entry.value.kind == Node::Kind::Table &&
-        (there->kind == Node::Kind::Table || there->kind == Node::Kind::Array)) {
+    if (there && entry.value.kind == DocumentNode::Kind::Table &&
+        (there->kind == DocumentNode::Kind::Table || there->kind == DocumentNode::Kind::Array)) {
       COX_CHECK(merge(*there, std::move(entry.value)));
     } else if (there) {
       *there = std::move(entry.value);
-      if (base.kind == Node::Kind::Table)
-        for (Node::Entry& e : base.entries)
+      if (base.kind == DocumentNode::Kind::Table)
+        for (DocumentNode::Entry& e : base.entries)
           if (&e.value == there) e.at = {};
     } else {
       base.entries.push_back(std::move(entry));
@@ -334,9 +335,9 @@ Result<ReadScenario> parse_scenario(std::string_view text, const std::string& na
                       .message = fmt::format("{} bytes of text, expected at most {}", text.size(), kMostText),
                       .hint = "a scenario is a page of text; traces belong in files of their own",
                       .where = Where{.file = name, .line = 0, .column = 0}});
-  COX_TRY(Node document, parse_document(text, name));
+  COX_TRY(DocumentNode document, parse_document(text, name));
   for (const std::string& option : options.set) {
-    COX_TRY(Node over, parse_set(option));
+    COX_TRY(DocumentNode over, parse_set(option));
     without_places(over);
     COX_CHECK(merge(document, std::move(over)));
   }

@@ -20,27 +20,27 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json json_of(const Node& node) {
+Json json_of(const DocumentNode& node) {
   switch (node.kind) {
-    case Node::Kind::Table: {
+    case DocumentNode::Kind::Table: {
       Json out = Json::object();
       for (const auto& entry : node.entries) out[entry.name] = json_of(entry.value);
       return out;
     }
-    case Node::Kind::Array: {
+    case DocumentNode::Kind::Array: {
       Json out = Json::array();
-      for (const Node& item : node.items) out.push_back(json_of(item));
+      for (const DocumentNode& item : node.items) out.push_back(json_of(item));
       return out;
     }
-    case Node::Kind::Text:
+    case DocumentNode::Kind::Text:
       return node.text;
-    case Node::Kind::Integer:
+    case DocumentNode::Kind::Integer:
       return node.integer;
-    case Node::Kind::Real:
+    case DocumentNode::Kind::Real:
       return node.real;
-    case Node::Kind::Flag:
+    case DocumentNode::Kind::Flag:
       return node.flag;
-    case Node::Kind::Date:
+    case DocumentNode::Kind::Date:
       return nullptr;
   }
   return nullptr;

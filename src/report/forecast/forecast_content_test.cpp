@@ -32,9 +32,9 @@ forecast::Forecast small_forecast() {
   f.not_seen = {"slow nodes"};
   forecast::Regimes r;
   r.range = {.from = 64, .to = 1 << 20};
-  r.n1.value = r.map.n1 = {.place = forecast::Boundary::Place::Inside, .ranks = 512};
-  r.n2.value = r.map.n2 = {.place = forecast::Boundary::Place::Inside, .ranks = 8192};
-  r.n_star.value = r.map.n_star = {.place = forecast::Boundary::Place::Inside, .ranks = 20'000};
+  r.n1.value = r.map.n1 = {.place = forecast::RegimeBoundary::Place::Inside, .ranks = 512};
+  r.n2.value = r.map.n2 = {.place = forecast::RegimeBoundary::Place::Inside, .ranks = 8192};
+  r.n_star.value = r.map.n_star = {.place = forecast::RegimeBoundary::Place::Inside, .ranks = 20'000};
   f.regimes = r;
   return f;
 }

@@ -15,9 +15,9 @@
 namespace cox::report {
 namespace {
 
-using forecast::Boundary;
 using forecast::LeverEffect;
 using forecast::LeverRatio;
+using forecast::RegimeBoundary;
 
 std::string section(std::string_view id, std::string_view title, const std::string& inside) {
   if (inside.empty()) return {};
@@ -89,13 +89,13 @@ std::string observations(const ForecastPage& page) {
                  "<ul class=\"observations\">\n" + items + "</ul>\n");
 }
 
-std::string boundary_text(const Boundary& b) {
+std::string boundary_text(const RegimeBoundary& b) {
   switch (b.place) {
-    case Boundary::Place::Below:
+    case RegimeBoundary::Place::Below:
       return "below " + grouped(b.ranks);
-    case Boundary::Place::Above:
+    case RegimeBoundary::Place::Above:
       return "beyond " + grouped(b.ranks);
-    case Boundary::Place::Inside:
+    case RegimeBoundary::Place::Inside:
       break;
   }
   return grouped(b.ranks);

@@ -144,8 +144,8 @@ std::string regimes_behind(const forecast::Regimes& r, const Axis& x, double lea
     double to;
     forecast::Regime regime;
   };
-  const auto at = [&](const forecast::Boundary& b) {
-    if (b.place == forecast::Boundary::Place::Below) return least;
+  const auto at = [&](const forecast::RegimeBoundary& b) {
+    if (b.place == forecast::RegimeBoundary::Place::Below) return least;
     return b.inside() ? static_cast<double>(b.ranks) : most;
   };
   const std::array<Stretch, 4> all = {{{at(r.map.n1), forecast::Regime::Linear},

@@ -10,17 +10,26 @@
 #include "cox/simulate/render.hpp"
 
 namespace cox::simulate {
+namespace {
+
+constexpr int kDigits = 4;
+
+/// `3.000 ms later`. A neighbour's burst that is met elsewhere may end a step before it would have.
+std::string directed(Seconds by) {
+  return by < Seconds{} ? to_string(-by, kDigits) + " earlier" : to_string(by, kDigits) + " later";
+}
+
+}  // namespace
 
 std::vector<std::string> text_lines(const KeptDelay& kept) {
-  constexpr int kDigits = 4;
   std::vector<std::string> lines = {fmt::format("a delay of {} in step {}, beside the same draws without it:",
                                                 to_string(kept.delay, kDigits), kept.step)};
   const auto tell = [&](std::size_t k) {
     const ReplicaSpread& d = kept.by[k];
     const std::string width =
         d.replicas > 1 ? fmt::format(" ± {} (95 %)", to_string(d.half_width_95, kDigits)) : std::string();
-    lines.push_back(fmt::format("  step {:<8} {:>10} later{}: {:.3f} of it",
-                                kept.step + static_cast<std::int64_t>(k), to_string(d.mean, kDigits), width,
+    lines.push_back(fmt::format("  step {:<8} {:>16}{}: {:.3f} of it",
+                                kept.step + static_cast<std::int64_t>(k), directed(d.mean), width,
                                 d.mean / kept.delay));
   };
   if (kept.by.empty()) return lines;
@@ -31,8 +40,11 @@ std::vector<std::string> text_lines(const KeptDelay& kept) {
       std::ranges::count_if(kept.ranks, [&](Seconds d) { return d.count() > 1e-9 * kept.delay.count(); });
   if (!kept.ranks.empty()) {
     const auto [least, most] = std::ranges::minmax(kept.ranks);
-    lines.push_back(fmt::format("  at the end {} of {} ranks are later, all by {} to {}", late,
-                                kept.ranks.size(), to_string(least, kDigits), to_string(most, kDigits)));
+    const std::string by = least < Seconds{} ? fmt::format("from {} to {}", directed(least), directed(most))
+                                             : fmt::format("all by {} to {}", to_string(least, kDigits),
+                                                           to_string(most, kDigits));
+    lines.push_back(fmt::format("  at the end {} of {} ranks are later{}, {}", late, kept.ranks.size(),
+                                kept.by[0].replicas > 1 ? " (first seed)" : "", by));
   }
   return lines;
 }

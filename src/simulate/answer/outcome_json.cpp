@@ -165,11 +165,11 @@ std::string document(const char* schema, const std::vector<std::string>& inputs,
 }  // namespace
 
 std::string to_json(const std::string& input, const model::Scenario& scenario, const Outcome& outcome,
-                    const std::vector<SizePoint>& sizes, const StepAnalysis* step,
+                    const std::vector<SizeOutcome>& sizes, const StepAnalysis* step,
                     const Attribution* attribution, const KeptDelay* delay) {
   Json result = json_of(scenario, outcome);
   result["sizes"] = Json::array();
-  for (const SizePoint& p : sizes)
+  for (const SizeOutcome& p : sizes)
     result["sizes"].push_back(Json{{"nodes", p.nodes},
                                    {"ranks", p.ranks},
                                    {"step", json_of(p.step)},

@@ -337,10 +337,10 @@ std::vector<std::string> text_lines(const Attribution& a, int steps) {
   return lines;
 }
 
-std::vector<std::string> text_lines(const std::vector<SizePoint>& sizes) {
+std::vector<std::string> text_lines(const std::vector<SizeOutcome>& sizes) {
   std::vector<std::string> lines = {fmt::format("{:>8} {:>10}  {:<30} {:>10} {:>11}", "nodes", "ranks",
                                                 "step", "efficiency", "throughput")};
-  for (const SizePoint& p : sizes) {
+  for (const SizeOutcome& p : sizes) {
     const double efficiency = p.efficiency(sizes.front());
     const double ranks = static_cast<double>(p.ranks) / static_cast<double>(sizes.front().ranks);
     const std::string step = p.step.replicas > 1

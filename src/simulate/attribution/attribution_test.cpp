@@ -93,11 +93,11 @@ TEST(Attribution, DrawsStayThoseOfTheWholeScenario) {
 }
 
 TEST(Attribution, EfficiencyIsTheSmallestSizesTimeOverThisOnes) {
-  const SizePoint small{.nodes = 1, .ranks = 8, .step = {.mean = Seconds{0.5}}};
-  const SizePoint large{.nodes = 2, .ranks = 16, .step = {.mean = Seconds{1}}};
+  const SizeOutcome small{.nodes = 1, .ranks = 8, .step = {.mean = Seconds{0.5}}};
+  const SizeOutcome large{.nodes = 2, .ranks = 16, .step = {.mean = Seconds{1}}};
   EXPECT_EQ(small.efficiency(small), 1);
   EXPECT_EQ(large.efficiency(small), 0.5);
-  EXPECT_EQ(SizePoint{}.efficiency(small), 0) << "no time, no efficiency";
+  EXPECT_EQ(SizeOutcome{}.efficiency(small), 0) << "no time, no efficiency";
 }
 
 TEST(Attribution, NothingToSwitchOffCostsNothing) {

@@ -62,7 +62,7 @@ class CollectivePlayer {
   std::vector<int> rank_of_;  ///< flow engine: place in the schedule to rank
   Noise noise_;
   NoiseMemory memory_;
-  Timeouts timeouts_;
+  TimeoutDraws timeouts_;
   std::vector<int> nodes_;              ///< of each rank, where messages between nodes may be lost
   std::optional<LinkCosts> own_costs_;  ///< flow engine: set where no link is shared; max_plus_ refers to it
   std::optional<MaxPlus> max_plus_;

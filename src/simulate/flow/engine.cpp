@@ -367,9 +367,9 @@ void FlowEngine::prepare_losses(FlowCourse& course) {
   const int lanes = what.schedule->lanes();
   const auto receivers = what.draws_by_device ? network_.ranks() : what.schedule->participants();
   for (int lane = 0; lane < course.lanes; ++lane) {
-    const Timeouts::Row row{.step = what.step.value_or(options_.step),
-                            .number = what.number + 2 * (lane / lanes),
-                            .lane = lane % lanes};
+    const TimeoutDraws::Row row{.step = what.step.value_or(options_.step),
+                                .number = what.number + 2 * (lane / lanes),
+                                .lane = lane % lanes};
     course.losses.emplace_back(*options_.timeouts, row, what.schedule->rounds(row.lane), receivers);
     course.loses = course.loses || !course.losses.back().all().empty();
   }

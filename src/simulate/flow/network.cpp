@@ -113,8 +113,8 @@ model::Link Network::nic_link(int node) const {
 /// Links to cards that are not at a device's own PCIe switch, where any device has such a card.
 Status Network::add_reach() {
   const model::Cluster& c = cluster_;
-  has_reach_ = has_nics_ &&
-               (model::any_reaches(c, model::Reach::Bridge) || model::any_reaches(c, model::Reach::Socket));
+  has_reach_ = has_nics_ && (model::any_reaches(c, model::NicReach::Bridge) ||
+                             model::any_reaches(c, model::NicReach::Socket));
   first_bridge_ = first_socket_ = next();
   if (!has_reach_) return {};
   COX_CHECK(reserve(2 * std::int64_t{c.nodes} * (c.sockets + 1)));

@@ -32,14 +32,14 @@ void Network::reach(int rank, bool out_of, std::vector<LinkIndex>& out) const {
   if (!has_reach_) return;
   const int node = node_of(rank);
   const int device = rank % cluster_.devices_per_node;
-  const model::Reach way = devices_[kind_of(node) * static_cast<std::size_t>(cluster_.devices_per_node) +
-                                    static_cast<std::size_t>(device)]
-                               .reach;
+  const model::NicReach way = devices_[kind_of(node) * static_cast<std::size_t>(cluster_.devices_per_node) +
+                                       static_cast<std::size_t>(device)]
+                                  .reach;
   const std::int64_t side = out_of ? 0 : cluster_.nodes;
   const std::int64_t socket = std::int64_t{device} * cluster_.sockets / cluster_.devices_per_node;
-  if (way == model::Reach::Bridge)
+  if (way == model::NicReach::Bridge)
     out.push_back(at(first_bridge_, (side + node) * cluster_.sockets + socket));
-  if (way == model::Reach::Socket) out.push_back(at(first_socket_, side + node));
+  if (way == model::NicReach::Socket) out.push_back(at(first_socket_, side + node));
 }
 
 int Network::leaf_of(Port port) const {

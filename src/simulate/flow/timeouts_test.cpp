@@ -128,7 +128,7 @@ TEST(Losses, AreThoseOfTheMaxPlusEngine) {
       Place p = on_switch(8);
       p.cluster.nic.latency = Seconds{1e-5};
       const auto network = Network::make(p.cluster, p.fabric);
-      const Timeouts law({.wait = Seconds{50 * kMs}, .loss = 0.01}, 9);
+      const TimeoutDraws law({.wait = Seconds{50 * kMs}, .loss = 0.01}, 9);
       std::vector<int> places(static_cast<std::size_t>(schedule->participants()));
       std::iota(places.begin(), places.end(), 0);
       std::vector<Seconds> flow(8);
@@ -158,7 +158,7 @@ TEST(Losses, AreBetweenNodes) {
   p.cluster.scale_up = p.cluster.nic;
   const auto network = Network::make(p.cluster, p.fabric);
   const auto schedule = model::Schedule::make({.ranks = 2, .bytes = Bytes{1000}});
-  const Timeouts law({.wait = Seconds{1}, .loss = 0.4}, 9);
+  const TimeoutDraws law({.wait = Seconds{1}, .loss = 0.4}, 9);
   bool lost = false;
   for (std::int64_t step = 0; step < 20; ++step) {
     std::vector<Seconds> times(2);

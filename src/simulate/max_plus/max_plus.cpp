@@ -90,7 +90,7 @@ class Lane {
     std::optional<LaneLosses> losses;
     if (options_.timeouts != nullptr && options_.timeouts->happen())
       losses.emplace(*options_.timeouts,
-                     Timeouts::Row{.step = draws.step, .number = draws.number, .lane = lane_},
+                     TimeoutDraws::Row{.step = draws.step, .number = draws.number, .lane = lane_},
                      schedule_.rounds(lane_), schedule_.participants());
     find_late(losses ? &*losses : nullptr);
     if (options_.closure && draws.noise == nullptr && !late_.empty() &&
@@ -126,7 +126,7 @@ class Lane {
     late_.clear();
     if (losses == nullptr || !regular_) return;
     const model::PlaceOrder order = schedule_.order(lane_);
-    for (const Timeouts::Lost& lost : losses->all()) {
+    for (const TimeoutDraws::Lost& lost : losses->all()) {
       const std::int64_t k = lost.message / schedule_.participants();
       const auto to = static_cast<int>(lost.message % schedule_.participants());
       if (k >= rounds_) return;

@@ -28,13 +28,13 @@ model::Timeouts lossy(double loss) {
 }
 
 TEST(Timeouts, AsManyAreLostAsTheProbabilitySays) {
-  const Timeouts law(lossy(0.01), 3);
+  const TimeoutDraws law(lossy(0.01), 3);
   constexpr std::int64_t kCount = 1'000'000;
   const auto lost = law.lost({}, kCount);
   EXPECT_NEAR(static_cast<double>(lost.size()), 1e4, 400);  // four standard deviations
   std::int64_t twice = 0;
   std::int64_t before = -1;
-  for (const Timeouts::Lost& m : lost) {
+  for (const TimeoutDraws::Lost& m : lost) {
     ASSERT_GT(m.message, before);
     ASSERT_LT(m.message, kCount);
     before = m.message;
@@ -47,23 +47,23 @@ TEST(Timeouts, AsManyAreLostAsTheProbabilitySays) {
 }
 
 TEST(Timeouts, RowsDrawApart) {
-  const Timeouts law(lossy(0.1), 3);
-  const std::vector<Timeouts::Row> rows = {{},
-                                           {.step = 1},
-                                           {.number = 1},
-                                           {.lane = 1},
-                                           {.ordinal = 1},
-                                           {.number = -2},
-                                           {.number = 1, .lane = 1},
-                                           {.lane = 1, .ordinal = 1}};
+  const TimeoutDraws law(lossy(0.1), 3);
+  const std::vector<TimeoutDraws::Row> rows = {{},
+                                               {.step = 1},
+                                               {.number = 1},
+                                               {.lane = 1},
+                                               {.ordinal = 1},
+                                               {.number = -2},
+                                               {.number = 1, .lane = 1},
+                                               {.lane = 1, .ordinal = 1}};
   std::vector<std::vector<std::int64_t>> seen;
-  for (const Timeouts::Row& row : rows) {
+  for (const TimeoutDraws::Row& row : rows) {
     std::vector<std::int64_t> numbers;
-    for (const Timeouts::Lost& m : law.lost(row, 1000)) numbers.push_back(m.message);
+    for (const TimeoutDraws::Lost& m : law.lost(row, 1000)) numbers.push_back(m.message);
     EXPECT_EQ(std::ranges::count(seen, numbers), 0);
     seen.push_back(numbers);
   }
-  EXPECT_TRUE(Timeouts(lossy(0), 3).lost({}, 1000).empty());
+  EXPECT_TRUE(TimeoutDraws(lossy(0), 3).lost({}, 1000).empty());
 }
 
 struct Case {
@@ -72,7 +72,7 @@ struct Case {
   int per_node = 1;
 };
 
-std::vector<Seconds> play(const Case& c, const Timeouts& law, std::int64_t step, bool closure = true) {
+std::vector<Seconds> play(const Case& c, const TimeoutDraws& law, std::int64_t step, bool closure = true) {
   const auto schedule = model::Schedule::make(c.spec);
   EXPECT_TRUE(schedule) << schedule.error().to_string();
   const LinkCosts costs{
@@ -94,7 +94,7 @@ std::vector<Seconds> play(const Case& c, const Timeouts& law, std::int64_t step,
 }
 
 /// Every message of every regular round, one after the other.
-std::vector<Seconds> dense(const Case& c, const Timeouts& law, std::int64_t step) {
+std::vector<Seconds> dense(const Case& c, const TimeoutDraws& law, std::int64_t step) {
   const auto schedule = model::Schedule::make(c.spec);
   std::vector<double> t(static_cast<std::size_t>(c.spec.ranks));
   for (std::size_t r = 0; r < t.size(); ++r) t[r] = 1e-5 * static_cast<double>(r * r % 7);
@@ -143,7 +143,7 @@ TEST(Timeouts, SweepsAreThoseOfEveryMessage) {
           const Case c{.spec = {.algorithm = algorithm, .ranks = 32, .bytes = Bytes{bytes}},
                        .protocol = protocol,
                        .per_node = per_node};
-          const Timeouts law(lossy(0.004), 5);
+          const TimeoutDraws law(lossy(0.004), 5);
           const auto wanted = dense(c, law, step);
           const auto made = play(c, law, step);
           const auto swept = play(c, law, step, false);
@@ -159,9 +159,9 @@ TEST(Timeouts, SweepsAreThoseOfEveryMessage) {
 }
 
 TEST(Timeouts, OnlyBetweenNodes) {
-  const Timeouts law(lossy(0.3), 5);
+  const TimeoutDraws law(lossy(0.3), 5);
   const Case inside{.spec = {.ranks = 8, .bytes = Bytes{80'000}}, .per_node = 8};
-  EXPECT_EQ(play(inside, law, 0), play(inside, Timeouts(lossy(0), 5), 0));
+  EXPECT_EQ(play(inside, law, 0), play(inside, TimeoutDraws(lossy(0), 5), 0));
 }
 
 /// Mean of what time-outs add to an all-reduce, and its standard error.
@@ -170,9 +170,11 @@ struct Added {
   double error = 0;
 };
 Added added(const Case& c, double loss, int steps) {
-  const Timeouts law(lossy(loss), 11);
-  const Timeouts none(lossy(0), 11);
-  const auto end = [&](const Timeouts& t, int step) { return std::ranges::max(play(c, t, step)).count(); };
+  const TimeoutDraws law(lossy(loss), 11);
+  const TimeoutDraws none(lossy(0), 11);
+  const auto end = [&](const TimeoutDraws& t, int step) {
+    return std::ranges::max(play(c, t, step)).count();
+  };
   double sum = 0;
   double squares = 0;
   const double alone = end(none, 0);

@@ -16,7 +16,7 @@ constexpr std::uint32_t kGaps = 0x71;
 constexpr std::uint32_t kRepeats = 0x72;
 
 /// Rows have seeds of their own; the first one's is that of all.
-std::uint64_t seed_of(std::uint64_t seed, const Timeouts::Row& row) {
+std::uint64_t seed_of(std::uint64_t seed, const TimeoutDraws::Row& row) {
   if (row.number == 0 && row.lane == 0 && row.ordinal == 0) return seed;
   for (const std::int64_t part : {row.number, std::int64_t{row.lane}, row.ordinal})
     seed = mix_bits(seed + kGoldenStep * (1 + static_cast<std::uint64_t>(part)));
@@ -33,7 +33,7 @@ double loss_gap(std::uint64_t seed, std::int64_t step, std::uint64_t index) {
   return -logarithm(RandomStream(seed, kGaps).uniform(static_cast<std::uint64_t>(step), index));
 }
 
-Timeouts::Timeouts(const model::Timeouts& of, std::uint64_t seed)
+TimeoutDraws::TimeoutDraws(const model::Timeouts& of, std::uint64_t seed)
     : wait_(of.wait), loss_(of.loss), seed_(seed) {
   COX_ASSERT(loss_ >= 0 && loss_ < 1, "messages are lost with a probability");
   if (!happen()) return;
@@ -41,7 +41,7 @@ Timeouts::Timeouts(const model::Timeouts& of, std::uint64_t seed)
   log_loss_ = logarithm(loss_);
 }
 
-std::vector<Timeouts::Lost> Timeouts::lost(const Row& row, std::int64_t count) const {
+std::vector<TimeoutDraws::Lost> TimeoutDraws::lost(const Row& row, std::int64_t count) const {
   std::vector<Lost> all;
   if (!happen()) return all;
   const std::uint64_t seed = seed_of(seed_, row);
@@ -57,10 +57,10 @@ std::vector<Timeouts::Lost> Timeouts::lost(const Row& row, std::int64_t count) c
   }
 }
 
-std::span<const Timeouts::Lost> LaneLosses::all(std::int64_t ordinal) {
+std::span<const TimeoutDraws::Lost> LaneLosses::all(std::int64_t ordinal) {
   const auto [at, is_new] = rows_.try_emplace(ordinal);
   if (is_new) {
-    Timeouts::Row row = row_;
+    TimeoutDraws::Row row = row_;
     row.ordinal = ordinal;
     at->second = law_->lost(row, rounds_ * receivers_);
   }
@@ -68,9 +68,9 @@ std::span<const Timeouts::Lost> LaneLosses::all(std::int64_t ordinal) {
 }
 
 Seconds LaneLosses::late(std::int64_t round, std::int64_t receiver, std::int64_t ordinal) {
-  const std::span<const Timeouts::Lost> row = all(ordinal);
+  const std::span<const TimeoutDraws::Lost> row = all(ordinal);
   const std::int64_t number = round * receivers_ + receiver;
-  const auto at = std::ranges::lower_bound(row, number, {}, &Timeouts::Lost::message);
+  const auto at = std::ranges::lower_bound(row, number, {}, &TimeoutDraws::Lost::message);
   return at != row.end() && at->message == number ? at->late : Seconds{};
 }
 

@@ -7,10 +7,6 @@
 
 namespace cox::simulate {
 
-double student_t_95(int degrees) {
-  return degrees < 1 ? 0 : student_quantile(0.025, degrees);
-}
-
 ReplicaSpread spread_of(std::span<const Seconds> values) {
   ReplicaSpread out;
   out.replicas = static_cast<int>(values.size());

@@ -8,18 +8,6 @@
 namespace cox::simulate {
 namespace {
 
-// Values of tables: Abramowitz, Stegun 1964, table 26.10.
-TEST(Spread, StudentsQuantileAgreesWithTables) {
-  EXPECT_NEAR(student_t_95(1), 12.706, 1e-3);
-  EXPECT_NEAR(student_t_95(2), 4.303, 1e-3);
-  EXPECT_NEAR(student_t_95(3), 3.182, 1e-3);
-  EXPECT_NEAR(student_t_95(4), 2.776, 1e-3);
-  EXPECT_NEAR(student_t_95(9), 2.262, 1e-3);
-  EXPECT_NEAR(student_t_95(29), 2.045, 1e-3);
-  EXPECT_NEAR(student_t_95(60), 2.000298, 2e-6);
-  EXPECT_NEAR(student_t_95(999), 1.962, 1e-3);
-}
-
 TEST(Spread, FiveValuesByHand) {
   const std::vector<Seconds> v = {Seconds{3}, Seconds{1}, Seconds{2}, Seconds{5}, Seconds{4}};
   const ReplicaSpread s = spread_of(v);

@@ -15,13 +15,13 @@
 namespace cox::simulate {
 namespace {
 
-using model::Node;
-using model::Place;
+using model::DocumentNode;
+using model::TextPosition;
 
 constexpr std::size_t kFileLimit = 1 << 20;
 constexpr std::int64_t kMaxPoints = 1'000'000;
 
-tl::unexpected<Error> bad(const std::string& file, Place at, std::string message, std::string hint) {
+tl::unexpected<Error> bad(const std::string& file, TextPosition at, std::string message, std::string hint) {
   return fail(Error{.code = Errc::InvalidInput,
                     .id = "sweep-001",
                     .message = std::move(message),
@@ -36,27 +36,27 @@ std::uint64_t digest_of(std::string_view a, std::string_view b) {
 }
 
 /// As `--set` takes it; nothing for lists, tables and dates.
-std::optional<std::string> as_set(const Node& value) {
+std::optional<std::string> as_set(const DocumentNode& value) {
   switch (value.kind) {
-    case Node::Kind::Text:
+    case DocumentNode::Kind::Text:
       return value.text;
-    case Node::Kind::Integer:
+    case DocumentNode::Kind::Integer:
       return fmt::format("{}", value.integer);
-    case Node::Kind::Real:
+    case DocumentNode::Kind::Real:
       return fmt::format("{}", value.real);
-    case Node::Kind::Flag:
+    case DocumentNode::Kind::Flag:
       return value.flag ? "true" : "false";
-    case Node::Kind::Table:
-    case Node::Kind::Array:
-    case Node::Kind::Date:
+    case DocumentNode::Kind::Table:
+    case DocumentNode::Kind::Array:
+    case DocumentNode::Kind::Date:
       break;
   }
   return std::nullopt;
 }
 
-Status add_axis(const std::string& file, const Node::Entry& entry, Sweep& sweep) {
-  const Node& list = entry.value;
-  if (list.kind != Node::Kind::Array || list.items.empty())
+Status add_axis(const std::string& file, const DocumentNode::Entry& entry, Sweep& sweep) {
+  const DocumentNode& list = entry.value;
+  if (list.kind != DocumentNode::Kind::Array || list.items.empty())
     return bad(
         file, entry.at,
         fmt::format("grid.{}: got {}, expected a list of values", model::shown(entry.name), shown(list)),
@@ -64,7 +64,7 @@ Status add_axis(const std::string& file, const Node::Entry& entry, Sweep& sweep)
   if (static_cast<std::int64_t>(list.items.size()) > kMaxPoints / sweep.points())
     return bad(file, entry.at, fmt::format("more than {} points", kMaxPoints), "split the sweep");
   SweepAxis axis{.key = entry.name, .values = {}};
-  for (const Node& value : list.items) {
+  for (const DocumentNode& value : list.items) {
     const std::optional<std::string> text = as_set(value);
     if (!text)
       return bad(
@@ -77,8 +77,8 @@ Status add_axis(const std::string& file, const Node::Entry& entry, Sweep& sweep)
   return {};
 }
 
-Status check_keys(const std::string& file, const Node& root) {
-  for (const Node::Entry& entry : root.entries)
+Status check_keys(const std::string& file, const DocumentNode& root) {
+  for (const DocumentNode::Entry& entry : root.entries)
     if (entry.name != "name" && entry.name != "scenario" && entry.name != "grid")
       return bad(file, entry.at,
                  fmt::format("unknown key '{}', expected name, scenario or [grid]", model::shown(entry.name)),
@@ -89,33 +89,33 @@ Status check_keys(const std::string& file, const Node& root) {
 }  // namespace
 
 Result<Sweep> parse_sweep(std::string_view text, const std::string& name, std::string& scenario_name) {
-  COX_TRY(Node root, model::parse_document(text, name));
+  COX_TRY(DocumentNode root, model::parse_document(text, name));
   COX_CHECK(check_keys(name, root));
   Sweep sweep;
   sweep.name = "sweep";
-  if (const Node* own = root.find("name"); own != nullptr) {
-    if (own->kind != Node::Kind::Text)
+  if (const DocumentNode* own = root.find("name"); own != nullptr) {
+    if (own->kind != DocumentNode::Kind::Text)
       return bad(name, own->at, fmt::format("name: got {}, expected text", shown(*own)),
                  "name = \"scaling\"");
     sweep.name = own->text;
   }
-  const Node* scenario = root.find("scenario");
-  if (scenario == nullptr || scenario->kind != Node::Kind::Text)
-    return bad(name, scenario == nullptr ? Place{} : scenario->at,
+  const DocumentNode* scenario = root.find("scenario");
+  if (scenario == nullptr || scenario->kind != DocumentNode::Kind::Text)
+    return bad(name, scenario == nullptr ? TextPosition{} : scenario->at,
                "scenario is missing, expected the file of the scenario to vary", "scenario = \"ring.toml\"");
   scenario_name = scenario->text;
-  const Node* grid = root.find("grid");
-  if (grid == nullptr || grid->kind != Node::Kind::Table || grid->entries.empty())
-    return bad(name, grid == nullptr ? Place{} : grid->at,
+  const DocumentNode* grid = root.find("grid");
+  if (grid == nullptr || grid->kind != DocumentNode::Kind::Table || grid->entries.empty())
+    return bad(name, grid == nullptr ? TextPosition{} : grid->at,
                "[grid] is missing or empty, expected keys with lists of values",
                "\"cluster.nodes\" = [8, 16, 32]");
   // Keys in the order of the file: the last varies fastest.
-  std::vector<const Node::Entry*> keys;
-  for (const Node::Entry& entry : grid->entries) keys.push_back(&entry);
-  std::sort(keys.begin(), keys.end(), [](const Node::Entry* a, const Node::Entry* b) {
+  std::vector<const DocumentNode::Entry*> keys;
+  for (const DocumentNode::Entry& entry : grid->entries) keys.push_back(&entry);
+  std::sort(keys.begin(), keys.end(), [](const DocumentNode::Entry* a, const DocumentNode::Entry* b) {
     return std::pair(a->at.line, a->at.column) < std::pair(b->at.line, b->at.column);
   });
-  for (const Node::Entry* key : keys) COX_CHECK(add_axis(name, *key, sweep));
+  for (const DocumentNode::Entry* key : keys) COX_CHECK(add_axis(name, *key, sweep));
   sweep.digest = digest_of(text, {});
   return sweep;
 }

@@ -184,10 +184,10 @@ std::vector<std::size_t> Sweep::at(std::int64_t i) const {
   return place;
 }
 
-Result<std::vector<SizePoint>> simulate_sizes(const fs::path& scenario, const std::vector<int>& nodes,
-                                              const model::ScenarioOptions& changes,
-                                              const SimulateOptions& options, bool attributed) {
-  std::vector<SizePoint> points;
+Result<std::vector<SizeOutcome>> simulate_sizes(const fs::path& scenario, const std::vector<int>& nodes,
+                                                const model::ScenarioOptions& changes,
+                                                const SimulateOptions& options, bool attributed) {
+  std::vector<SizeOutcome> points;
   SimulateOptions quiet = options;
   quiet.progress = {};
   for (const int n : nodes) {

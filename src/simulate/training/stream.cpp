@@ -33,7 +33,7 @@ Status stream_steps(const Plan& plan, const Plan& first, std::uint64_t seed, int
     const Seconds end = *std::max_element(now.begin(), now.end());
     for (int w = 0; w < workers; ++w) {
       policy.delivered(w, released);
-      for (const sync::Event& e : policy.events())
+      for (const sync::StreamEvent& e : policy.events())
         if (!sink(e, end)) return {};
     }
   }

@@ -12,7 +12,7 @@ namespace {
 
 using namespace testing;
 using model::PolicyKind;
-using Kind = sync::Event::Kind;
+using Kind = sync::StreamEvent::Kind;
 
 model::Scenario job(const model::PolicySpec& policy) {
   model::Scenario s = data_parallel(8, 2);
@@ -39,7 +39,7 @@ TEST(UpdateStream, EveryPolicyKeepsTheLedgerAndTimeDoesNotGoBack) {
     sync::Ledger ledger(8);
     Seconds last{};
     std::int64_t steps = 0;
-    const auto done = stream_updates(s, 3, [&](const sync::Event& e, Seconds at) {
+    const auto done = stream_updates(s, 3, [&](const sync::StreamEvent& e, Seconds at) {
       EXPECT_TRUE(ledger.take(e)) << ledger.error();
       EXPECT_GE(at, last);
       last = at;
@@ -56,7 +56,7 @@ TEST(UpdateStream, TimesAreThoseOfTheSimulation) {
   for (const auto& policy : kPolicies) {
     const model::Scenario s = job(policy);
     std::vector<Seconds> versions, delivered;
-    ASSERT_TRUE(stream_updates(s, s.seed, [&](const sync::Event& e, Seconds at) {
+    ASSERT_TRUE(stream_updates(s, s.seed, [&](const sync::StreamEvent& e, Seconds at) {
       if (e.kind == Kind::Advanced) versions.push_back(at);
       if (e.kind == Kind::Delivered) delivered.push_back(at);
       return true;
@@ -81,7 +81,8 @@ TEST(UpdateStream, TimesAreThoseOfTheSimulation) {
 TEST(UpdateStream, EndsWhereTheSinkSaysSo) {
   for (const auto& policy : kPolicies) {
     int taken = 0;
-    ASSERT_TRUE(stream_updates(job(policy), 1, [&](const sync::Event&, Seconds) { return ++taken < 50; }));
+    ASSERT_TRUE(
+        stream_updates(job(policy), 1, [&](const sync::StreamEvent&, Seconds) { return ++taken < 50; }));
     EXPECT_EQ(taken, 50) << model::name_of(policy.kind);
   }
 }

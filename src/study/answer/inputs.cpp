@@ -17,9 +17,9 @@ tl::unexpected<Error> refuse(const Study& study, std::int64_t line, std::string 
                     .where = Where{.file = study.file, .line = line}});
 }
 
-Result<const Input*> input_named(const Study& study, std::string_view name, Dimension d, bool list) {
-  const auto found =
-      std::find_if(study.inputs.begin(), study.inputs.end(), [&](const Input& i) { return i.name == name; });
+Result<const StudyInput*> input_named(const Study& study, std::string_view name, Dimension d, bool list) {
+  const auto found = std::find_if(study.inputs.begin(), study.inputs.end(),
+                                  [&](const StudyInput& i) { return i.name == name; });
   if (found == study.inputs.end())
     return refuse(study, 0, fmt::format("the computation '{}' needs the input '{}'", study.compute, name),
                   fmt::format("add an [[input]] with name = \"{}\": {}", name, noun_of(d)));
@@ -34,7 +34,7 @@ Result<const Input*> input_named(const Study& study, std::string_view name, Dime
   return &*found;
 }
 
-Result<int> whole(const Study& study, const Input& in, Quantity q, Between bounds) {
+Result<int> whole(const Study& study, const StudyInput& in, Quantity q, Between bounds) {
   const double value = q.in_base_unit();
   if (value < static_cast<double>(bounds.least) || value > static_cast<double>(bounds.most))
     return refuse(
@@ -44,19 +44,20 @@ Result<int> whole(const Study& study, const Input& in, Quantity q, Between bound
   return static_cast<int>(value);
 }
 
-Result<double> bounded(const Study& study, const Input& in, Quantity q, RatioBetween bounds) {
+Result<double> bounded(const Study& study, const StudyInput& in, Quantity q, RatioBetween bounds) {
   const double value = q.in_base_unit();
   if (value > bounds.above && value <= bounds.most) return value;
-  return refuse(study, in.line,
-                fmt::format("input '{}' is {}, expected above {} and up to {}", in.name, to_string(q),
-                            to_string(Quantity::ratio(bounds.above)), to_string(Quantity::ratio(bounds.most))),
-                "give a ratio in these bounds");
+  return refuse(
+      study, in.line,
+      fmt::format("input '{}' is {}, expected above {} and up to {}", in.name, to_string(q),
+                  to_string(Quantity::ratio(bounds.above)), to_string(Quantity::ratio(bounds.most))),
+      "give a ratio in these bounds");
 }
 
 }  // namespace
 
 Result<Quantity> Inputs::quantity(std::string_view name, Dimension d) const {
-  COX_TRY(const Input* in, input_named(study_, name, d, false));
+  COX_TRY(const StudyInput* in, input_named(study_, name, d, false));
   return in->values.front().value;
 }
 Result<Seconds> Inputs::time(std::string_view name) const {
@@ -78,11 +79,11 @@ Result<double> Inputs::ratio(std::string_view name) const {
   return q.in_base_unit();
 }
 Result<double> Inputs::ratio(std::string_view name, RatioBetween bounds) const {
-  COX_TRY(const Input* in, input_named(study_, name, Dimension::Ratio, false));
+  COX_TRY(const StudyInput* in, input_named(study_, name, Dimension::Ratio, false));
   return bounded(study_, *in, in->values.front().value, bounds);
 }
 Result<std::vector<double>> Inputs::ratios(std::string_view name, RatioBetween bounds) const {
-  COX_TRY(const Input* in, input_named(study_, name, Dimension::Ratio, true));
+  COX_TRY(const StudyInput* in, input_named(study_, name, Dimension::Ratio, true));
   std::vector<double> out;
   for (const WrittenQuantity& w : in->values) {
     COX_TRY(const double one, bounded(study_, *in, w.value, bounds));
@@ -91,11 +92,11 @@ Result<std::vector<double>> Inputs::ratios(std::string_view name, RatioBetween b
   return out;
 }
 Result<int> Inputs::count(std::string_view name, Between bounds) const {
-  COX_TRY(const Input* in, input_named(study_, name, Dimension::Count, false));
+  COX_TRY(const StudyInput* in, input_named(study_, name, Dimension::Count, false));
   return whole(study_, *in, in->values.front().value, bounds);
 }
 Result<std::vector<int>> Inputs::counts(std::string_view name, Between bounds) const {
-  COX_TRY(const Input* in, input_named(study_, name, Dimension::Count, true));
+  COX_TRY(const StudyInput* in, input_named(study_, name, Dimension::Count, true));
   std::vector<int> out;
   for (const WrittenQuantity& w : in->values) {
     COX_TRY(const int one, whole(study_, *in, w.value, bounds));
@@ -104,7 +105,7 @@ Result<std::vector<int>> Inputs::counts(std::string_view name, Between bounds) c
   return out;
 }
 Result<std::vector<Bandwidth>> Inputs::rates(std::string_view name) const {
-  COX_TRY(const Input* in, input_named(study_, name, Dimension::Rate, true));
+  COX_TRY(const StudyInput* in, input_named(study_, name, Dimension::Rate, true));
   std::vector<Bandwidth> out;
   for (const WrittenQuantity& w : in->values) {
     if (w.value.in_base_unit() <= 0)
@@ -115,7 +116,7 @@ Result<std::vector<Bandwidth>> Inputs::rates(std::string_view name) const {
   return out;
 }
 Result<std::vector<WrittenQuantity>> Inputs::list(std::string_view name, Dimension d) const {
-  COX_TRY(const Input* in, input_named(study_, name, d, true));
+  COX_TRY(const StudyInput* in, input_named(study_, name, d, true));
   return in->values;
 }
 

@@ -54,7 +54,7 @@ Result<std::optional<Computed>> computed_for(const Study& study, const Printed& 
 Status check_missing(const Study& study, const Printed& p) {
   for (const std::string& name : p.missing) {
     const auto in = std::find_if(study.inputs.begin(), study.inputs.end(),
-                                 [&](const Input& i) { return i.name == name; });
+                                 [&](const StudyInput& i) { return i.name == name; });
     if (in == study.inputs.end() || in->origin != InputOrigin::Missing)
       return refuse(study, p,
                     fmt::format("'{}' is said to be missing, but is no input from = \"missing\"", name),
@@ -82,7 +82,7 @@ Status check_contradiction(const Study& study, const Printed& p) {
 /// Whether the input that is said to be printed again has its value.
 Result<bool> repeats_input(const Study& study, const Printed& p) {
   const auto in = std::find_if(study.inputs.begin(), study.inputs.end(),
-                               [&](const Input& i) { return i.name == p.typed; });
+                               [&](const StudyInput& i) { return i.name == p.typed; });
   if (in == study.inputs.end() || in->origin != InputOrigin::Source)
     return refuse(study, p,
                   fmt::format("it is said to be typed in, but '{}' is no input of the source", p.typed),

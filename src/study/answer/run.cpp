@@ -12,7 +12,7 @@ namespace cox::study {
 namespace {
 
 /// What the source printed for the points of a curve; without points where it printed nothing for them.
-Series printed_for(const Series& curve, const Answer& a) {
+Series printed_for(const Series& curve, const AnsweredStudy& a) {
   Series out{.name = curve.name + ", printed", .x = {}, .y = {}, .of = {}, .is_printed = true};
   for (std::size_t k = 0; k < curve.of.size(); ++k)
     for (std::size_t i = 0; i < a.judged.size(); ++i) {
@@ -31,7 +31,7 @@ Series printed_for(const Series& curve, const Answer& a) {
   return out;
 }
 
-void add_printed(Picture& picture, const Answer& a) {
+void add_printed(Picture& picture, const AnsweredStudy& a) {
   const std::size_t computed = picture.series.size();
   for (std::size_t i = 0; i < computed; ++i)
     if (Series printed = printed_for(picture.series[i], a); !printed.x.empty())
@@ -73,7 +73,8 @@ std::vector<std::string_view> ComputationTable::names() const {
   return names;
 }
 
-Result<Answer> run_study(const Study& study, const ComputationTable& known, const ComputeOptions& options) {
+Result<AnsweredStudy> run_study(const Study& study, const ComputationTable& known,
+                                const ComputeOptions& options) {
   const NamedComputation* found = known.find(study.compute);
   if (found == nullptr)
     return fail(Error{.code = Errc::InvalidInput,
@@ -81,7 +82,7 @@ Result<Answer> run_study(const Study& study, const ComputationTable& known, cons
                       .message = fmt::format("no computation has the name '{}'", study.compute),
                       .hint = fmt::format("there are: {}", fmt::join(known.names(), ", ")),
                       .where = Where{.file = study.file}});
-  Answer answer{.study = study, .computation = {}, .judged = {}, .text = {}};
+  AnsweredStudy answer{.study = study, .computation = {}, .judged = {}, .text = {}};
   COX_TRY(answer.computation, found->compute(Inputs(study), options));
   COX_CHECK(check_finite(study, answer.computation));
   COX_TRY(answer.judged, judge(study, answer.computation));

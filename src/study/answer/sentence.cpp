@@ -20,7 +20,7 @@ tl::expected<std::string, std::string> filled(const Study& study, const Computat
       std::find_if(c.values.begin(), c.values.end(), [&](const Computed& v) { return v.name == name; });
   if (value == c.values.end()) {
     const auto in = std::find_if(study.inputs.begin(), study.inputs.end(),
-                                 [&](const Input& i) { return i.name == name; });
+                                 [&](const StudyInput& i) { return i.name == name; });
     if (in == study.inputs.end() && study.has_set_inputs()) return "(not computed)";
     if (in == study.inputs.end() || as != std::string_view::npos)
       return tl::unexpected(

@@ -67,7 +67,7 @@ std::optional<Values> values_of(const Study& s) {
 
 Study quick(Study s) {
   for (const auto* less : {&sampling(), &smaller()})
-    for (Input& in : s.inputs)
+    for (StudyInput& in : s.inputs)
       if (const auto at = less->find(in.name); at != less->end() && !in.is_list)
         in.values.front().value = Quantity::count(at->second);
   return s;
@@ -116,7 +116,7 @@ std::map<std::string, Movers> movers(const Study& s, const std::set<std::string>
   EXPECT_TRUE(before) << s.name;
   if (!before) return out;
   for (std::size_t i = 0; i < s.inputs.size(); ++i) {
-    const Input& in = s.inputs[i];
+    const StudyInput& in = s.inputs[i];
     if (in.origin != InputOrigin::Missing || sampling().contains(in.name)) continue;
     auto after = values_of(with_input(s, i, 2));
     if (!after) after = values_of(with_input(s, i, 0.5));  // 200 % is no share, 512 workers make no nodes
@@ -180,7 +180,7 @@ TEST_P(MissingInputs, APrintedNumberSaysOnWhichItDepends) {
     if (s.name == GetParam()) expect_said(quick(s));
 }
 
-std::string change_of(const Input& in, double factor) {
+std::string change_of(const StudyInput& in, double factor) {
   std::string values;
   for (const WrittenQuantity& w : in.values) values += (values.empty() ? "" : ", ") + times(w, factor);
   return fmt::format("\"{}\" = {}", in.name, in.is_list ? "[" + values + "]" : values);
@@ -188,7 +188,7 @@ std::string change_of(const Input& in, double factor) {
 
 /// The first two values of each sweep.
 Study with_short_sweeps(Study s) {
-  for (Input& in : s.inputs)
+  for (StudyInput& in : s.inputs)
     if (in.values.size() > 2) in.values.resize(2);
   return s;
 }
@@ -199,7 +199,7 @@ TEST_P(MissingInputs, EveryInputCanBeSet) {
     // Each run of the table fits mechanisms anew; its inputs are those of the printed table.
     if (s.name != GetParam() || s.compute == "pacing-table") continue;
     const Study less = with_short_sweeps(quick(s));
-    for (const Input& in : less.inputs)
+    for (const StudyInput& in : less.inputs)
       for (const double factor : {0.0, 0.5}) {
         Study changed = less;
         const std::string change = change_of(in, factor);

@@ -26,15 +26,15 @@ const std::vector<Study>& studies() {
   return all;
 }
 
-Result<Answer> run(const Study& s, int threads) {
+Result<AnsweredStudy> run(const Study& s, int threads) {
   ComputationTable table;
   table.add(engine_computations());
   return run_study(s, table, {.threads = threads});
 }
 
 /// Computed once for all tests.
-const Answer* answer_of(const std::string& name) {
-  static std::map<std::string, Answer> made;
+const AnsweredStudy* answer_of(const std::string& name) {
+  static std::map<std::string, AnsweredStudy> made;
   if (const auto at = made.find(name); at != made.end()) return &at->second;
   for (const Study& s : studies()) {
     if (s.name != name) continue;
@@ -54,7 +54,7 @@ struct Expected {
 };
 
 void expect_values(const std::string& study, const std::vector<Expected>& expected) {
-  const Answer* a = answer_of(study);
+  const AnsweredStudy* a = answer_of(study);
   ASSERT_NE(a, nullptr);
   for (const Expected& e : expected) {
     const auto& values = a->computation.values;
@@ -95,8 +95,8 @@ TEST(Studies, SameBytesForAnyNumberOfThreads) {
   for (const char* name : {"stragglers", "load-balancing", "expert-routing"})
     for (const Study& s : studies()) {
       if (s.name != name) continue;
-      std::vector<Answer> one = {*run(s, 1)};
-      std::vector<Answer> two = {*answer_of(name)};
+      std::vector<AnsweredStudy> one = {*run(s, 1)};
+      std::vector<AnsweredStudy> two = {*answer_of(name)};
       EXPECT_EQ(to_json(one, {}), to_json(two, {}));
     }
 }
@@ -104,7 +104,7 @@ TEST(Studies, SameBytesForAnyNumberOfThreads) {
 TEST(Studies, MoreDrawsThanAMachineMakesAreRefused) {
   for (Study s : studies()) {
     if (s.name != "stragglers") continue;
-    for (Input& in : s.inputs) {
+    for (StudyInput& in : s.inputs) {
       if (in.name == "steps") in.values.front().value = Quantity::count(100'000);
       if (in.name == "seeds") in.values.front().value = Quantity::count(1000);
     }
@@ -206,7 +206,7 @@ TEST(Studies, BucketingOverlap) {
 }
 
 TEST(Studies, BucketsStayWithinTheirBounds) {
-  const Answer* a = answer_of("bucketing-overlap");
+  const AnsweredStudy* a = answer_of("bucketing-overlap");
   ASSERT_NE(a, nullptr);
   for (const Computed& c : a->computation.values) {
     if (!c.name.starts_with("step-b")) continue;
@@ -296,7 +296,7 @@ TEST(Studies, PacingTable) {
                                  {"input-paper-cv-n16", 0.05, 0.03},
                                  {"uplink-paper-gain-n64", -0.22, 0.02},
                                  {"timeouts-paper-gain-n64", -0.20, 0.02}});
-  const Answer* a = answer_of("pacing-table");
+  const AnsweredStudy* a = answer_of("pacing-table");
   ASSERT_NE(a, nullptr);
   EXPECT_EQ(a->computation.section.substr(0, 3), "## ");
   EXPECT_EQ(a->computation.section.find("nan"), std::string::npos);

@@ -141,9 +141,9 @@ Result<std::vector<WrittenQuantity>> values_of(const toml::node& node, const Tab
   return values;
 }
 
-Result<Input> input_of(const Table& t) {
+Result<StudyInput> input_of(const Table& t) {
   COX_CHECK(check_keys(t, {"name", "value", "from", "line", "note"}));
-  Input in;
+  StudyInput in;
   in.line = line_of(t.keys);
   COX_TRY(in.name, text_at(t, "name", true));
   const toml::node* value = t.keys.get("value");

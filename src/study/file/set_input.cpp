@@ -51,9 +51,9 @@ std::string joined(const std::vector<WrittenQuantity>& values) {
   return out;
 }
 
-Result<Input*> input_named(Study& study, const std::string& name) {
+Result<StudyInput*> input_named(Study& study, const std::string& name) {
   std::vector<std::string> names;
-  for (Input& in : study.inputs) {
+  for (StudyInput& in : study.inputs) {
     if (in.name == name) return &in;
     names.push_back(in.name);
   }
@@ -66,14 +66,14 @@ Result<Input*> input_named(Study& study, const std::string& name) {
 }  // namespace
 
 bool Study::has_set_inputs() const {
-  return std::any_of(inputs.begin(), inputs.end(), [](const Input& i) { return !i.of_file.empty(); });
+  return std::any_of(inputs.begin(), inputs.end(), [](const StudyInput& i) { return !i.of_file.empty(); });
 }
 
 Status set_input(Study& study, std::string_view change) {
   const auto equals = change.find('=');
   if (equals == std::string_view::npos || trimmed(change.substr(equals + 1)).empty())
     return refuse(fmt::format("'{}' gives an input no value", change), "write NAME=VALUE");
-  COX_TRY(Input * in, input_named(study, std::string(unquoted(trimmed(change.substr(0, equals))))));
+  COX_TRY(StudyInput * in, input_named(study, std::string(unquoted(trimmed(change.substr(0, equals))))));
   const std::string_view value = trimmed(change.substr(equals + 1));
   const bool is_list = value.front() == '[' && value.back() == ']' && value.size() > 2;
   const Dimension dimension = in->values.front().value.dimension();

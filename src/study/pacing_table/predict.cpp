@@ -12,7 +12,6 @@
 #include "cox/base/stats.hpp"
 #include "cox/pace/controller.hpp"
 #include "cox/simulate/event.hpp"
-#include "cox/simulate/spread.hpp"
 
 #include "study/pacing_table/check.hpp"
 #include "study/pacing_table/pacing_table.hpp"
@@ -157,9 +156,7 @@ struct Mean {
 Mean mean_of(const std::vector<double>& sample) {
   Welford all;
   for (const double v : sample) all.add(v);
-  const int n = static_cast<int>(sample.size());
-  return {.value = all.mean(),
-          .half_width_95 = simulate::student_t_95(n - 1) * all.stddev() / std::sqrt(static_cast<double>(n))};
+  return {.value = all.mean(), .half_width_95 = sample.size() > 1 ? student_half_width(all, 0.025) : 0};
 }
 
 /// `paced` and `off` are parallel over seeds, with common draws.

@@ -55,7 +55,7 @@ Json json_of(const Printed& p, const Judged& j) {
   return json;
 }
 
-Json json_of(const Input& in) {
+Json json_of(const StudyInput& in) {
   Json json;
   json["name"] = in.name;
   json["from"] = in.origin == InputOrigin::Source ? "source" : "missing";
@@ -70,7 +70,7 @@ Json json_of(const Input& in) {
   return json;
 }
 
-Json json_of(const Answer& a) {
+Json json_of(const AnsweredStudy& a) {
   Json json;
   json["name"] = a.study.name;
   json["title"] = a.study.title;
@@ -78,7 +78,7 @@ Json json_of(const Answer& a) {
   json["verdict"] = name_of(a.verdict);
   json["answer"] = a.text;
   json["inputs"] = Json::array();
-  for (const Input& in : a.study.inputs) json["inputs"].push_back(json_of(in));
+  for (const StudyInput& in : a.study.inputs) json["inputs"].push_back(json_of(in));
   json["printed"] = Json::array();
   for (std::size_t i = 0; i < a.study.printed.size(); ++i)
     json["printed"].push_back(json_of(a.study.printed[i], a.judged[i]));
@@ -99,9 +99,9 @@ Json json_of(const Answer& a) {
 
 }  // namespace
 
-std::string to_json(std::span<const Answer> answers, const std::vector<std::string>& inputs) {
+std::string to_json(std::span<const AnsweredStudy> answers, const std::vector<std::string>& inputs) {
   Json list = Json::array();
-  for (const Answer& a : answers) list.push_back(json_of(a));
+  for (const AnsweredStudy& a : answers) list.push_back(json_of(a));
   return framed({"cox.study/1", inputs}, Json{{"studies", std::move(list)}});
 }
 

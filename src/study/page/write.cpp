@@ -64,7 +64,7 @@ struct Counts {
   std::ptrdiff_t fitted = 0;
   std::ptrdiff_t not_computed = 0;
 };
-Counts counts_of(const Answer& a) {
+Counts counts_of(const AnsweredStudy& a) {
   const auto of = [&](Verdict v) {
     return std::count_if(a.judged.begin(), a.judged.end(), [&](const Judged& j) { return j.verdict == v; });
   };
@@ -87,13 +87,13 @@ std::string counts_text(const Counts& c) {
   return out;
 }
 
-std::string values_text(const Input& in) {
+std::string values_text(const StudyInput& in) {
   std::string out;
   for (const WrittenQuantity& w : in.values) out += (out.empty() ? "" : ", ") + w.text;
   return out;
 }
 
-std::string printed_table(const Answer& a) {
+std::string printed_table(const AnsweredStudy& a) {
   std::string out = "| line | what | printed | computed | verdict |\n|---:|---|---:|---:|---|\n";
   for (std::size_t i = 0; i < a.study.printed.size(); ++i) {
     const Printed& p = a.study.printed[i];
@@ -103,7 +103,7 @@ std::string printed_table(const Answer& a) {
   return out;
 }
 
-std::string reasons(const Answer& a) {
+std::string reasons(const AnsweredStudy& a) {
   std::string out;
   for (std::size_t i = 0; i < a.study.printed.size(); ++i) {
     const Printed& p = a.study.printed[i];
@@ -120,9 +120,9 @@ std::string reasons(const Answer& a) {
   return out.empty() ? out : "\n" + out;
 }
 
-std::string inputs_table(const Answer& a) {
+std::string inputs_table(const AnsweredStudy& a) {
   std::string out = "| input | value | from |\n|---|---|---|\n";
-  for (const Input& in : a.study.inputs) {
+  for (const StudyInput& in : a.study.inputs) {
     std::string from = in.origin == InputOrigin::Source ? "the source" : "ours: the source does not say";
     if (in.source_line > 0) from += fmt::format(", line {}", in.source_line);
     if (!in.note.empty()) from += fmt::format("; {}", in.note);
@@ -132,7 +132,7 @@ std::string inputs_table(const Answer& a) {
   return out;
 }
 
-std::string computed_table(const Answer& a) {
+std::string computed_table(const AnsweredStudy& a) {
   std::string out = "| name | value | engine |\n|---|---:|---|\n";
   for (const Computed& c : a.computation.values)
     out += fmt::format("| `{}` | {} | {} |\n", cell(c.name), cell(plain(c)), c.engine);
@@ -145,7 +145,7 @@ std::string row_of(const std::vector<std::string>& cells) {
   return out + "\n";
 }
 
-std::string tables_text(const Answer& a) {
+std::string tables_text(const AnsweredStudy& a) {
   std::string out;
   for (const ValueTable& t : a.computation.tables) {
     out += fmt::format("## {}\n\n{}\n\n{}|---|", t.title, t.says, row_of(t.columns));
@@ -157,7 +157,7 @@ std::string tables_text(const Answer& a) {
   return out;
 }
 
-std::string checks_text(const Answer& a) {
+std::string checks_text(const AnsweredStudy& a) {
   if (a.computation.checks.empty()) return {};
   std::string out = "\n## Checks\n\n| engine against oracle | engine | oracle | |\n|---|---:|---:|---|\n";
   for (const CrossCheck& c : a.computation.checks)
@@ -181,9 +181,9 @@ std::string csv_cell(std::string_view text) {
 }
 
 /// A line for each printed number that is compared with nothing, and why.
-std::string not_computed(std::span<const Answer> answers) {
+std::string not_computed(std::span<const AnsweredStudy> answers) {
   std::string out;
-  for (const Answer& a : answers)
+  for (const AnsweredStudy& a : answers)
     for (std::size_t i = 0; i < a.judged.size(); ++i) {
       const Verdict v = a.judged[i].verdict;
       if (v != Verdict::TypedIn && v != Verdict::NotComputed && v != Verdict::InputMissing &&
@@ -198,7 +198,7 @@ std::string not_computed(std::span<const Answer> answers) {
 
 }  // namespace
 
-std::string to_markdown(const Answer& a, const std::string& picture_file) {
+std::string to_markdown(const AnsweredStudy& a, const std::string& picture_file) {
   std::string out = fmt::format("# {}\n\nMade by `cox study {}`; do not edit.\n\n{}\n\nSource: {}.\n\n",
                                 a.study.title, a.study.name, a.study.question, a.study.source);
   if (!a.judged.empty())
@@ -218,11 +218,11 @@ std::string to_markdown(const Answer& a, const std::string& picture_file) {
   return out;
 }
 
-std::string to_text(const Answer& a) {
+std::string to_text(const AnsweredStudy& a) {
   std::string out = a.study.name;
   if (!a.judged.empty()) out += ": " + counts_text(counts_of(a));
   out += fmt::format("\n  {}\n", a.study.question);
-  for (const Input& in : a.study.inputs)
+  for (const StudyInput& in : a.study.inputs)
     if (!in.of_file.empty())
       out += fmt::format("  {} is set to {}; the study has {}\n", in.name, values_text(in), in.of_file);
   std::array<std::size_t, 3> wide{};
@@ -240,7 +240,7 @@ std::string to_text(const Answer& a) {
   return out;
 }
 
-std::string to_csv(const Answer& a) {
+std::string to_csv(const AnsweredStudy& a) {
   std::string out = "name,value,unit,half_width_95,replicas,engine\n";
   for (const Computed& c : a.computation.values)
     out += fmt::format("{},{:.9g},{},{},{},{}\n", csv_cell(c.name), c.value.in_base_unit(),
@@ -250,7 +250,7 @@ std::string to_csv(const Answer& a) {
   return out;
 }
 
-std::string index_markdown(std::span<const Answer> answers) {
+std::string index_markdown(std::span<const AnsweredStudy> answers) {
   std::string out =
       "# Studies\n\nMade by `cox study all -o docs/studies --force`; a test compares. Each study asks a "
       "question, computes the answer with\nthe engines and judges what a source printed for it. How such "
@@ -263,7 +263,7 @@ std::string index_markdown(std::span<const Answer> answers) {
     out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", name, question, c.follow, c.do_not,
                        c.with_ours, c.not_with_ours, c.fitted, c.not_computed);
   };
-  for (const Answer& a : answers) {
+  for (const AnsweredStudy& a : answers) {
     const Counts c = counts_of(a);
     row(fmt::format("[{0}]({0}.md)", a.study.name), cell(a.study.question), c);
     all.follow += c.follow;

@@ -99,8 +99,8 @@ TEST(Svg, BarsStandOnTheAxis) {
   EXPECT_NE(svg.find("height=\"250.0\""), std::string::npos) << svg;
 }
 
-Answer answer() {
-  Answer a;
+AnsweredStudy answer() {
+  AnsweredStudy a;
   a.study = *parse_study(
       "name = \"one\"\ntitle = \"One\"\nquestion = \"What | is <it>?\"\nsource = \"here\"\ncompute = \"c\"\n"
       "[[input]]\nname = \"given\"\nvalue = \"28ms\"\nfrom = \"source\"\nline = 3\n"
@@ -117,12 +117,12 @@ TEST(Write, MarkdownKeepsItsTable) {
   const std::string page = to_markdown(answer(), "one.svg");
   EXPECT_NE(page.find("| 4 | p | 28.00ms | 28.10 ms | does-not-follow |"), std::string::npos) << page;
   EXPECT_NE(page.find("![](one.svg)"), std::string::npos);
-  const std::vector<Answer> all = {answer()};
+  const std::vector<AnsweredStudy> all = {answer()};
   EXPECT_NE(index_markdown(all).find("What \\| is &lt;it>?"), std::string::npos);
 }
 
 TEST(Write, TablesStandBetweenThePrintedNumbersAndTheInputs) {
-  Answer a = answer();
+  AnsweredStudy a = answer();
   const std::string without = to_markdown(a, "");
   a.computation.tables = {{.title = "By size",
                            .says = "Larger takes longer.",
@@ -144,7 +144,7 @@ TEST(Write, CsvQuotesCommas) {
 }
 
 TEST(Write, JsonCarriesUnitsInItsKeys) {
-  const std::vector<Answer> all = {answer()};
+  const std::vector<AnsweredStudy> all = {answer()};
   const std::string json = to_json(all, {"one"});
   for (const char* key : {"\"schema\": \"cox.study/1\"", "\"value_s\": 0.028,", "\"computed_s\": 0.0281",
                           "\"verdict\": \"does-not-follow\"", "\"studies\"", "\"printed\"", "\"computed\""})

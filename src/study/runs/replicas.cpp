@@ -9,7 +9,6 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/stats.hpp"
-#include "cox/simulate/spread.hpp"
 
 #include "study/runs/collective_run.hpp"
 
@@ -40,7 +39,7 @@ void add_mean(Computation& out, std::string name, Dimension d, const std::vector
   double squares = 0;
   for (const double v : sample) squares += (v - mean) * (v - mean);
   const int degrees = static_cast<int>(sample.size()) - 1;
-  const double half = simulate::student_t_95(degrees) * std::sqrt(squares / degrees / n);
+  const double half = student_quantile(0.025, degrees) * std::sqrt(squares / degrees / n);
   out.values.push_back({.name = std::move(name),
                         .value = Quantity(d, mean),
                         .engine = kDraws,

@@ -26,6 +26,7 @@ constexpr const char* kFormat = "cox.run/1";
 constexpr std::size_t kLimitBytes = 1'000'000;
 constexpr int kMaxDepth = 32;
 constexpr std::int64_t kMostRedacted = 1'000'000;
+constexpr std::size_t kLongestEnd = 64;
 constexpr std::int64_t kMostSignal = 127;
 constexpr const char* kEndsFile = "run.ends";
 
@@ -97,6 +98,8 @@ Result<RunInfo> parse_run_info(std::string_view text) {
   take(json, "started", info.started);
   take(json, "job", info.job);
   take(json, "launch", info.launch);
+  take(json, "logged_end", info.logged_end);
+  if (info.logged_end.size() > kLongestEnd) info.logged_end.clear();
   take_number(json, "redacted", kMostRedacted, info.redacted);
   take_number(json, "signal", kMostSignal, info.signal);
   std::string provenance;
@@ -122,6 +125,7 @@ std::string format_run_info(const RunInfo& info) {
   json["provenance"] = name_of(info.provenance);
   json["exit_status"] = info.exit_status < 0 ? Json(nullptr) : Json(info.exit_status);
   if (info.signal > 0) json["signal"] = info.signal;
+  if (!info.logged_end.empty()) json["logged_end"] = info.logged_end;
   return json_text(json);  // a command line may hold bytes that are not UTF-8
 }
 

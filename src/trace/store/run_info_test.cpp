@@ -52,7 +52,11 @@ TEST(RunInfo, TheLaunchIsKeptWhereThereIsOne) {
   RunInfo info = sample();
   EXPECT_EQ(format_run_info(info).find("launch"), std::string::npos);
   info.launch = "slurm 77.0";
+  info.logged_end = "aborted";
   EXPECT_EQ(parse_run_info(format_run_info(info))->launch, "slurm 77.0");
+  EXPECT_EQ(parse_run_info(format_run_info(info))->logged_end, "aborted");
+  info.logged_end.assign(65, 'x');
+  EXPECT_EQ(parse_run_info(format_run_info(info))->logged_end, "") << "no word of a log is so long";
 }
 
 TEST(RunInfo, OneOfManyWritersMakesIt) {

@@ -20,7 +20,7 @@ namespace cox::model {
 struct Note {
   Origin origin = Origin::Default;
   std::string why;
-  Place at;
+  TextPosition at;
 
   /// Said by --set: options have no place in the file.
   [[nodiscard]] bool is_option() const { return origin == Origin::File && at.line == 0; }
@@ -52,8 +52,8 @@ class Notes {
     return std::nullopt;
   }
   /// Keys that the file or --set says, without those inside arrays, in the order of the file.
-  [[nodiscard]] std::vector<std::pair<std::string, Place>> of_file() const {
-    std::vector<std::pair<std::string, Place>> keys;
+  [[nodiscard]] std::vector<std::pair<std::string, TextPosition>> of_file() const {
+    std::vector<std::pair<std::string, TextPosition>> keys;
     for (const auto& [key, note] : notes_)
       if (note.origin == Origin::File && key.find('[') == std::string::npos) keys.emplace_back(key, note.at);
     std::stable_sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) {
@@ -68,7 +68,7 @@ class Notes {
   [[nodiscard]] const std::string& file() const { return file_; }
 
   /// An error at a place of the file.
-  [[nodiscard]] tl::unexpected<Error> refuse(std::string id, Place at, std::string message,
+  [[nodiscard]] tl::unexpected<Error> refuse(std::string id, TextPosition at, std::string message,
                                              std::string hint) const {
     return fail(Error{.code = Errc::InvalidInput,
                       .id = std::move(id),

@@ -17,7 +17,7 @@ namespace {
 /// What a message needs to know about the value.
 struct Asked {
   const std::string& full;
-  const Node& node;
+  const DocumentNode& node;
   const Notes& notes;
   const std::filesystem::path& folder;
   double least;
@@ -29,8 +29,8 @@ struct Asked {
   }
 };
 
-bool is_number(const Node& node) {
-  return node.kind == Node::Kind::Integer || node.kind == Node::Kind::Real;
+bool is_number(const DocumentNode& node) {
+  return node.kind == DocumentNode::Kind::Integer || node.kind == DocumentNode::Kind::Real;
 }
 
 // One set of words per quantity. `value_of` is the number that the limits of a key are in.
@@ -101,7 +101,7 @@ Status store_quantity(const Asked& asked, typename Quantity::Value& out) {
         "scenario-003", asked.node.at,
         fmt::format("{} is {} without a unit, expected {}", asked.full, shown(asked.node), Quantity::kWanted),
         "write the number and its unit between quotes; docs/reference/units.md lists the units");
-  if (asked.node.kind != Node::Kind::Text)
+  if (asked.node.kind != DocumentNode::Kind::Text)
     return asked.refuse(std::string(Quantity::kWanted), "write the number and its unit between quotes");
   auto value = Quantity::parse(asked.node.text);
   if (!value)
@@ -116,10 +116,11 @@ Status store_quantity(const Asked& asked, typename Quantity::Value& out) {
 }
 
 /// A whole number of a file: `12`, `1_000`, and `175e9`, which TOML calls a float.
-std::optional<std::int64_t> whole(const Node& node) {
+std::optional<std::int64_t> whole(const DocumentNode& node) {
   constexpr double kExact = 9007199254740992;  // 2^53
-  if (node.kind == Node::Kind::Integer) return node.integer;
-  if (node.kind == Node::Kind::Real && std::abs(node.real) <= kExact && std::trunc(node.real) == node.real)
+  if (node.kind == DocumentNode::Kind::Integer) return node.integer;
+  if (node.kind == DocumentNode::Kind::Real && std::abs(node.real) <= kExact &&
+      std::trunc(node.real) == node.real)
     return static_cast<std::int64_t>(node.real);
   return std::nullopt;
 }
@@ -130,25 +131,26 @@ Status store_count(const Asked& asked, Integer& out) {
   const auto number = static_cast<double>(value.value_or(0));
   if (!value || number < asked.least || number > asked.most)
     return asked.refuse(fmt::format("a whole number from {:.0f} to {:.0f}", asked.least, asked.most),
-                        asked.node.kind == Node::Kind::Text ? "write it without quotes" : "");
+                        asked.node.kind == DocumentNode::Kind::Text ? "write it without quotes" : "");
   out = static_cast<Integer>(*value);
   return {};
 }
 
 Status store_ratio(const Asked& asked, double& out) {
-  const double value =
-      asked.node.kind == Node::Kind::Integer ? static_cast<double>(asked.node.integer) : asked.node.real;
+  const double value = asked.node.kind == DocumentNode::Kind::Integer
+                           ? static_cast<double>(asked.node.integer)
+                           : asked.node.real;
   if (!is_number(asked.node) || !(value >= asked.least && value <= asked.most) || !std::isfinite(value))
     return asked.refuse(asked.most == kNoLimit
                             ? fmt::format("a number of at least {}", asked.least)
                             : fmt::format("a number from {} to {}", asked.least, asked.most),
-                        asked.node.kind == Node::Kind::Text ? "write it without quotes" : "");
+                        asked.node.kind == DocumentNode::Kind::Text ? "write it without quotes" : "");
   out = value;
   return {};
 }
 
 Status store_flag(const Asked& asked, bool& out) {
-  if (asked.node.kind != Node::Kind::Flag) return asked.refuse("true or false", "");
+  if (asked.node.kind != DocumentNode::Kind::Flag) return asked.refuse("true or false", "");
   out = asked.node.flag;
   return {};
 }
@@ -163,7 +165,7 @@ Status store_text(const Asked& asked, std::string& out) {
     // Control characters: ASCII, and U+0080 to U+009F, which terminals obey as well.
     if (c < ' ' || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0)) plain = false;
   }
-  if (asked.node.kind != Node::Kind::Text || text.size() > kMost || !plain)
+  if (asked.node.kind != DocumentNode::Kind::Text || text.size() > kMost || !plain)
     return asked.refuse(fmt::format("one line of text of at most {} bytes", kMost), "");
   out = text;
   return {};
@@ -172,7 +174,7 @@ Status store_text(const Asked& asked, std::string& out) {
 Status store_path(const Asked& asked, std::string& out) {
   constexpr std::size_t kMost = 4096;
   const std::string& text = asked.node.text;
-  if (asked.node.kind != Node::Kind::Text || text.empty() || text.size() > kMost ||
+  if (asked.node.kind != DocumentNode::Kind::Text || text.empty() || text.size() > kMost ||
       text.find('\0') != std::string::npos)
     return asked.refuse("the path of a file", "it is looked for from the folder of the scenario");
   out = (asked.folder / text).lexically_normal().string();
@@ -183,7 +185,7 @@ Status store_path(const Asked& asked, std::string& out) {
 template <class T>
 Status store_array(const Asked& asked, std::string_view wanted, std::size_t most, std::string_view hint,
                    Status (*store)(const Asked&, T&), std::vector<T>& out) {
-  if (asked.node.kind != Node::Kind::Array) return asked.refuse(std::string(wanted), "");
+  if (asked.node.kind != DocumentNode::Kind::Array) return asked.refuse(std::string(wanted), "");
   if (asked.node.items.size() > most)
     return asked.notes.refuse(
         "scenario-003", asked.node.at,
@@ -213,7 +215,7 @@ Status store_ratios(const Asked& asked, std::vector<double>& out) {
 template <class T>
 Status store_word(const Asked& asked, const WordField<T>& field, T& target) {
   const auto words = field.words();
-  if (asked.node.kind == Node::Kind::Text)
+  if (asked.node.kind == DocumentNode::Kind::Text)
     for (std::size_t i = 0; i < words.size(); ++i)
       if (words[i] == asked.node.text) {
         field.set(target, i);
@@ -231,7 +233,7 @@ Status store_setting(const Asked& asked, const SettingField<T>& field, T& target
   const std::string_view kind = kind_name(about);
   if (kind == "word") {
     const auto words = setting_words(about);
-    if (asked.node.kind != Node::Kind::Text ||
+    if (asked.node.kind != DocumentNode::Kind::Text ||
         std::find(words.begin(), words.end(), asked.node.text) == words.end()) {
       const auto near = nearest(asked.node.text, std::vector<std::string>(words.begin(), words.end()));
       return asked.refuse(fmt::format("one of {}", fmt::join(words, ", ")),
@@ -276,8 +278,8 @@ Overloaded(F...) -> Overloaded<F...>;
 }  // namespace
 
 template <class T>
-Status store(const Key<T>& key, T& target, const Node& node, const std::string& full, const Notes& notes,
-             const std::filesystem::path& folder) {
+Status store(const Key<T>& key, T& target, const DocumentNode& node, const std::string& full,
+             const Notes& notes, const std::filesystem::path& folder) {
   const Asked asked{full, node, notes, folder, key.least, key.most};
   return std::visit(
       Overloaded{[&](Seconds& (*at)(T&)) { return store_quantity<TimeQuantity>(asked, at(target)); },
@@ -342,10 +344,10 @@ bool is_quoted(const Field<T>& field) {
       field);
 }
 
-#define COX_INSTANTIATE(T)                                                                \
-  template Status store(const Key<T>&, T&, const Node&, const std::string&, const Notes&, \
-                        const std::filesystem::path&);                                    \
-  template std::string text_of(const Key<T>&, T&);                                        \
+#define COX_INSTANTIATE(T)                                                                        \
+  template Status store(const Key<T>&, T&, const DocumentNode&, const std::string&, const Notes&, \
+                        const std::filesystem::path&);                                            \
+  template std::string text_of(const Key<T>&, T&);                                                \
   template bool is_quoted(const Field<T>&);
 COX_INSTANTIATE(Draft)
 COX_INSTANTIATE(NoiseSource)

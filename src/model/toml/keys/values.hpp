@@ -15,7 +15,7 @@ namespace cox::model {
 
 /// Puts `node` where `key` says. `full` is the key as the file spells it. Errors: scenario-003.
 template <class T>
-[[nodiscard]] Status store(const Key<T>& key, T& target, const Node& node, const std::string& full,
+[[nodiscard]] Status store(const Key<T>& key, T& target, const DocumentNode& node, const std::string& full,
                            const Notes& notes, const std::filesystem::path& folder);
 
 /// The value as a file would spell it, without the quotes of a string; reads back exactly.

@@ -21,8 +21,8 @@ std::optional<Unread> unread_reach(std::string_view key, const Draft& d) {
   if (key == "cluster.nic_of") return played;
   const Unread nobody = {.chooses = "cluster.nic_of",
                          .hint = "each device has a card that it reaches without: give cluster.nic_of"};
-  const bool bridge = any_reaches(c, Reach::Bridge);
-  const bool socket = any_reaches(c, Reach::Socket);
+  const bool bridge = any_reaches(c, NicReach::Bridge);
+  const bool socket = any_reaches(c, NicReach::Socket);
   const bool used = key == "cluster.sockets"             ? bridge || socket
                     : key.starts_with("cluster.bridge.") ? bridge
                                                          : socket;

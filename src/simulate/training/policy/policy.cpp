@@ -299,11 +299,11 @@ class Job {
   }
 
   void note(Seconds at) {
-    for (const sync::Event& e : policy_.events())
+    for (const sync::StreamEvent& e : policy_.events())
       if (sink_ != nullptr && !stopped_) stopped_ = over_ = !(*sink_)(e, streamed_ = std::max(streamed_, at));
     if (log_ == nullptr) return;
-    for (const sync::Event& e : policy_.events())
-      if (e.kind == sync::Event::Kind::Delivered) log_->log.push_back(e.update);
+    for (const sync::StreamEvent& e : policy_.events())
+      if (e.kind == sync::StreamEvent::Kind::Delivered) log_->log.push_back(e.update);
     log_->at.resize(log_->log.size(), at);
   }
 

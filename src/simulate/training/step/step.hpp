@@ -196,7 +196,7 @@ class StepEngine {
   const Noise* noise_;
   NoiseMemory memory_;
   std::uint64_t seed_;
-  Timeouts timeouts_;
+  TimeoutDraws timeouts_;
   int first_;
   int count_;
   StepShortcuts shortcuts_;

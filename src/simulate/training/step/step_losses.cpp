@@ -20,7 +20,7 @@ bool StepEngine::loses(const model::Schedule& schedule, std::int64_t number) con
   for (int lane = 0; lane < schedule.lanes(); ++lane) {
     if (schedule.rounds(lane) == 0) continue;
     if (!schedule.regular(0, lane)) return true;
-    const Timeouts::Row row{.step = step_, .number = number, .lane = lane};
+    const TimeoutDraws::Row row{.step = step_, .number = number, .lane = lane};
     if (!timeouts_.lost(row, schedule.rounds(lane) * schedule.participants()).empty()) return true;
   }
   return false;

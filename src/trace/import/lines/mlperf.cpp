@@ -2,6 +2,7 @@
 // MLPerf training logs: lines `:::MLLOG {...}` among whatever else the job printed.
 #include <fmt/format.h>
 #include <simdjson.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <cmath>
@@ -278,9 +279,11 @@ Result<Run> run_of(const LoggedRun& logged, const std::string& file) {
   note_gaps(logged, part);
   if (bad > 0) part.note(fmt::format("{} values are no times of a step and are left out", bad));
   if (!logged.stopped) part.note("the log holds no run_stop: it is cut, or the run did not end");
-  if (!logged.status.empty() && logged.status != "success")
-    part.note(fmt::format("the run ended with status \"{}\"", logged.status));
-  return std::move(part).finish();
+  const bool is_well = logged.status.empty() || strcasecmp(logged.status.c_str(), "success") == 0;
+  if (!is_well) part.note(fmt::format("the run ended with status \"{}\"", logged.status));
+  Run run = std::move(part).finish();
+  if (!is_well) run.info.logged_end = logged.status;
+  return run;
 }
 
 Result<ImportedJob> read(const std::filesystem::path& path, const ImportOptions& options) {

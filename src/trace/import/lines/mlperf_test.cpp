@@ -59,7 +59,7 @@ TEST_F(Mlperf, BlocksAreStepsWithoutEvaluationAndGapsAreTold) {
     log += "0: " + line(at += 100, "eval_stop");
     at += block == 2 ? 250 : 10;
   }
-  log += "0: " + line(at, "run_stop", "null", R"({"status": "success"})");
+  log += "0: " + line(at, "run_stop", "null", R"({"status": "SUCCESS"})");
   EXPECT_TRUE(kMlperfReader.recognises({.path = "r", .bytes = log}));
   const auto job = try_read(log);
   ASSERT_TRUE(job) << job.error().message;
@@ -72,6 +72,7 @@ TEST_F(Mlperf, BlocksAreStepsWithoutEvaluationAndGapsAreTold) {
   EXPECT_TRUE(has_note(run, "no rank can be named"));
   EXPECT_TRUE(has_note(run, "4 lines have another label"));
   EXPECT_FALSE(has_note(run, "no run_stop"));
+  EXPECT_EQ(run.info.logged_end, "");
 }
 
 TEST_F(Mlperf, StepTimesAreTakenInTheUnitThatTheClockSays) {
@@ -104,6 +105,7 @@ TEST_F(Mlperf, SeveralRunsOfALogAreRunsOfTheirOwn) {
   ASSERT_TRUE(job);
   EXPECT_EQ(job->further_runs.size(), 2U);
   EXPECT_TRUE(has_note(job->further_runs[1], "the run ended with status \"aborted\""));
+  EXPECT_EQ(job->further_runs[1].info.logged_end, "aborted");
 }
 
 TEST_F(Mlperf, DamagedLogsAreRefusedWithALine) {

@@ -221,6 +221,26 @@ TEST_F(SpanLinesFile, AUnitIsNotGuessed) {
   EXPECT_TRUE(unknown_unit(unknown.ranks));
 }
 
+TEST_F(SpanLinesFile, ALineThatStandsTwiceCountsOnceWhereItSaysWhichSpanItIs) {
+  for (const std::string id : {R"("seq":)", R"("span_id":)", R"("index":)"}) {
+    const auto line = [&](int rank, int seq, int begin) {
+      return R"({"rank":)" + std::to_string(rank) + "," + id + std::to_string(seq) + R"(,"step":)" +
+             std::to_string(seq) + R"(,"name":"all_reduce","start_ms":)" + std::to_string(begin) +
+             R"(,"end_ms":)" + std::to_string(1005 + 10 * seq) + R"(,"host":"h"})" + "\n";
+    };
+    const std::string first = line(0, 0, 1000) + line(1, 0, 1003);
+    const std::string second = line(0, 1, 1010) + line(1, 1, 1013);
+    const trace::Run once = read(first + second);
+    const trace::Run twice = read(first + second + first);
+    ASSERT_EQ(twice.ranks.size(), 2U);
+    const bool is_told = id != R"("index":)";
+    for (std::size_t r = 0; r < 2; ++r)
+      EXPECT_EQ(twice.ranks[r].events.size() == once.ranks[r].events.size(), is_told) << id;
+    EXPECT_EQ(has_note(twice, "2 spans stand there before"), is_told) << id;
+    EXPECT_FALSE(has_note(once, "stand there before"));
+  }
+}
+
 TEST_F(SpanLinesFile, DamagedFormsAreRefusedOrCounted) {
   const std::string good = "{\"rank\":0,\"name\":\"barrier\",\"start_s\":1,\"end_s\":2}\n";
   const trace::Run run =

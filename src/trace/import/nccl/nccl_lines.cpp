@@ -61,7 +61,10 @@ Result<std::optional<dom::element>> JsonLines::next() {
     // What follows the line in the buffer is the padding that the parser wants; it changes nothing.
     const bool padded = line.data() >= buffer_.data() && line.data() < buffer_.data() + buffer_.size();
     const auto rc = parser_.parse(line.data(), line.size(), !padded).get(value);
-    if (rc == simdjson::SUCCESS && value.is_object()) return value;
+    if (rc == simdjson::SUCCESS && value.is_object()) {
+      text_ = line;
+      return value;
+    }
     if (unreadable_++ == 0) first_unreadable_ = line_;
   }
 }

@@ -26,6 +26,8 @@ class JsonLines {
   /// The next line that holds an object; nothing at the end. What it refers to lives until the next call.
   /// Lines that hold none are counted, not errors. Errors: import-003, import-004, base-002.
   [[nodiscard]] Result<std::optional<simdjson::dom::element>> next();
+  /// The last line as it stands in the file, until the next call.
+  [[nodiscard]] std::string_view text() const { return text_; }
   [[nodiscard]] std::int64_t line() const { return line_; }  ///< number of the last line, from 1
   [[nodiscard]] std::int64_t unreadable() const { return unreadable_; }
   [[nodiscard]] std::int64_t first_unreadable() const { return first_unreadable_; }
@@ -37,6 +39,7 @@ class JsonLines {
   ByteSource source_;
   simdjson::dom::parser parser_;
   std::string buffer_;
+  std::string_view text_;
   std::size_t begin_ = 0;  // of what is not yet handed out
   std::size_t filled_ = 0;
   bool at_end_ = false;

@@ -17,7 +17,7 @@ enum class AnswerKind : std::uint8_t {
   CannotTell,  ///< the input does not carry that test
   JobFailed  ///< the job stands still, disagrees with itself or did not end well; findings may stand beside it
 };
-[[nodiscard]] const char* name_of(AnswerKind o);
+[[nodiscard]] const char* name_of(AnswerKind k);
 
 /// Why nobody is named and it does not mean that nobody sets the pace, or what became of the job. Text forms
 /// are the names in lower case: `exit_status`, `ranks_missing`.
@@ -37,14 +37,14 @@ enum class AnswerReason : std::uint8_t {
 };
 [[nodiscard]] const char* name_of(AnswerReason r);
 
-struct OutcomeReason {
+struct ReasonClause {
   AnswerReason reason = AnswerReason::NoSteps;
   std::string text;  ///< a clause without a full stop
 };
 
 struct Answer {
-  AnswerKind outcome = AnswerKind::Nobody;
-  std::vector<OutcomeReason> reasons;  ///< most important first; empty where somebody or nobody is named
+  AnswerKind kind = AnswerKind::Nobody;
+  std::vector<ReasonClause> reasons;  ///< most important first; empty where somebody or nobody is named
   /// Nobody: with this part of a step more to do, all along, any rank would have been named.
   std::optional<double> least_effect_ratio;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "diagnose/verdict/outcome.hpp"
+#include "diagnose/verdict/answer.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +12,6 @@
 namespace cox::diagnose {
 namespace {
 
-/// Calls that found all their members; with fewer a late rank may be among those that were not seen.
-constexpr double kEnoughCalls = 0.9;
 /// Steps from which naming tests what is not huge (NamingRules::least_steps).
 constexpr std::int64_t kEnoughSteps = 10;
 /// A replay that is further off than the least delay that is named hides one.
@@ -62,8 +60,8 @@ std::vector<AnswerReason> doubts(const Diagnosis& d, std::optional<double> least
 
 }  // namespace
 
-const char* name_of(AnswerKind o) {
-  switch (o) {
+const char* name_of(AnswerKind k) {
+  switch (k) {
     case AnswerKind::Named:
       return "named";
     case AnswerKind::Nobody:
@@ -108,8 +106,8 @@ const char* name_of(AnswerReason r) {
 
 Answer judge(const Diagnosis& d, std::optional<double> least_effect, bool few_steps) {
   Answer answer;
-  const auto take = [&](AnswerKind outcome, const std::vector<AnswerReason>& reasons) {
-    answer.outcome = outcome;
+  const auto take = [&](AnswerKind kind, const std::vector<AnswerReason>& reasons) {
+    answer.kind = kind;
     for (const AnswerReason r : reasons)
       answer.reasons.push_back({r, sentence_of(r, d, replay_error(analyses_of(d)))});
     return answer;
@@ -118,7 +116,7 @@ Answer judge(const Diagnosis& d, std::optional<double> least_effect, bool few_st
   if (!d.findings.empty()) return take(AnswerKind::Named, {});
   if (const auto open = doubts(d, least_effect, few_steps); !open.empty())
     return take(AnswerKind::CannotTell, open);
-  answer.outcome = AnswerKind::Nobody;
+  answer.kind = AnswerKind::Nobody;
   answer.least_effect_ratio = least_effect;
   return answer;
 }

@@ -14,7 +14,7 @@ namespace cox::diagnose {
 ///
 /// Rule:    the job failed where it ended with a status, a call hangs, or members disagree. Else named, where
 ///          there are findings. Else cannot tell, where a reason of `AnswerReason` holds. Else nobody.
-/// Held by: src/diagnose/verdict/outcome_test.cpp
+/// Held by: src/diagnose/verdict/answer_test.cpp
 [[nodiscard]] Answer judge(const Diagnosis& d, std::optional<double> least_effect, bool few_steps = false);
 
 }  // namespace cox::diagnose

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "diagnose/verdict/outcome.hpp"
+#include "diagnose/verdict/answer.hpp"
 
 #include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
 
 #include "diagnose/match/synthetic_job.hpp"
 #include "support/make_run.hpp"
@@ -22,14 +25,14 @@ test::RunShape even() {
 }
 
 bool has(const Answer& a, AnswerReason wanted) {
-  for (const OutcomeReason& r : a.reasons)
+  for (const ReasonClause& r : a.reasons)
     if (r.reason == wanted) return !r.text.empty();
   return false;
 }
 
 TEST(Answer, NobodySaysWhatWouldHaveBeenNamed) {
   const Diagnosis d = of(test::make_run(even()));
-  EXPECT_EQ(d.answer.outcome, AnswerKind::Nobody);
+  EXPECT_EQ(d.answer.kind, AnswerKind::Nobody);
   ASSERT_TRUE(d.answer.least_effect_ratio);
   EXPECT_GT(*d.answer.least_effect_ratio, 0.03);
   EXPECT_LT(*d.answer.least_effect_ratio, 0.08);
@@ -43,14 +46,14 @@ TEST(Answer, WhatIsSaidToBeSeenIsSeen) {
     shape.steps = 100;
     shape.jitter = jitter;
     const Diagnosis quiet = of(test::make_run(shape));
-    ASSERT_EQ(quiet.answer.outcome, AnswerKind::Nobody);
+    ASSERT_EQ(quiet.answer.kind, AnswerKind::Nobody);
     const double least = *quiet.answer.least_effect_ratio;
     const Duration step = quiet.step_time.median;
     shape.extras = {{.rank = 2, .amount = duration_from_seconds(1.5 * least * in_seconds(step))}};
-    EXPECT_EQ(of(test::make_run(shape)).answer.outcome, AnswerKind::Named) << least;
+    EXPECT_EQ(of(test::make_run(shape)).answer.kind, AnswerKind::Named) << least;
     EXPECT_LT(least, 0.08 + 3 * ratio(jitter, step)) << "what is promised is not far above the noise";
     shape.extras[0].amount = duration_from_seconds(0.02 * in_seconds(step));
-    EXPECT_EQ(of(test::make_run(shape)).answer.outcome, AnswerKind::Nobody) << least;
+    EXPECT_EQ(of(test::make_run(shape)).answer.kind, AnswerKind::Nobody) << least;
   }
 }
 
@@ -62,7 +65,7 @@ TEST(Answer, StepTimesThatContainTheWaitingAreNoTest) {
     trace::Run run = testing::make_job(job);
     run.times = trace::TimesKind::Steps;
     const Diagnosis d = of(run);
-    EXPECT_EQ(d.answer.outcome, contain ? AnswerKind::CannotTell : AnswerKind::Nobody) << d.verdict;
+    EXPECT_EQ(d.answer.kind, contain ? AnswerKind::CannotTell : AnswerKind::Nobody) << d.verdict;
     EXPECT_EQ(has(d.answer, AnswerReason::OrderRefused), contain);
     EXPECT_EQ(d.verdict.find("they contain the waiting") != std::string::npos, contain) << d.verdict;
   }
@@ -72,7 +75,7 @@ TEST(Answer, ALateRankIsNamed) {
   test::RunShape shape = even();
   shape.extras = {{.rank = 2, .amount = 3ms}};
   const Diagnosis d = of(test::make_run(shape));
-  EXPECT_EQ(d.answer.outcome, AnswerKind::Named);
+  EXPECT_EQ(d.answer.kind, AnswerKind::Named);
   EXPECT_TRUE(d.answer.reasons.empty());
 }
 
@@ -82,7 +85,7 @@ TEST(Answer, AKilledJobIsNeverNobody) {
   run.info.signal = 9;
   run.info.ends = {{.rank = 2, .exit_status = 137, .signal = 9}};
   const Diagnosis d = of(run);
-  EXPECT_EQ(d.answer.outcome, AnswerKind::JobFailed);
+  EXPECT_EQ(d.answer.kind, AnswerKind::JobFailed);
   EXPECT_TRUE(has(d.answer, AnswerReason::ExitStatus));
   EXPECT_NE(d.verdict.find("rank 2 ended first"), std::string::npos) << d.verdict;
   EXPECT_EQ(d.verdict.find("nobody"), std::string::npos) << d.verdict;
@@ -94,7 +97,7 @@ TEST(Answer, AFailedJobKeepsItsFindings) {
   trace::Run run = test::make_run(shape);
   run.info.exit_status = 1;
   const Diagnosis d = of(run);
-  EXPECT_EQ(d.answer.outcome, AnswerKind::JobFailed);
+  EXPECT_EQ(d.answer.kind, AnswerKind::JobFailed);
   EXPECT_EQ(d.findings.size(), 1U);
 }
 
@@ -103,15 +106,29 @@ TEST(Answer, AMissingRankIsNeverNobody) {
   run.world_size = 4;
   run.ranks.erase(run.ranks.begin() + 1);
   const Diagnosis d = of(run);
-  EXPECT_EQ(d.answer.outcome, AnswerKind::CannotTell);
+  EXPECT_EQ(d.answer.kind, AnswerKind::CannotTell);
   EXPECT_TRUE(has(d.answer, AnswerReason::RanksMissing));
+}
+
+TEST(Answer, ARecordThatIsCutIsSaidToBeAndNobodysTransfersAreJudged) {
+  trace::Run run = test::make_run(even());
+  trace::EventColumns& events = run.ranks[2].events;
+  std::vector<std::uint32_t> first(events.size() / 5);
+  std::iota(first.begin(), first.end(), 0);
+  events.reorder(first);
+  const Diagnosis d = of(run);
+  EXPECT_TRUE(has(d.answer, AnswerReason::CallsMissing));
+  EXPECT_EQ(d.coverage.short_ranks, std::vector<Rank>{Rank{2}});
+  EXPECT_NE(d.answer.reasons.front().text.find("; rank 2 lacks many"), std::string::npos)
+      << d.answer.reasons.front().text;
+  for (const Remedy& r : d.remedies) EXPECT_NE(r.lever, "transfer");
 }
 
 TEST(Answer, FewStepsAreTooFew) {
   test::RunShape shape = even();
   shape.steps = 6;
   const Diagnosis d = of(test::make_run(shape));
-  EXPECT_EQ(d.answer.outcome, AnswerKind::CannotTell);
+  EXPECT_EQ(d.answer.kind, AnswerKind::CannotTell);
   EXPECT_TRUE(has(d.answer, AnswerReason::FewSteps));
   EXPECT_EQ(d.verdict.rfind("cannot tell: ", 0), 0U) << d.verdict;
 }
@@ -120,7 +137,7 @@ TEST(Answer, OneRankHasNobodyToWaitFor) {
   test::RunShape shape = even();
   shape.ranks = 1;
   const Diagnosis d = of(test::make_run(shape));
-  EXPECT_EQ(d.answer.outcome, AnswerKind::CannotTell);
+  EXPECT_EQ(d.answer.kind, AnswerKind::CannotTell);
   EXPECT_TRUE(has(d.answer, AnswerReason::OneRank));
 }
 
@@ -130,7 +147,7 @@ TEST(Answer, ScatterBeyondAStepIsTooMuch) {
   job.work = [](int r, int s) { return testing::lognormal_work(7, r, s, 10ms, 3.0); };
   const Diagnosis d = of(testing::make_job(job));
   ASSERT_TRUE(d.findings.empty());
-  if (d.answer.outcome == AnswerKind::Nobody) {
+  if (d.answer.kind == AnswerKind::Nobody) {
     EXPECT_LE(*d.answer.least_effect_ratio, 1);
   } else {
     EXPECT_TRUE(has(d.answer, AnswerReason::TooNoisy) || has(d.answer, AnswerReason::ReplayOff) ||
