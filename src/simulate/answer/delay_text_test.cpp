@@ -15,10 +15,10 @@ TEST(DelayText, WhatEndsBeforeItsTimeIsEarlier) {
                        .ranks = {-2 * kMilli, 3 * kMilli, Seconds{}}};
   const std::vector<std::string> lines = text_lines(kept);
   ASSERT_EQ(lines.size(), 4U);
-  EXPECT_TRUE(lines[1].find("4.000 ms later") != std::string::npos) << lines[1];
-  EXPECT_TRUE(lines[2].find(" 1.000 ms earlier") != std::string::npos) << lines[2];
+  EXPECT_TRUE(lines[1].find("4.00 ms later") != std::string::npos) << lines[1];
+  EXPECT_TRUE(lines[2].find(" 1.00 ms earlier") != std::string::npos) << lines[2];
   EXPECT_EQ(lines[3],
-            "  at the end 1 of 3 ranks are later (first seed), from 2.000 ms earlier to 3.000 ms later");
+            "  at the end 1 of 3 ranks are later (first seed), from 2.00 ms earlier to 3.00 ms later");
 }
 
 }  // namespace
