@@ -467,7 +467,7 @@ std::vector<Family> naming_families() {
        .cases = 250,
        .judge = coarse_case},
       {.name = "speeds wander",
-       .what = "the same jobs, and one rank is late",
+       .what = "jobs whose speeds wander, and one rank is late",
        .cases = 300,
        .bars = {.least_right_at_twice = 0.80},  // what an ideal detector reaches: the page
        .judge = wandering_case},
