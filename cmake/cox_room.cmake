@@ -13,7 +13,7 @@ endfunction()
 # files use stays out: each file that begins with these headers pays for their inline functions, 0.6 s for nlohmann/json.hpp
 # and 3.6 s for CLI/CLI.hpp, whether it calls them or not.
 function(cox_tool_headers target)
-  if(COX_TIDY OR NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     return()
   endif()
   if(NOT TARGET cox_tool_headers)
@@ -28,7 +28,7 @@ endfunction()
 
 # The same for tests of rooms, with GoogleTest's.
 function(cox_test_headers target)
-  if(COX_TIDY OR NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     return()
   endif()
   if(NOT TARGET cox_test_headers)
