@@ -28,7 +28,7 @@ namespace {
 using namespace cox::trace;
 
 const Reader* find_reader(std::string_view name) {
-  static const std::array<std::pair<std::string_view, const Reader*>, 17> kByName{{
+  static const std::array<std::pair<std::string_view, const Reader*>, 17> by_name{{
       {"kineto", &kKinetoReader},
       {"flight_recorder_pickle", &kFlightRecorderPickleReader},
       {"flight_recorder_json", &kFlightRecorderJsonReader},
@@ -47,7 +47,7 @@ const Reader* find_reader(std::string_view name) {
       {"mlperf", &kMlperfReader},
       {"span_lines", &kSpanLinesReader},
   }};
-  for (const auto& [known, reader] : kByName)
+  for (const auto& [known, reader] : by_name)
     if (known == name) return reader;
   return nullptr;
 }

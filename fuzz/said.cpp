@@ -38,8 +38,8 @@ bool speaks_of_change(std::string_view before, std::string_view after) {
 }
 
 std::string wrong_part(const std::string& s) {
-  static const std::regex kPart(R"((\d+(?:\.\d+)?) %)");
-  for (std::sregex_iterator at(s.begin(), s.end(), kPart), end; at != end; ++at) {
+  static const std::regex a_part(R"((\d+(?:\.\d+)?) %)");
+  for (std::sregex_iterator at(s.begin(), s.end(), a_part), end; at != end; ++at) {
     const auto from = static_cast<std::size_t>(at->position());
     const std::string_view before = std::string_view(s).substr(0, from);
     const std::string_view after = std::string_view(s).substr(from + static_cast<std::size_t>(at->length()));
@@ -50,17 +50,17 @@ std::string wrong_part(const std::string& s) {
 }
 
 std::string wrong_count(const std::string& s) {
-  static const std::regex kCount(
+  static const std::regex of_count(
       R"((?:^|[^\d.,#-])(\d{1,3}(?: \d{3})*|\d+) of (\d{1,3}(?: \d{3})*|\d+) ([a-z]+))");
-  for (std::sregex_iterator at(s.begin(), s.end(), kCount), end; at != end; ++at)
+  for (std::sregex_iterator at(s.begin(), s.end(), of_count), end; at != end; ++at)
     if (number((*at)[1].str()) > number((*at)[2].str())) return "more than there are: " + at->str();
   return {};
 }
 
 std::string wrong_interval(const std::string& s) {
-  static const std::regex kInterval(
+  static const std::regex an_interval(
       R"((-?\d+(?:\.\d+)?)( [a-z%]+)?(?: shorter| longer)? \((?:95 %[a-z ]*: )?([-+]?\d+(?:\.\d+)?)( [a-z%]+)? to ([-+]?\d+(?:\.\d+)?)( [a-z%]+)?\))");
-  for (std::sregex_iterator at(s.begin(), s.end(), kInterval), end; at != end; ++at) {
+  for (std::sregex_iterator at(s.begin(), s.end(), an_interval), end; at != end; ++at) {
     const std::smatch& m = *at;
     if (m[2].str() != m[6].str() || (m[4].matched && m[4].str() != m[6].str())) continue;  // units differ
     const double value = number(m[1].str());
@@ -73,12 +73,12 @@ std::string wrong_interval(const std::string& s) {
 }
 
 std::string wrong_word(const std::string& s) {
-  static const std::regex kNoNumber(R"((?:^|[ (])[-+]?(?:nan|inf)(?:[ ,.;)]|$))");
-  static const std::regex kOneOfMany(
+  static const std::regex no_number(R"((?:^|[ (])[-+]?(?:nan|inf)(?:[ ,.;)]|$))");
+  static const std::regex one_of_many(
       R"((?:^|[^\d.,] |^[^\d]?)1 (?:operations|ranks|steps|calls|groups|members|hosts|findings|things|records)(?![a-z]))");
   std::smatch m;
-  if (std::regex_search(s, m, kNoNumber)) return "no number: " + m.str();
-  if (std::regex_search(s, m, kOneOfMany)) return "one is not several: " + m.str();
+  if (std::regex_search(s, m, no_number)) return "no number: " + m.str();
+  if (std::regex_search(s, m, one_of_many)) return "one is not several: " + m.str();
   return {};
 }
 
@@ -143,13 +143,13 @@ std::string wrong_screen(const trace::Run& run, const diagnose::Diagnosis& d) {
       const std::string all = report::render_text(run, d, style);
       if (auto wrong = wrong_lines(all, columns, charset, SIZE_MAX); !wrong.empty()) return wrong;
     }
-  static const std::regex kPart(R"(\d+(?:\.\d+)? %)");
+  static const std::regex a_part(R"(\d+(?:\.\d+)? %)");
   const diagnose::Brief brief = diagnose::brief_of(d);
   std::string said = brief.cause + ' ' + brief.gain + ' ' + brief.coverage;
   for (const std::string& each : brief.says) said += ' ' + each;
   for (const std::string& each : brief.to_do) said += ' ' + each;
   std::set<std::string> parts;
-  for (std::sregex_iterator at(said.begin(), said.end(), kPart), end; at != end; ++at)
+  for (std::sregex_iterator at(said.begin(), said.end(), a_part), end; at != end; ++at)
     parts.insert(at->str());
   return parts.size() > 3 ? "more than three percentages: " + said : std::string();
 }

@@ -36,9 +36,9 @@ Result<std::vector<FoundCost>> costs_of_probe(std::string_view text, const std::
   for (const auto& [place, series] :
        {std::pair{"inside", &table.inside}, std::pair{"across", &table.across}}) {
     if (series->empty()) continue;
-    COX_TRY(PlaceCost cost, cost_of(*series));
+    COX_TRY(const PlaceCost cost, cost_of(*series));
     out.push_back({.place = place,
-                   .cost = std::move(cost),
+                   .cost = cost,
                    .from = fmt::format("Measured by `cox bench net` from {} over {}, {} ranks", host,
                                        table.library, table.ranks)});
   }

@@ -269,7 +269,7 @@ Result<std::vector<CostPoint>> cost_points(const ImportedTable& table, Collectiv
       point.bytes = Bytes{std::llround(static_cast<double>(row.size.count()) * expected)};
     } else if (collective) {
       point.latencies = 2.0 * ceil_log2(members);
-      point.bytes = row.size * (2 * ceil_log2(members));
+      point.bytes = row.size * (std::int64_t{2} * ceil_log2(members));
     }
     points.push_back(point);
   }

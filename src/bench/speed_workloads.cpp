@@ -53,6 +53,7 @@ simulate::LinkCosts varied_costs(int ranks) {
 std::vector<Seconds> skewed(int ranks) {
   std::vector<Seconds> times;
   const RandomStream draws(kSeed, 1);
+  times.reserve(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) times.emplace_back(1e-3 * draws.uniform(0, static_cast<std::uint64_t>(r)));
   return times;
 }
@@ -131,7 +132,7 @@ class Bsp {
 
  private:
   Bsp(model::Schedule schedule, simulate::Noise noise, int steps)
-      : schedule_(schedule), noise_(std::move(noise)), steps_(steps) {}
+      : schedule_(std::move(schedule)), noise_(std::move(noise)), steps_(steps) {}
   model::Schedule schedule_;
   simulate::Noise noise_;
   simulate::LinkCosts costs_;

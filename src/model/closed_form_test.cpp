@@ -230,7 +230,7 @@ TEST(ClosedForm, HierarchyOfTheChapter) {
 // Chapter oracle 13: N^2 / ((N - 1) S) for N = 256 workers and S = 16 shards.
 TEST(ClosedForm, ServersAgainstRing) {
   const auto cost = link(0us, Bandwidth::gbyte_per_s(25));
-  const CollectiveSpec ring{.ranks = 256, .bytes = Bytes{256 * 2'734'375}};
+  const CollectiveSpec ring{.ranks = 256, .bytes = Bytes{std::int64_t{256} * 2'734'375}};
   CollectiveSpec servers = ring;
   servers.algorithm = A::ParameterServer;
   servers.servers = 16;

@@ -136,7 +136,7 @@ class Buffers {
     }
   };
   std::size_t index(int participant, int byte, int of) const {
-    return static_cast<std::size_t>((participant * bytes_ + byte) * ranks_ + of);
+    return static_cast<std::size_t>((std::int64_t{participant} * bytes_ + byte) * ranks_ + of);
   }
   void receive(const Transfer& t, const std::vector<int>& before) {
     const auto first = static_cast<int>(t.offset.count());
@@ -250,7 +250,7 @@ Bytes sum(const std::vector<Bytes>& all) {
 TEST(BytesSent, AreThoseOfTheFormulas) {
   const auto sent = [](CollectiveSpec s) { return bytes_sent(*Schedule::make(s)); };
   for (const int p : {2, 3, 7, 16, 31}) {
-    const Bytes n{p * 1000};
+    const Bytes n{std::int64_t{p} * 1000};
     for (const A a : {A::Ring, A::Hierarchical2})
       for (const Bytes b : sent({.algorithm = a, .ranks = p, .bytes = n}))
         EXPECT_EQ(b, Bytes{2000} * (p - 1));
@@ -314,7 +314,7 @@ TEST(Schedule, ChannelsEnterAndLeaveNodesByDifferentRanks) {
     for (const int channels : {2, 4, 8}) {
       const int ranks = 8 * nodes;
       const Schedule s =
-          made({.ranks = ranks, .bytes = Bytes{ranks * 800}, .group = 8, .channels = channels});
+          made({.ranks = ranks, .bytes = Bytes{std::int64_t{ranks} * 800}, .group = 8, .channels = channels});
       ASSERT_EQ(s.lanes(), channels);
       std::vector<int> in(static_cast<std::size_t>(ranks));
       std::vector<int> out(in);
@@ -335,7 +335,7 @@ TEST(Schedule, ChannelsEnterAndLeaveNodesByDifferentRanks) {
       for (const auto& ends : {in, out}) {
         EXPECT_EQ(*std::max_element(ends.begin(), ends.end()), 1);
         for (int n = 0; n < nodes; ++n)
-          EXPECT_EQ(std::count(ends.begin() + 8 * n, ends.begin() + 8 * n + 8, 1), channels);
+          EXPECT_EQ(std::count(ends.begin() + 8L * n, ends.begin() + 8L * n + 8, 1), channels);
       }
     }
 }

@@ -18,7 +18,7 @@ namespace {
 
 /// Who signals many processes does it one after the other.
 constexpr std::chrono::milliseconds kPatience{100};
-constexpr std::time_t kForgottenAfter_s = 2;
+constexpr std::time_t kForgottenAfterSeconds = 2;
 
 struct Told {
   int signal;
@@ -72,7 +72,7 @@ void SignalWitness::read_all() {
   Told told{};
   while (read(pipe_, &told, sizeof told) == static_cast<ssize_t>(sizeof told))
     seen_.push_back({told.signal, told.sender, now_s()});
-  std::erase_if(seen_, [now = now_s()](const Seen& s) { return s.at_s + kForgottenAfter_s < now; });
+  std::erase_if(seen_, [now = now_s()](const Seen& s) { return s.at_s + kForgottenAfterSeconds < now; });
 }
 
 bool SignalWitness::take(const siginfo_t& info) {

@@ -186,7 +186,7 @@ void Controller::end_block(std::uint64_t step) noexcept {
     reference_ = reference_ == 0 ? shown.period : reference_ + 0.5 * (shown.period - reference_);
     noise_ = noise_ == 0 ? shown.variance : noise_ + 0.25 * (shown.variance - noise_);
   }
-  const bool pair_ends = (step + 1) % (2 * pattern_.block()) == 0;
+  const bool pair_ends = (step + 1) % (std::uint64_t{2} * pattern_.block()) == 0;
   if (state_ <= State::Watch && shown.steps > 0 && seen_ >= kKnown) watch(shown, step);
   if (!pair_ends) return;
   // Iterations of no length measure nothing: gains are relative to unpaced ones.

@@ -52,6 +52,7 @@ class Screen {
   /// At most so many lines.
   [[nodiscard]] std::vector<std::string> take(std::size_t most) && {
     std::vector<Part*> order;
+    order.reserve(parts_.size());
     for (Part& p : parts_) order.push_back(&p);
     std::stable_sort(order.begin(), order.end(),
                      [](const Part* a, const Part* b) { return a->worth < b->worth; });
@@ -218,6 +219,7 @@ std::string render_runs(const std::vector<RunLine>& runs, const TextStyle& style
   const std::size_t columns = columns_of(style);
   const Ink ink(style.color);
   std::vector<const RunLine*> order;
+  order.reserve(runs.size());
   for (const RunLine& r : runs) order.push_back(&r);
   std::stable_sort(order.begin(), order.end(), [](const RunLine* a, const RunLine* b) {
     return urgency(*a->diagnosis) < urgency(*b->diagnosis);

@@ -92,10 +92,13 @@ NoisyJob::NoisyJob(const JobShape& shape)
     if (shape.uneven > 0) make_uneven(z, ranks, shape.uneven, draw);
     const double scale = shape.unit * kStep / mean_cost(z, ranks);
     std::vector<double> column(z.size());
+    std::vector<double> own(ranks, 0);
+    if (shape.unlike > 0)
+      for (double& more : own) more = shape.unlike * kStep * draw.uniform();
     for (int s = 0; s < shape.steps; ++s)
       for (int r = 0; r < shape.ranks; ++r) {
         const std::size_t i = static_cast<std::size_t>(s) * ranks + static_cast<std::size_t>(r);
-        column[i] = std::max(kLeastWork * usual, usual + scale * z[i]);
+        column[i] = std::max(kLeastWork * usual, usual + own[static_cast<std::size_t>(r)] + scale * z[i]);
         column[i] = told(column[i]);
         work_[at(r, s, p)] = column[i];
       }
@@ -103,8 +106,12 @@ NoisyJob::NoisyJob(const JobShape& shape)
   }
 }
 
+double NoisyJob::resolution() const {
+  return shape_.resolution * kStep;
+}
+
 double NoisyJob::told(double seconds) const {
-  const double unit = shape_.resolution * kStep;
+  const double unit = resolution();
   return unit > 0 ? unit * std::round(seconds / unit) : seconds;
 }
 

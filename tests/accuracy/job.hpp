@@ -27,6 +27,7 @@ struct JobShape {
   double unit = 0.05;        ///< what noise alone costs per step and position, as part of a step
   double correlation = 0.7;  ///< of wandering noise, from step to step
   double uneven = 0;         ///< sigma of the lognormal law of how much noise each rank has
+  double unlike = 0;         ///< ranks differ for good by up to this part of a step, each by its own
   double resolution =
       0;  ///< own work is a multiple of this part of a step, as a coarse clock tells it; 0: any
   bool apart =
@@ -46,6 +47,8 @@ class NoisyJob {
     double& work = work_[at(rank, step, position)];
     work = told(work + seconds);
   }
+  /// Of its times, in seconds; 0: any.
+  [[nodiscard]] double resolution() const;
   /// The Run that this leaves.
   [[nodiscard]] trace::Run run() const;
 

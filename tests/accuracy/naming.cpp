@@ -383,12 +383,23 @@ Judged nobody_coarse_case(int index) {
   return judge(c);
 }
 
-// One rank is late all along, told in multiples of 1 to 3 % of a step.
-Judged coarse_case(int index) {
-  Dice dice(12, index);
+// A table whose numbers hardly change: who is rounded up is no culprit, as the table's digits say.
+Judged nobody_rounded_case(int index) {
+  Dice dice(13, index);
   JobShape shape = any_shape(dice, index, 1, 2);
+  shape.noise = Noise::Normal;
   shape.resolution = 0.01 * dice.from_to(1, 3);
-  NoisyJob job(shape);
+  shape.unit = 0.1 * shape.resolution;
+  shape.unlike = 0.9 * shape.resolution;
+  Case c;
+  const NoisyJob job(shape);
+  c.run = job.run();
+  c.run.resolution = duration_from_seconds(job.resolution());
+  return judge(c);
+}
+
+// One rank is later at every position of every step by the level of this index.
+Judged late_all_along(NoisyJob job, Dice& dice, int index) {
   const JobShape& s = job.shape();
   const std::int32_t rank = dice.below(s.ranks);
   Case c{.level = level_of(index), .truth = {.ranks = {rank}}, .run = {}};
@@ -398,16 +409,17 @@ Judged coarse_case(int index) {
   return judge(c);
 }
 
+// One rank is late all along, told in multiples of 1 to 3 % of a step.
+Judged coarse_case(int index) {
+  Dice dice(12, index);
+  JobShape shape = any_shape(dice, index, 1, 2);
+  shape.resolution = 0.01 * dice.from_to(1, 3);
+  return late_all_along(NoisyJob(shape), dice, index);
+}
+
 Judged wandering_case(int index) {
-  NoisyJob job(wandering_shape(index / static_cast<int>(kLevels.size())));
-  const JobShape& s = job.shape();
   Dice dice(9, index);
-  const std::int32_t rank = dice.below(s.ranks);
-  Case c{.level = level_of(index), .truth = {.ranks = {rank}}, .run = {}};
-  for (int p = 0; p < s.positions; ++p)
-    for (int t = 0; t < s.steps; ++t) job.add(rank, t, p, kLevels[c.level] * job.unit(p));
-  c.run = job.run();
-  return judge(c);
+  return late_all_along(NoisyJob(wandering_shape(index / static_cast<int>(kLevels.size()))), dice, index);
 }
 
 }  // namespace
@@ -462,6 +474,11 @@ std::vector<Family> naming_families() {
        .what = "even jobs whose speeds wander, told in multiples of 2 to 10 % of a step",
        .cases = 600,
        .judge = nobody_coarse_case},
+      {.name = "nobody, rounded table",
+       .what =
+           "tables whose last digit is 1 to 3 % of a step; noise is a tenth of it, and ranks differ by less than one",
+       .cases = 300,
+       .judge = nobody_rounded_case},
       {.name = "coarse clock",
        .what = "one rank is late all along, told in multiples of 1 to 3 % of a step",
        .cases = 250,

@@ -151,7 +151,7 @@ RC_GTEST_PROP(AttributionLaws, SlowMotionScalesCosts, ()) {
     }
   const auto b = attribute_waits(run);
   RC_ASSERT(b->waited == a->waited * factor && b->carried_in == a->carried_in * factor);
-  const auto rounding = Duration{static_cast<std::int64_t>(16 * factor * run.event_count())};
+  const auto rounding = Duration{std::int64_t{16} * factor * static_cast<std::int64_t>(run.event_count())};
   for (std::size_t r = 0; r < a->ranks.size(); ++r) {
     const Duration x = a->ranks[r].short_term * factor - b->ranks[r].short_term;
     RC_ASSERT(x <= rounding && x >= -rounding);
@@ -190,6 +190,7 @@ RC_GTEST_PROP(TimeStructureLaws, SlowMotionScalesTimesAndKeepsTheRest, ()) {
   const int onset = *rc::gen::inRange(20, 80);
   const int factor = *rc::gen::inRange(2, 1000);
   std::vector<Duration> times;
+  times.reserve(100);
   for (int s = 0; s < 100; ++s)
     times.push_back(testing::lognormal_work(seed, 0, s, s < onset ? 10ms : 14ms, 0.03));
   const TimeStructure a = understand_times(times, numbered(times.size()));

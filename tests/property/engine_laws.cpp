@@ -187,7 +187,7 @@ RC_GTEST_PROP(EngineLaws, MaxPlusAndFlowAgreeOnAnyArrivals, ()) {
   if (spec.kind == model::Collective::AllReduce && (ranks & (ranks - 1)) == 0 &&
       *rc::gen::arbitrary<bool>()) {
     spec.algorithm = *rc::gen::element(Algorithm::RecursiveDoubling, Algorithm::HalvingDoubling);
-    spec.bytes = Bytes{64 * 1024};  // of pairs that give and take equally much
+    spec.bytes = Bytes{std::int64_t{64} * 1024};  // of pairs that give and take equally much
   }
   const auto s = *model::Schedule::make(spec);
   const MessageCost cost = any_cost(model::CostForm::AlphaBeta);

@@ -32,7 +32,7 @@ struct Seed {
 
 /// Files of the fuzzers' corpus, by reader and name.
 const std::vector<Seed>& seeds() {
-  static const std::vector<Seed> kAll = [] {
+  static const std::vector<Seed> all_seeds = [] {
     std::vector<Seed> all;
     for (const auto& entry : fs::recursive_directory_iterator(COX_FUZZ_CORPUS)) {
       const std::string reader = entry.path().parent_path().filename().string();
@@ -44,7 +44,7 @@ const std::vector<Seed>& seeds() {
     });
     return all;
   }();
-  return kAll;
+  return all_seeds;
 }
 
 /// Any place below `n`, also in the first cases of a property, which draw small values otherwise.

@@ -149,7 +149,7 @@ void add_noise(Collection& to) {
   late_gaps.lie = [](std::uint64_t step, std::size_t, Observation& seen) {
     if (step > 600 && step % 8 == 5) seen.sync = -milliseconds{1};
   };
-  for (const std::uint64_t stride : {3, 5, 9, 15, 16, 17})
+  for (const std::uint64_t stride : {3U, 5U, 9U, 15U, 16U, 17U})
     to.add("synchronisations numbered by " + std::to_string(stride), 4, 3000, harmful).lie =
         [stride](std::uint64_t, std::size_t, Observation& seen) { seen.step *= stride; };
   to.add("one rank stops for two seconds", 4, 2000, harmful).after = [](std::uint64_t step, Controllers,

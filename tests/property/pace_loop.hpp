@@ -34,7 +34,7 @@ struct Load {
   double relief = 0;             ///< times the largest delay: saved by each rank that is not delayed
   std::vector<double> headroom;  ///< a delay beyond it lengthens the step (another group waits for the rank)
 
-  explicit Load(int ranks) : device(ranks), skew(ranks) {}
+  explicit Load(int ranks) : device(static_cast<std::size_t>(ranks)), skew(device.size()) {}
 };
 
 /// Where each rank's equal share of work ends if `cores` serve them in processor sharing.
@@ -88,7 +88,11 @@ class Environment {
 class Loop {
  public:
   Loop(int ranks, const Settings& settings)
-      : load_(ranks), release_(ranks), arrival_(ranks), delay_(ranks), skew_before_(ranks) {
+      : load_(ranks),
+        release_(load_.device.size()),
+        arrival_(load_.device.size()),
+        delay_(load_.device.size()),
+        skew_before_(load_.device.size()) {
     for (int r = 0; r < ranks; ++r)
       controllers_.emplace_back(settings, static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(ranks));
   }

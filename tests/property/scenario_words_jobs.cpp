@@ -35,11 +35,11 @@ class TrainingWords : public Words {
     const Table tree = {
         {"fabric.kind", "\"fat-tree\""}, {"fabric.hosts_per_leaf", "2"}, {"fabric.oversubscription", "2"}};
     for (const std::string e : {"auto", "max-plus", "flow"}) {
-      walk({e + " " + name + " on one switch", kPairs + training_ + job + engine(e), layers_, noise, has},
+      walk({fmt::format("{} {} on one switch", e, name), kPairs + training_ + job + engine(e), layers_, noise, has},
            only);
       if (e != "max-plus")
         walk(
-            {e + " " + name + " on a tree", kPairs + tree + training_ + job + engine(e), layers_, noise, has},
+            {fmt::format("{} {} on a tree", e, name), kPairs + tree + training_ + job + engine(e), layers_, noise, has},
             only);
     }
   }
@@ -98,10 +98,10 @@ TEST_F(TrainingWords, OfPolicies) {
       if (kind == "backup") say(policy, "policy.backups", "1");
       if (steps) say(policy, "policy.local_steps", "3");
       const Table noise = {{"law", "\"lognormal\""}, {"cv", "0.5"}};
-      walk({e + " " + kind, kPairs + training + policy + engine(e), layers_, noise,
+      walk({fmt::format("{} {}", e, kind), kPairs + training + policy + engine(e), layers_, noise,
             steps ? std::set<std::string>{"draws"} : std::set<std::string>{"draws", "outside"}});
       const Table experts = {{"job.layout.expert", "2"}, {"job.moe_layers", "2"}};
-      walk({e + " " + kind + " with experts",
+      walk({fmt::format("{} {} with experts", e, kind),
             kPairs + training + policy + experts + engine(e),
             layers_,
             noise,

@@ -29,7 +29,7 @@ struct KnownJob {
 inline forecast::Sample sample_of(const KnownJob& job, int nodes, int per_node, int steps,
                                   std::uint64_t seed) {
   constexpr std::uint64_t kLasting = 2'000'000;
-  const auto ranks = static_cast<std::size_t>(nodes * per_node);
+  const auto ranks = static_cast<std::size_t>(nodes) * static_cast<std::size_t>(per_node);
   const RandomStream random(seed, 11);
   forecast::Sample sample;
   sample.name = "test";

@@ -140,7 +140,7 @@ inline void parse_policy(char* text, AdminPolicy& policy) {
 /// Reads the policy. A file that is not root's, or that others may write, is no administrator's word; neither
 /// is half of one.
 inline void read_policy(const char* path, AdminPolicy& policy) {
-  static constexpr std::size_t kMostBytes = 8 * 1024;
+  static constexpr std::size_t kMostBytes = std::size_t{8} * 1024;
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return;
   policy.is_there = true;

@@ -312,6 +312,7 @@ struct Run {
   std::vector<RankTrack> ranks;  ///< sorted by rank
   std::vector<Note> notes;
   TimesKind times = TimesKind::Clocked;
+  Duration resolution{};           ///< times were written as multiples of it; 0 = not known
   std::vector<std::string> names;  ///< of activities
   MessageColumns messages;
   std::vector<SourceFile> sources;  ///< imported: every file looked at

@@ -230,6 +230,7 @@ Result<Answered> diagnose_all(FoundJobs& found, const Asked& asked) {
 
 void print_table(const Answered& answered, const Asked& asked, Output& output) {
   std::vector<report::RunLine> lines;
+  lines.reserve(answered.runs.size());
   for (const auto& [run, d] : answered.runs)
     lines.push_back({run->info.name, &d, trace::unknown_unit(run->ranks)});
   output.stream() << report::render_runs(lines, style_of(asked, output),
@@ -248,6 +249,7 @@ Status print_together(const Answered& answered, bool several, const Asked& asked
   }
   if (!asked.call.value("sizes").empty()) COX_CHECK(print_sizes(sizes, asked.call, output));
   std::vector<std::string> warnings;
+  warnings.reserve(answered.unread.size());
   for (const trace::Note& note : answered.unread) warnings.push_back(note.file + ": " + note.text);
   for (const auto& [unit, runs] : steps) print_runs(runs, unit, warnings, asked, output);
   return {};

@@ -181,8 +181,8 @@ Result<std::optional<simulate::StepAnalysis>> take_apart(const model::Scenario& 
   constexpr std::int64_t kMostRanks = 16'384;
   if (s.job.workload() != model::Workload::Training || !s.policy.in_step() || s.cluster.ranks() > kMostRanks)
     return std::nullopt;
-  COX_TRY(simulate::StepAnalysis made, simulate::analyse_step(s, simulate::middle_step(s)));
-  return std::optional(std::move(made));
+  COX_TRY(const simulate::StepAnalysis made, simulate::analyse_step(s, simulate::middle_step(s)));
+  return std::optional(made);
 }
 
 Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& output) {

@@ -88,10 +88,12 @@ inline NestedJob parallel_layout(int pairs, int steps, int layers,
   for (int p = 0; p < pairs; ++p) job.groups.push_back({2 * p, 2 * p + 1});
   for (int t = 0; t < 2; ++t) {
     std::vector<int> column;
+    column.reserve(static_cast<std::size_t>(pairs));
     for (int p = 0; p < pairs; ++p) column.push_back(2 * p + t);
     job.groups.push_back(column);
   }
   std::vector<int> world;
+  world.reserve(static_cast<std::size_t>(job.ranks));
   for (int r = 0; r < job.ranks; ++r) world.push_back(r);
   job.groups.push_back(world);
   for (int r = 0; r < job.ranks; ++r)

@@ -77,6 +77,7 @@ class Matched {
   [[nodiscard]] const trace::MessageColumns& messages() const { return run_->messages; }
   [[nodiscard]] std::span<const trace::SourceFile> sources() const { return run_->sources; }
   [[nodiscard]] trace::TimesKind times() const { return run_->times; }
+  [[nodiscard]] Duration resolution() const { return run_->resolution; }
   [[nodiscard]] const trace::RunInfo& info() const { return run_->info; }
   [[nodiscard]] trace::Provenance provenance() const { return run_->info.provenance; }
   [[nodiscard]] int world_size() const { return run_->world_size; }

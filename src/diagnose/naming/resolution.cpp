@@ -75,7 +75,7 @@ Duration resolution_of(const Matched& matched) {
   std::vector<std::int32_t> some;
   const std::size_t stride = matched.ranks() / kMostRanks + 1;
   for (std::size_t r = 0; r < matched.ranks(); r += stride) some.push_back(static_cast<std::int32_t>(r));
-  return resolution_of(matched.by_step(InStep::Work, some));
+  return std::max(resolution_of(matched.by_step(InStep::Work, some)), matched.resolution());
 }
 
 }  // namespace cox::diagnose

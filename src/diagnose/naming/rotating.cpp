@@ -127,7 +127,8 @@ double chance_of_timetable(const std::vector<Turn>& turns, std::size_t steps) {
     at.assign(length, 0);
     for (std::size_t i = 1; i < turns.size(); ++i) ++at[static_cast<std::size_t>(turns[i].first) % length];
     const std::int64_t hits = *std::max_element(at.begin(), at.end());
-    const auto expected = static_cast<double>(steps / length) - 1;
+    const std::size_t whole_cycles = steps / length;
+    const double expected = static_cast<double>(whole_cycles) - 1;
     if (static_cast<double>(hits) < kKept * std::max(expected, static_cast<double>(begins))) continue;
     best = std::min(best, binomial_upper_tail(hits - 1, begins - 1, 1 / static_cast<double>(length)));
   }

@@ -37,7 +37,7 @@ TEST(Scatter, CountsIndependentValuesOfAutoregressions) {
 }
 
 TEST(Scatter, EvenSeriesClearTheBarAsOftenAsItSays) {
-  for (const std::size_t n : {60, 200, 1000, 5000})
+  for (const std::size_t n : {60U, 200U, 1000U, 5000U})
     for (const double correlation : {0.0, 0.7, 0.9}) {
       int beyond = 0;
       for (std::uint64_t seed = 0; seed < 1000; ++seed) {

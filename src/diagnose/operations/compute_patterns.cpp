@@ -46,6 +46,7 @@ Computes computes_of(const model::Program& p) {
   Computes out;
   if (p.step.empty() || p.duration.empty() || p.rank.empty() || p.name.empty()) return out;
   std::vector<OperationRole> roles;
+  roles.reserve(p.names.size());
   for (const std::string& name : p.names) roles.push_back(rule_of(name).role);
   for (std::size_t i = 0; i < p.rank.size(); ++i) {
     if (p.step[i] < 0 || p.duration[i] == model::kNoDuration || p.name[i] >= roles.size()) continue;

@@ -206,7 +206,7 @@ class SetSearch {
  public:
   explicit SetSearch(Simulator& sim) : sim_(sim), in_set_(sim.program().ranks.size(), false) {}
 
-  CulpritSet make(std::vector<std::uint32_t> tracks, Duration t) const {
+  CulpritSet make(const std::vector<std::uint32_t>& tracks, Duration t) const {
     CulpritSet set{.ranks = {}, .step_time = t, .removed = sim_.removed(t)};
     for (const std::uint32_t r : tracks) set.ranks.push_back(sim_.program().ranks[r].rank);
     return set;

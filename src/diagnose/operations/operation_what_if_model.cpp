@@ -51,6 +51,7 @@ std::vector<Place> place_ranks(const model::Program& program) {
   next = 0;
   for (auto& [key, number] : columns) number = next++;
   std::vector<Place> places;
+  places.reserve(seats.size());
   for (const Seat& s : seats)
     places.push_back({replicas[{s.tensor, s.copy, s.data}], columns[{s.tensor, s.copy}], s.stage});
   return places;

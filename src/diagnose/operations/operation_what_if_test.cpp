@@ -133,7 +133,8 @@ class SmallJob {
     const double together = *std::max_element(ends.begin(), ends.end());
     for (int d = 0; d < static_cast<int>(ends.size()); ++d) {
       const Times t = times(step, d, stage);
-      add(step, d, stage, "grads-reduce-scatter", ends[d], together + t.scatter - ends[d]);
+      const double end = ends[static_cast<std::size_t>(d)];
+      add(step, d, stage, "grads-reduce-scatter", end, together + t.scatter - end);
       add(step, d, stage, "optimizer", together + t.scatter, t.optimizer);
     }
   }

@@ -35,6 +35,7 @@ std::vector<StepId> numbers(std::size_t n) {
 
 std::vector<Duration> times_of(const std::vector<double>& seconds) {
   std::vector<Duration> times;
+  times.reserve(seconds.size());
   for (const double x : seconds) times.push_back(duration_from_seconds(x));
   return times;
 }
@@ -42,6 +43,7 @@ std::vector<Duration> times_of(const std::vector<double>& seconds) {
 template <class Level>
 std::vector<Duration> series(int n, std::uint64_t seed, double jitter, const Level& level) {
   std::vector<Duration> times;
+  times.reserve(static_cast<std::size_t>(n));
   for (int s = 0; s < n; ++s)
     times.push_back(testing::lognormal_work(seed, 0, s, duration_from_seconds(0.1 * level(s)), jitter));
   return times;
@@ -71,6 +73,7 @@ TEST(TimeStructure, StepsOfNoLengthEnd) {
 TEST(TimeStructure, HeavyTailsHaveNone) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     std::vector<Duration> times;
+    times.reserve(300);
     for (int s = 0; s < 300; ++s) times.push_back(testing::pareto_work(seed, 1, s, 100ms));
     const TimeStructure t = understand_times(times, numbers(times.size()));
     EXPECT_FALSE(t.evident()) << "seed " << seed << ": " << describe(t).front();
@@ -305,6 +308,7 @@ TEST(TimeStructure, LongStepsNearEachOtherAreABurst) {
 TEST(TimeStructure, NumbersOfADamagedRecordingAreHarmless) {
   std::vector<Duration> times = series(100, 3, 0.02, [](int) { return 1.0; });
   std::vector<StepId> wild;
+  wild.reserve(100);
   for (int s = 0; s < 100; ++s)
     wild.emplace_back(s % 2 == 0 ? std::numeric_limits<std::int64_t>::min() + s
                                  : std::numeric_limits<std::int64_t>::max() - s);

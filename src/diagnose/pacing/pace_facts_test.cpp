@@ -86,6 +86,7 @@ TEST(PaceFacts, ARefusedPriorityIsNotOfferedAgain) {
 TEST(PaceFacts, ADiagnosisKnowsWhoIsLate) {
   Host host(4, {.cpu = 5s, .ready = 5s});
   std::vector<RankAccount> ranks;
+  ranks.reserve(4);
   for (int r = 0; r < 4; ++r) ranks.push_back({.rank = Rank(r), .work = 5s, .wait = 4s, .transfer = 1s});
   std::vector<FindingKind> kinds;
   const auto facts = [&] { return facts_of(host.run, host.places, ranks, kinds); };

@@ -185,6 +185,7 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
                                          [](const Finding& f) { return f.cause == Cause::Unknown; }))
     d.cannot_tell.emplace_back("cause: no evidence in this input explains most of the extra work");
   std::vector<FindingKind> kinds;
+  kinds.reserve(d.findings.size());
   for (const Finding& f : d.findings) kinds.push_back(f.kind);
   d.waiting = facts_of(matched, d.locality, d.ranks, kinds);
   d.hosts = count_hosts(matched);

@@ -140,6 +140,7 @@ class Search {
       add_to(delay, r.self_delay);
     }
     std::vector<double> score;
+    score.reserve(out_.ranks.size());
     for (const RankWhatIf& r : out_.ranks)
       score.push_back(std::max(ratio(r.charged, std::max(charged, Duration{1})),
                                ratio(r.self_delay, std::max(delay, Duration{1}))));
@@ -175,6 +176,7 @@ class Search {
                       suspects.size(), out_.ranks.size(), out_.ranks.size() - suspected, suspected - most));
     }
     std::vector<RankSet> alone;
+    alone.reserve(suspects.size());
     for (const std::size_t r : suspects) alone.push_back({r});
     const std::vector<Replayed> fixed = ask.fixed(alone);
     const std::vector<Replayed> only = ask.only(suspects);

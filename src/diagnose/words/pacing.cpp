@@ -49,6 +49,7 @@ std::vector<std::string> reasons_text(const std::map<pace::Reason, std::vector<R
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
   std::vector<std::string> lines;
+  lines.reserve(sorted.size());
   for (const auto& [reason, ranks] : sorted)
     lines.push_back(fmt::format("{}: {}: {} ({})", what, ranks_text(ranks), pace::explain(reason),
                                 pace::name_of(reason)));

@@ -52,7 +52,7 @@ Result<Delays> read_delays(const study::Inputs& in) {
 
 /// Whether a run on one curvature swings wider in its last period than halfway there.
 bool grows(int delay, double rate) {
-  const std::int64_t period = 2 * (2 * delay + 1), versions = 500 * period;
+  const std::int64_t period = 2 * (2 * std::int64_t{delay} + 1), versions = 500 * period;
   Race race{.problem = {.dimension = 1, .condition = 1}, .rate = rate, .workers = delay + 1, .target = 0};
   race.versions = versions;
   Racer racer(race);

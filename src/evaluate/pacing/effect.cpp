@@ -145,6 +145,7 @@ PacingEffect effect_of(const PacingStudy& study, const PacingCondition& conditio
 /// A start's log ratio by its pairs: their mean, of auto their median.
 double log_of_pairs(const PacingEffect& e, const PacingStart& start) {
   std::vector<double> logs;
+  logs.reserve(start.pair_gains.size());
   for (const double gain : start.pair_gains) logs.push_back(std::log1p(gain));
   if (e.arm == kArmAuto) return median(logs);
   return std::accumulate(logs.begin(), logs.end(), 0.0) / static_cast<double>(logs.size());

@@ -19,7 +19,7 @@ constexpr double kExact = 1e-3;                 ///< of a median: no clock and n
 constexpr double kReached = 0.9;                ///< of the ceiling
 constexpr double kDip = 2;                      ///< times the median of its size
 constexpr std::size_t kLeastTimes = 20;         ///< of a size, for its median to tell dips
-constexpr Bytes kSmall{64 * 1024};              ///< up to here latency is what a message costs
+constexpr Bytes kSmall{std::int64_t{64} * 1024};  ///< up to here latency is what a message costs
 
 /// The median time of one size.
 struct SizeTime {

@@ -8,7 +8,7 @@
 namespace cox::forecast {
 namespace {
 
-std::vector<SizedTime> times(double (*value)(double), std::vector<std::int64_t> sizes, double error) {
+std::vector<SizedTime> times(double (*value)(double), const std::vector<std::int64_t>& sizes, double error) {
   std::vector<SizedTime> out;
   for (const std::int64_t n : sizes)
     out.push_back({.ranks = n, .value = Seconds{value(static_cast<double>(n))}, .error = Seconds{error}});

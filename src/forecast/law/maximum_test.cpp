@@ -26,7 +26,8 @@ double mean_of(const Law& own, std::int64_t ranks) {
 Nest job() {
   const Law body = Law::logistic(100.0_s, 1.0_s);
   std::vector<Seconds> values;
-  for (int i = 0; i < 400; ++i) values.push_back(body.quantile(std::max(0.98 * i / 399, 2e-6)));
+  values.reserve(400);
+for (int i = 0; i < 400; ++i) values.push_back(body.quantile(std::max(0.98 * i / 399, 2e-6)));
   return {.own = Law::quantiles(values, {values.back(), 1.5_s, 0.2, 0.02}),
           .node = Law::exponential(2.0_s),
           .group = Law::lognormal(Seconds{3 * std::exp(0.125)}, std::sqrt(std::exp(0.25) - 1)),
@@ -202,8 +203,8 @@ TEST(Maximum, APartlyFilledNodeAndSwitchIsDrawnToo) {
 }
 
 TEST(Maximum, GrowsWithTheNumberByItsGrowth) {
-  const double up = Maximum(job(), 8 * 32 * 18).mean().count();
-  const double down = Maximum(job(), 8 * 32 * 14).mean().count();
+  const double up = Maximum(job(), std::int64_t{8} * 32 * 18).mean().count();
+  const double down = Maximum(job(), std::int64_t{8} * 32 * 14).mean().count();
   EXPECT_NEAR(Maximum(job(), 4096).growth().count(), (up - down) / std::log(18.0 / 14), 5e-3);
 }
 

@@ -17,7 +17,8 @@ namespace {
 double normal_maximum(double n) {
   double sum = 0;
   constexpr double kWidth = 1e-3;
-  for (double x = -8; x < 8; x += kWidth) {
+  for (int i = -8000; i < 8000; ++i) {
+    const double x = kWidth * i;
     const double below = std::pow(0.5 * std::erfc(-x / std::sqrt(2.0)), n);
     sum += kWidth * (x < 0 ? -below : 1 - below);
   }

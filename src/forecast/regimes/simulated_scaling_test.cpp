@@ -11,7 +11,7 @@
 namespace cox::forecast {
 namespace {
 
-ScenarioAt example(const std::string& name, std::vector<std::string> set = {}) {
+ScenarioAt example(const std::string& name, const std::vector<std::string>& set = {}) {
   return [name, set](std::int64_t nodes) -> Result<model::Scenario> {
     model::ScenarioOptions changes;
     changes.set = set;

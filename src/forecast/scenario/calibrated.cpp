@@ -25,7 +25,7 @@ using model::NoisePattern;
 using model::NoiseScope;
 using model::NoiseSource;
 
-constexpr Bytes kSmall{64 * 1024};  ///< up to here latency is what a message costs
+constexpr Bytes kSmall{std::int64_t{64} * 1024};  ///< up to here latency is what a message costs
 constexpr int kBody = 100;          ///< quantiles of a law's body
 constexpr double kTailFrom = 0.01;  ///< where the tail of a law without one begins
 

@@ -67,6 +67,7 @@ std::optional<Law> law_of(const NoiseSource& n, Seconds compute) {
     case NoiseLaw::Quantiles: {
       const Seconds unit = n.relative ? compute : n.unit;
       std::vector<Seconds> values;
+      values.reserve(n.quantiles.size());
       for (const double q : n.quantiles) values.push_back(q * unit);
       if (values.size() < 2) return std::nullopt;  // in a file
       return Law::quantiles(values, {.threshold = values.back(),

@@ -31,7 +31,8 @@ TEST(Criticality, IsTheDerivativeOfTheSlowest) {
   const auto mean = [&](int which, double by) {
     double sum = 0;
     constexpr double kStep = 1e-3;
-    for (double x = -12; x < 12; x += kStep) {
+    for (int k = -12000; k < 12000; ++k) {
+      const double x = kStep * k;
       double f = 1;
       for (int i = 0; i < 8; ++i)
         f *= laws[static_cast<std::size_t>(i)].below(Seconds{x - (i == which ? by : 0)});

@@ -19,6 +19,7 @@ TEST(OneLook, IsTakenOnceAndAllOthersWaitForIt) {
   std::atomic<int> taken{0};
   std::atomic<int> early{0};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&] {
       look.take([&]() noexcept {

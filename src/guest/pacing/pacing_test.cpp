@@ -47,6 +47,7 @@ class Pacing : public FakeProcessTest {
   Duration total_delay() const { return process_.slept_in_all(); }
   std::vector<std::uint8_t> reasons() const {
     std::vector<std::uint8_t> out;
+    out.reserve(process_.records.size());
     for (const RawRecord& r : process_.records) out.push_back(r.op);
     return out;
   }

@@ -195,9 +195,9 @@ TEST_F(Launched, OnlyALauncherThatIsOneLibrarysSaysWhoseMpiItIs) {
 
 /// Names in backquotes, with what `*` stands for.
 std::set<std::string> variables_in(const std::string& text, const std::set<std::string>& known) {
-  static const std::regex kName("`([A-Z][A-Z_]*)(\\*?)`");
+  static const std::regex a_name("`([A-Z][A-Z_]*)(\\*?)`");
   std::set<std::string> found;
-  for (std::sregex_iterator at(text.begin(), text.end(), kName), end; at != end; ++at) {
+  for (std::sregex_iterator at(text.begin(), text.end(), a_name), end; at != end; ++at) {
     if ((*at)[2].length() == 0) found.insert((*at)[1]);
     for (const std::string& name : known)
       if ((*at)[2].length() > 0 && name.starts_with((*at)[1].str())) found.insert(name);

@@ -299,6 +299,7 @@ bool wrap_wait(void* self, std::int64_t timeout_ms) {
 }
 
 // The collective methods: the result comes back through a hidden pointer, everything else passes through.
+// NOLINTBEGIN(bugprone-macro-parentheses): parameters cannot stand in more of them
 #define COX_SUBMIT(name, collective, PARAMETERS, ARGUMENTS)    \
   void*(*real_##name)PARAMETERS = nullptr;                     \
   void* wrap_##name PARAMETERS {                               \
@@ -316,5 +317,6 @@ bool wrap_wait(void* self, std::int64_t timeout_ms) {
   }
 #include "guest/torch/submit.def"
 #undef COX_SUBMIT
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace cox::guest::torch

@@ -26,8 +26,8 @@ void read_locality(void (*put)(const char* lines, std::size_t bytes)) noexcept;
 /// The same for the machine's topology and devices, which all of a node share: about `files` files of it, the next
 /// ones with every call, so that no start opens more where there are more CPUs. Whether more is to come.
 bool read_machine(int files, void (*put)(const char* lines, std::size_t bytes)) noexcept;
-inline constexpr std::size_t kLocalityPiece = 16 * 1024;
-inline constexpr std::size_t kLocalityBytes = 256 * 1024;
+inline constexpr std::size_t kLocalityPiece = std::size_t{16} * 1024;
+inline constexpr std::size_t kLocalityBytes = std::size_t{256} * 1024;
 
 /// When the process started, in clock ticks after boot, and the inode of its namespace of a kind (`time`, `pid`); 0 = not known.
 [[nodiscard]] std::uint64_t own_start_time() noexcept;

@@ -74,7 +74,7 @@ TEST(GuestSampler, CountersOfTheProcessGrowWithItsWork) {
 
 TEST(GuestSampler, FaultsAreCounted) {
   const RawSample before = sample(false);
-  std::vector<char> pages(64 * 4096);
+  std::vector<char> pages(std::size_t{64} * 4096);
   std::memset(pages.data(), 1, pages.size());
   std::atomic_signal_fence(std::memory_order_seq_cst);
   EXPECT_GE(sample(false).minor_faults, before.minor_faults);

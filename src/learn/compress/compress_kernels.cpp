@@ -18,8 +18,8 @@ const CompressKernels& compress_kernels([[maybe_unused]] kernels::InstructionSet
 }
 
 const CompressKernels& compress_kernels() {
-  static const CompressKernels& kBest = compress_kernels(kernels::instruction_sets().front());
-  return kBest;
+  static const CompressKernels& best = compress_kernels(kernels::instruction_sets().front());
+  return best;
 }
 
 }  // namespace cox::learn

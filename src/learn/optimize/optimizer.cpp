@@ -170,7 +170,6 @@ void Optimizer::step_tensor(const Tensor& tensor, float* x, const float* g, floa
     case OptimizerKind::AdamW:
       return adamw(n, x, g, m, v, f);
     case OptimizerKind::Lars:
-      break;
     case OptimizerKind::Lamb:
       break;
   }

@@ -62,12 +62,12 @@ double growth(const DelayedGradient& way, double a) {
 double stationary_variance(const DelayedGradient& way, double a) {
   COX_ASSERT(way.kind == MomentumKind::HeavyBall && a > 0 && a < stable_edge(way), "a stable heavy ball");
   constexpr std::size_t kPoints = 1 << 16;
-  static const std::vector<Complex> kUnits = units(kPoints);
+  static const std::vector<Complex> all_units = units(kPoints);
   const double b = way.momentum;
   double sum = 0;
   for (std::size_t k = 0; k < kPoints; ++k) {
-    const Complex z = kUnits[k];
-    const Complex back = std::conj(kUnits[k * static_cast<std::size_t>(way.delay) % kPoints]);
+    const Complex z = all_units[k];
+    const Complex back = std::conj(all_units[k * static_cast<std::size_t>(way.delay) % kPoints]);
     const Complex p = z - (1 + b) + b * std::conj(z) + a * back;
     sum += 1 / (p.real() * p.real() + p.imag() * p.imag());
   }

@@ -91,11 +91,11 @@ std::string violation(const Json& schema, const Json& value, const std::string& 
     return at + " has too many";
   if (value.is_array())
     for (const Json& item : value)
-      if (const auto bad = violation(schema["items"], item, at + "[]"); !bad.empty()) return bad;
+      if (auto bad = violation(schema["items"], item, at + "[]"); !bad.empty()) return bad;
   if (value.is_object())
     for (const auto& [key, item] : value.items()) {
       if (!schema["properties"].contains(key)) return at + "." + key + " is unknown";
-      if (const auto bad = violation(schema["properties"][key], item, at + "." + key); !bad.empty())
+      if (auto bad = violation(schema["properties"][key], item, at + "." + key); !bad.empty())
         return bad;
     }
   return {};

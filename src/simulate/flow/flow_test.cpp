@@ -63,7 +63,7 @@ FlowOutcome run(Setting& s) {
   }
   if (s.times.empty()) s.times.resize(static_cast<std::size_t>(schedule->ranks()));
   const double begin = s.times.empty() ? 0 : std::min_element(s.times.begin(), s.times.end())->count();
-  const FlowOutcome outcome = run_flows(*schedule, *network, s.fabric, s.rank_of, s.options, s.times);
+  FlowOutcome outcome = run_flows(*schedule, *network, s.fabric, s.rank_of, s.options, s.times);
   double end = 0;
   for (const Seconds t : s.times) end = std::max(end, t.count());
   std::vector<double> wanted(network->links().size(), 0);
@@ -232,7 +232,7 @@ TEST(Flow, EcmpDependsOnItsSeedOnly) {
   s.fabric.routing = model::Routing::Ecmp;
   s.rank_of = shuffled(64, 1);
   std::vector<std::vector<double>> bytes;
-  for (const std::uint64_t seed : {1, 1, 2}) {
+  for (const std::uint64_t seed : {1U, 1U, 2U}) {
     s.options.seed = seed;
     s.times.clear();
     bytes.push_back(run(s).link_bytes);
@@ -268,7 +268,7 @@ TEST(Flow, BackgroundFlowsSlowDownAndRepeatBySeed) {
   const double alone = last(s);
   s.options.background = {.flows = 20, .mean_on = Seconds{1e-4}, .mean_off = Seconds{1e-4}};
   std::vector<double> ends;
-  for (const std::uint64_t seed : {1, 1, 2}) {
+  for (const std::uint64_t seed : {1U, 1U, 2U}) {
     s.options.seed = seed;
     s.times.clear();
     (void)run(s);

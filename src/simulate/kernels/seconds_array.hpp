@@ -10,7 +10,8 @@
 
 namespace cox::simulate {
 
-static_assert(sizeof(Seconds) == sizeof(double) && alignof(Seconds) == alignof(double));
+static_assert(sizeof(Seconds) == sizeof(double));
+static_assert(alignof(Seconds) == alignof(double));
 static_assert(std::is_standard_layout_v<Seconds>, "its first member has its address");
 
 // NOLINTBEGIN(cppcoreguidelines-pro-type-reinterpret-cast): the one place where it is done

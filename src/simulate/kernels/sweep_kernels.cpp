@@ -18,8 +18,8 @@ const SweepKernels& sweep_kernels([[maybe_unused]] kernels::InstructionSet set) 
 }
 
 const SweepKernels& sweep_kernels() {
-  static const SweepKernels& kBest = sweep_kernels(kernels::instruction_sets().front());
-  return kBest;
+  static const SweepKernels& best = sweep_kernels(kernels::instruction_sets().front());
+  return best;
 }
 
 }  // namespace cox::simulate

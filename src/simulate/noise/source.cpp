@@ -123,6 +123,7 @@ NoiseUnits NoiseUnits::of_computing(NoiseScope scope, const SharedPlaces& p) {
   for (const int device : p.devices) all.ranks = std::max(all.ranks, device + 1);
   NoiseUnits units(scope, all);
   std::vector<std::uint32_t> of_rank;
+  of_rank.reserve(p.devices.size());
   for (const int device : p.devices) of_rank.push_back(static_cast<std::uint32_t>(units.of(device)));
   units.of_rank_ = std::move(of_rank);
   return units;

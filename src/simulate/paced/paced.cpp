@@ -49,7 +49,7 @@ Status check_options(const model::Iteration& job, const PacedOptions& options) {
   COX_CHECK(check_count("number of arms", static_cast<std::int64_t>(options.arms.size()), 1, 1000));
   // 4 KB each: a gigabyte or so.
   COX_CHECK(check_count("number of controllers", job.ranks * static_cast<std::int64_t>(options.arms.size()),
-                        1, 4 * kMostPacedRanks));
+                        1, std::int64_t{4} * kMostPacedRanks));
   for (const PacedArm& arm : options.arms)
     COX_CHECK(check_count("nice value of early ranks", arm.early_nice, -20, 19));
   return {};

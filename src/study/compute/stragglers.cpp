@@ -90,6 +90,7 @@ Result<std::vector<Steps>> sample_all(const Law& law, int threads) {
 template <class F>
 std::vector<double> each(const std::vector<Steps>& all, const F& value) {
   std::vector<double> out;
+  out.reserve(all.size());
   for (const Steps& s : all) out.push_back(value(s));
   return out;
 }

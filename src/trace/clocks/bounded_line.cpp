@@ -72,9 +72,11 @@ double weighted_quantile(std::vector<Weighted> sample, double q) {
 
 std::vector<double> weights_of(const std::vector<Bounded>& points) {
   std::vector<double> doubts;
+  doubts.reserve(points.size());
   for (const Bounded& p : points) doubts.push_back(p.doubt);
   const double least = std::max(median(doubts) / 2, 1e-9);
   std::vector<double> weights;
+  weights.reserve(doubts.size());
   for (const double doubt : doubts) weights.push_back(1 / (std::max(doubt, least) * std::max(doubt, least)));
   return weights;
 }

@@ -143,13 +143,13 @@ void derive_inside(const Cluster& cluster, MessageCost& inside, Notes& notes) {
 void derive_across(const Cluster& cluster, const Fabric& fabric, MessageCost& across, Notes& notes) {
   if (fabric.kind == FabricKind::Graph) return;  // its cables are not read here: cox simulate asks for both
   const Path path = path_of(cluster, fabric);
-  constexpr int buses = 2;
+  constexpr int kBuses = 2;
   if (!notes.said("cost.across.latency")) {
     across.latency =
-        path.nics * cluster.nic.latency + path.links * fabric.link.latency + buses * cluster.pcie.latency;
+        path.nics * cluster.nic.latency + path.links * fabric.link.latency + kBuses * cluster.pcie.latency;
     notes.derive("cost.across.latency",
                  fmt::format("{} x cluster.nic + {} x fabric.link + {} x cluster.pcie latency ({})",
-                             path.nics, path.links, buses, path.what));
+                             path.nics, path.links, kBuses, path.what));
   }
   if (notes.said("cost.across.bandwidth")) return;
   Bandwidth slowest{};

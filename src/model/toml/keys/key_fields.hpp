@@ -11,6 +11,8 @@
 
 namespace cox::model {
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a member and a type cannot stand in parentheses
+
 // A pointer to a function that finds a field; the type of the field picks the alternative.
 #define COX_AT(member) (+[](Draft& d) -> auto& { return d.member; })
 #define COX_IN(type, member) (+[](type& t) -> auto& { return t.member; })
@@ -32,6 +34,8 @@ namespace cox::model {
             using Value = std::remove_cvref_t<decltype(*d.member)>;                                 \
             d.member = i == 0 ? std::nullopt : std::optional<Value>(static_cast<Value>(i - 1));     \
           }})
+
+// NOLINTEND(bugprone-macro-parentheses)
 
 /// Largest values that the tables take.
 inline constexpr double kLargestSize = 1125899906842624;  // 1 PiB

@@ -17,16 +17,17 @@ std::optional<Unread> unread_reach(std::string_view key, const Draft& d) {
   if (c.nodes == 1) return one_node();
   if (!has_cards(d))
     return Unread{.chooses = "fabric.kind", .hint = "nodes have no cards there: leave it out"};
-  const std::optional<Unread> played = unless(plays_links(d), no_links(d));
+  std::optional<Unread> played = unless(plays_links(d), no_links(d));
   if (key == "cluster.nic_of") return played;
-  const Unread nobody = {.chooses = "cluster.nic_of",
+  Unread nobody = {.chooses = "cluster.nic_of",
                          .hint = "each device has a card that it reaches without: give cluster.nic_of"};
   const bool bridge = any_reaches(c, NicReach::Bridge);
   const bool socket = any_reaches(c, NicReach::Socket);
   const bool used = key == "cluster.sockets"             ? bridge || socket
                     : key.starts_with("cluster.bridge.") ? bridge
                                                          : socket;
-  return used ? played : nobody;
+  if (!used) return nobody;
+  return played;
 }
 
 std::optional<Unread> unread_in_job_places(std::string_view key, const Draft& d) {

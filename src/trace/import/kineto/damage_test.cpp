@@ -58,7 +58,7 @@ TEST(Kineto, AnyWindowGivesTheSamePartOfRealFiles) {
   for (const char* file : {"hta/cpu_only_rank-34.json.gz", "kineto/gpu_metrics_input.json",
                            "hta/inference_rank_1.json.gz", "tracelens/torch_compile_triton.json.gz"}) {
     const std::string whole = print(read_file(folder / file)->run);
-    for (const std::size_t window : {100, 777, 4096, 50'000})
+    for (const std::size_t window : {100U, 777U, 4096U, 50'000U})
       EXPECT_EQ(print(read_file(folder / file, window)->run), whole) << file << " " << window;
   }
 }

@@ -303,8 +303,8 @@ Result<ImportedJob> read(const std::filesystem::path& path, const ImportOptions&
     runs.push_back(*std::move(run));
   }
   if (runs.empty()) {
-    Error e = error ? *std::move(error) : no_figures("no line of an MLPerf log that can be read");
-    e.hint = error ? e.hint : std::string();
+    Error e = error ? *error : no_figures("no line of an MLPerf log that can be read");
+    if (!error) e.hint.clear();
     e.where = Where{.file = path.string()};
     return fail(std::move(e));
   }

@@ -118,6 +118,7 @@ inline Value group(const std::string& name, const std::string& about, const std:
 /// A dump of groups "0" (the world, 0 to 3) and, where asked for, "1" (0 and 2).
 inline Value dump(const std::vector<Entry>& entries, bool second_group = false) {
   std::vector<Value> all;
+  all.reserve(entries.size());
   for (const Entry& e : entries) all.push_back(entry(e));
   std::vector<std::pair<std::string, Value>> groups{{"0", group("0", "default_pg", "[0, 1, 2, 3]")}};
   if (second_group) groups.emplace_back("1", group("1", "undefined", "[0, 2]"));

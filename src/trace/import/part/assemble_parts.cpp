@@ -93,12 +93,14 @@ class Joiner {
     std::move(part.notes.begin(), part.notes.end(), std::back_inserter(notes_));
     std::move(part.sources.begin(), part.sources.end(), std::back_inserter(sources_));
     times_ = std::max(times_, part.times);
+    resolution_ = std::max(resolution_, part.resolution);
   }
 
   Run finish(int threads) && {
     Run run = assemble(std::move(processes_), threads);
     run.info.provenance = Provenance::Imported;
     run.times = times_;
+    run.resolution = resolution_;
     run.names = std::move(names_);
     run.sources = std::move(sources_);
     run.notes.insert(run.notes.begin(), std::make_move_iterator(notes_.begin()),

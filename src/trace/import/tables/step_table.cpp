@@ -8,6 +8,7 @@
 #include <cmath>
 #include <deque>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -52,6 +53,16 @@ Cell read_number(std::string_view text, char separator, double& out) {
   const auto [end, ec] = std::from_chars(begin, copy + text.size(), out);
   if (ec != std::errc() || end != copy + text.size()) return Cell::Bad;
   return std::isfinite(out) ? Cell::Number : Cell::Missing;
+}
+
+/// Below so many of the last digit on average, numbers are taken as exact: who writes 1 and 2 seldom means 1.4 and 1.6.
+constexpr double kRoundedFrom = 10;
+
+/// How many digits stand behind the point; many where there is an exponent.
+int decimals_of(std::string_view text, char separator) {
+  if (text.find_first_of("eE") != std::string_view::npos) return std::numeric_limits<double>::max_digits10;
+  const std::size_t point = text.find_last_of(separator == ',' ? "." : ".,");
+  return point == std::string_view::npos ? 0 : static_cast<int>(text.size() - point - 1);
 }
 
 double seconds_per(StepUnit unit) {
@@ -106,6 +117,7 @@ class StepTableReader {
 
   Result<Run> finish(Seconds unit) && {
     if (times_.is_empty()) return fail(nothing_in_it());
+    part_.run().resolution = resolution(unit);
     std::move(times_).finish(part_, cells_, unit);
     write_notes();
     return std::move(part_).finish();
@@ -142,11 +154,24 @@ class StepTableReader {
     ++cells_;
     double value = 0;
     const Cell cell = read_number(text, columns_.separator, value);
-    if (cell == Cell::Missing)
+    if (cell == Cell::Missing) {
       ++missing_;
-    else if (cell == Cell::Bad || !series ||
-             !times_.add(*series, step, Seconds(value * seconds_per(columns_.unit))))
+    } else if (cell == Cell::Bad || !series ||
+               !times_.add(*series, step, Seconds(value * seconds_per(columns_.unit)))) {
       ++bad_;
+    } else {
+      decimals_ = std::max(decimals_, decimals_of(text, columns_.separator));
+      sum_ += value;
+      ++numbers_;
+    }
+  }
+
+  /// What the table's times are multiples of by their digits: one of the last place that any of them has.
+  [[nodiscard]] Duration resolution(Seconds unit) const {
+    const double last = std::pow(10.0, -decimals_);
+    if (sum_ < kRoundedFrom * last * static_cast<double>(numbers_)) return {};
+    return duration_from_seconds(
+        last * (columns_.unit == StepUnit::None ? unit.count() : seconds_per(columns_.unit)));
   }
 
   void count_note(std::int64_t n, std::string_view what) {
@@ -173,6 +198,9 @@ class StepTableReader {
   std::vector<std::optional<std::uint32_t>> wide_series_;  // by wide column
   std::map<std::uint32_t, std::int64_t> rows_of_;          // by series
   std::int64_t rows_ = 0, cells_ = 0, missing_ = 0, bad_ = 0, unnumbered_ = 0;
+  int decimals_ = 0;          // most that a number has
+  double sum_ = 0;            // of all numbers, as they are written
+  std::int64_t numbers_ = 0;  // that are used
 };
 
 /// The runs of one table, told apart by the columns that name them.

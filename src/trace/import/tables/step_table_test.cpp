@@ -226,5 +226,15 @@ TEST_F(StepTable, AnUnknownUnitIsTakenSoThatTheRunFits) {
   EXPECT_EQ(unknown_unit(job->run.ranks), unknown_unit(job->further_runs.at(0).ranks));
 }
 
+TEST_F(StepTable, ItsLastDigitIsTheResolution) {
+  EXPECT_EQ(read("rank,step,time_ms\n0,0,101\n1,0,100\n").resolution, 1ms);
+  EXPECT_EQ(read("rank,step,time_ms\n0,0,101.25\n1,0,100\n").resolution, 10us)
+      << "of the number that has most";
+  EXPECT_EQ(read("rank;step;time_ms\n0;0;101,5\n1;0;100\n").resolution, 100us);
+  EXPECT_EQ(read("rank,step,time_s\n0,0,1.01e2\n1,0,100\n").resolution, 0ns) << "written by a program";
+  EXPECT_EQ(read("rank,step,time_s\n0,0,2\n1,0,1\n").resolution, 0ns) << "small numbers are exact";
+  EXPECT_EQ(read("rank,step,time\n0,0,130\n1,0,100\n").resolution, 1s) << "of whatever unit";
+}
+
 }  // namespace
 }  // namespace cox::trace
