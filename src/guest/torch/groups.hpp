@@ -10,8 +10,7 @@
 
 namespace cox::guest::torch {
 
-// NOLINTBEGIN(bugprone-macro-parentheses,bugprone-dynamic-static-initializers): a type cannot stand in parentheses, and
-// only groups.cpp and phases.cpp define these
+// NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses
 #define COX_WRAPPED(result, name, PARAMETERS) \
   extern result(*real_##name) PARAMETERS;     \
   result wrap_##name PARAMETERS;
@@ -37,6 +36,6 @@ COX_WRAPPED(void, make_range, (void* self, std::uint8_t scope))
 COX_WRAPPED(std::uint64_t, add_callback, (c10d_abi::RangeCallback callback))
 
 #undef COX_WRAPPED
-// NOLINTEND(bugprone-macro-parentheses,bugprone-dynamic-static-initializers)
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace cox::guest::torch
