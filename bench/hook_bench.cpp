@@ -114,8 +114,9 @@ int run_observed(char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (std::getenv("COX_DIR") == nullptr) return run_observed(argv);
-  const std::string folder = std::getenv("COX_DIR");
+  const char* const observed = std::getenv("COX_DIR");
+  if (observed == nullptr) return run_observed(argv);
+  const std::string folder = observed;
   benchmark::Initialize(&argc, argv);
   MPI_Init(&argc, &argv);
   // The writer linked into this program is another copy than the guest's: it records to a file of its own.

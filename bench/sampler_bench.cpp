@@ -14,13 +14,13 @@ namespace guest = cox::guest;
 
 void sample(benchmark::State& state, bool whole) {
   cox::trace::RawSample out{};
-  for ([[maybe_unused]] auto _ : state) guest::take_sample(out, whole, whole);
+  for (auto _ : state) guest::take_sample(out, whole, whole);
   benchmark::DoNotOptimize(out);
 }
 
 void locality(benchmark::State& state, bool machine) {
   const auto nowhere = [](const char*, std::size_t) {};
-  for ([[maybe_unused]] auto _ : state) {
+  for (auto _ : state) {
     guest::read_locality(nowhere);
     while (machine && guest::read_machine(24, nowhere)) {
     }

@@ -18,7 +18,7 @@ build = pathlib.Path(__file__).resolve().parent.parent / "build" / "tidy"
 made = re.compile(rf"^{re.escape(str(build))}/(?!.*/Unity/)")
 once = {}
 for entry in json.loads((build / "compile_commands.json").read_text()):
-    if not made.match(entry["file"]):
+    if entry["file"].endswith((".cpp", ".cxx")) and not made.match(entry["file"]):
         once.setdefault(entry["file"], entry)
 folder = build / "once"
 folder.mkdir(exist_ok=True)

@@ -61,7 +61,7 @@ TEST(NetTable, ReadsOsuAllreduceWithSpread) {
   const auto tree = cost_points(*table, CollectiveForm::Tree, 5);
   ASSERT_TRUE(tree);
   EXPECT_EQ((*tree)[1].latencies, 6);
-  EXPECT_EQ((*tree)[1].bytes, Bytes{6 * 4096});
+  EXPECT_EQ((*tree)[1].bytes, Bytes{std::int64_t{6} * 4096});
 }
 
 constexpr const char* kNccl =

@@ -21,7 +21,7 @@ fs::path cache_of(const Environment& environment) {
     const auto at = environment.find(name);
     return at == environment.end() ? fs::path{} : fs::path(at->second);
   };
-  if (const fs::path cache = value("XDG_CACHE_HOME"); cache.is_absolute()) return cache;
+  if (fs::path cache = value("XDG_CACHE_HOME"); cache.is_absolute()) return cache;
   const fs::path home = value("HOME");
   return home.is_absolute() ? home / ".cache" : fs::path{};
 }

@@ -352,8 +352,7 @@ Status EnergyCap::lower(double ratio) {
     // This one is tried at once; `set` is where `restore` tries again.
     static_cast<void>(files_.write(path, limit.found));
     limit.set = std::clamp(after.value_or(wanted), wanted, limit.found - 1);
-    const Status back = restore();
-    if (!back) return back;
+    if (Status back = restore(); !back) return back;
     return fail(energy_error("observe-007", Errc::Unsupported,
                              fmt::format("{} was set to {} and shows {}", path.string(), wanted,
                                          after ? std::to_string(*after) : "nothing"),

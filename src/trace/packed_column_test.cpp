@@ -46,7 +46,7 @@ TEST(PackedColumn, IsAVectorWhateverItHolds) {
       std::vector<std::int64_t> wide(length);
       std::vector<std::uint8_t> narrow(length);
       for (std::size_t i = 0; i < length; ++i) {
-        wide[i] = std::numeric_limits<std::int64_t>::max() - random() % different;
+        wide[i] = std::numeric_limits<std::int64_t>::max() - static_cast<std::int64_t>(random() % different);
         narrow[i] = static_cast<std::uint8_t>(random() % different);
       }
       expect_as_a_vector(wide, random);

@@ -107,7 +107,9 @@ std::vector<std::int32_t> draw_ranks(std::int32_t ranks, std::int64_t count, Dra
 class Kept {
  public:
   Kept(const Case& c, const Shape& s, Draws& draws)
-      : missing_(c.missing), first_(s.ranks, 0), end_(s.ranks, s.operations()) {
+      : missing_(c.missing),
+        first_(static_cast<std::size_t>(s.ranks), 0),
+        end_(static_cast<std::size_t>(s.ranks), s.operations()) {
     const auto n = static_cast<std::size_t>(s.ranks);
     traced_.assign(n, true);
     const std::int64_t all = s.operations();

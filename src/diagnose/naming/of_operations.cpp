@@ -102,8 +102,10 @@ class Rows {
       before = key;
     }
     std::int32_t open = 0;
-    for (std::size_t i = 0; i < cells.size() && i < opened.size(); ++i)
-      if ((open += opened[i]) > 0) after_gap_[cells[i]] = true;
+    for (std::size_t i = 0; i < cells.size() && i < opened.size(); ++i) {
+      open += opened[i];
+      if (open > 0) after_gap_[cells[i]] = true;
+    }
   }
 
   [[nodiscard]] bool is_known(std::size_t cell) const {

@@ -49,7 +49,9 @@ Status check(const Matched& matched) {
                                           [](const RankScan& s) { return s.open_for_peer; });
   // What other tools leave behind may hold no synchronisation and still say something.
   const bool imported = matched.provenance() == trace::Provenance::Imported;
-  if (!matched.has_synchronisations() && !waits_for_peer && !imported) {
+  // A job may have failed before its ranks met once.
+  const bool failed = find_ending(matched).has_value();
+  if (!matched.has_synchronisations() && !waits_for_peer && !imported && !failed) {
     const std::string counted = unobserved_words(count_unobserved(matched));
     return fail({.code = Errc::InvalidInput,
                  .id = "diagnose-002",

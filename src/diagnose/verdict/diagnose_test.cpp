@@ -403,6 +403,17 @@ TEST(Diagnose, NothingToDiagnoseIsAnError) {
   EXPECT_EQ(diagnose(testing::empty_run(4)).error().id, "diagnose-002");
 }
 
+TEST(Diagnose, AJobThatFailedBeforeItsRanksMetIsToldHowItEnded) {
+  trace::Run run = testing::empty_run(4);
+  run.info.exit_status = 137;
+  run.info.signal = 9;
+  run.info.ends = {{.rank = 2, .exit_status = 137, .signal = 9}};
+  const auto d = diagnose(run);
+  ASSERT_TRUE(d) << d.error().to_string();
+  EXPECT_EQ(d->answer.kind, AnswerKind::JobFailed);
+  EXPECT_NE(d->verdict.find("rank 2 ended first"), std::string::npos) << d->verdict;
+}
+
 TEST(Diagnose, SlowRankBeforeARootedOperationIsFound) {
   // Work, then a reduce that lets everybody but the root go at once, then an all-reduce: the extra work lies
   // before the operation that names nobody.

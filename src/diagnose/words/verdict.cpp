@@ -259,7 +259,7 @@ std::string sentence_of(AnswerReason r, const Diagnosis& d, double replay_error)
 }
 
 Headline answer_of(const Diagnosis& d) {
-  const Headline pace = pace_of(d);
+  Headline pace = pace_of(d);
   const std::string trouble = trouble_words(d.trouble);
   if (trouble.empty()) return pace;
   const std::string text = pace.verdict.empty() ? trouble : trouble + " Pace: " + pace.verdict;

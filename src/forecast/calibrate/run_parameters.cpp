@@ -32,7 +32,7 @@ std::vector<MessageFit> fit_all(std::span<const Sample> samples) {
   for (auto& [key, sizes] : by_kind) {
     MessageFit fit = fit_messages(std::get<1>(key), std::get<0>(key), sizes);
     fit.one_node = std::get<2>(key);
-    out.push_back(std::move(fit));
+    out.push_back(fit);
   }
   return out;
 }

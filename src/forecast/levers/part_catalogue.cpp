@@ -84,7 +84,7 @@ void add_worst(const PartsCase& job, const Sample& sample, std::vector<PartLever
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return excess[a] > excess[b]; });
   const bool lasts = any(job.parts, has_ranks) || any(job.parts, has_nodes);
-  for (const std::size_t k : {1, 2, 4}) {
+  for (const std::size_t k : {1U, 2U, 4U}) {
     if (2 * k >= ranks) break;
     const std::vector<std::size_t> worst(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k));
     std::string names;

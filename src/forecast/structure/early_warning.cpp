@@ -110,8 +110,8 @@ Trend rising(std::span<const double> values) {
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = i + 1; j < n; ++j)
       in_order += values[j] > values[i] ? 1 : values[j] < values[i] ? 0 : 0.5;
-  const auto pairs = static_cast<double>(n * (n - 1) / 2);
-  return {.tau = 2 * in_order / pairs - 1, .chance = chance_of(n, in_order)};
+  const std::size_t pairs = n * (n - 1) / 2;
+  return {.tau = 2 * in_order / static_cast<double>(pairs) - 1, .chance = chance_of(n, in_order)};
 }
 
 std::vector<StepRange> windows_of(const Sample& sample, int most_windows) {

@@ -77,7 +77,8 @@ constexpr MPI_Fint kMessage = kFirst + 2;
 
 #if defined(OPEN_MPI)
 MPI_Request handle_of(MPI_Fint number) {
-  return reinterpret_cast<MPI_Request>(static_cast<std::uintptr_t>(number) * 64);
+  return reinterpret_cast<MPI_Request>(static_cast<std::uintptr_t>(number) *
+                                       64);  // NOLINT(performance-no-int-to-ptr)
 }
 #else
 MPI_Request handle_of(MPI_Fint number) {
@@ -96,7 +97,7 @@ void put_collective(MPI_Fint number, std::uint32_t comm, std::uint32_t seq) {
   requests.put(key_of(handle_of(number)), [&](RequestFacts& r) {
     r.comm = comm;
     r.seq = seq;
-    r.bytes = 8 * comm;
+    r.bytes = std::uint64_t{8} * comm;
     r.aux = 0;
     r.flags = trace::kNonBlocking;
     r.op = 0;

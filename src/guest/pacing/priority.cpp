@@ -108,7 +108,7 @@ bool raise_all() noexcept {
   if (own == kNoNiceness) return false;
   p.base = own;
   p.count = 0;
-  for_each_thread([&p](int thread) {
+  for_each_thread([&](int thread) {
     if (p.count == kMostThreads) return;
     const int found = get_niceness(thread);
     if (found == kNoNiceness || found - p.steps < kLowest) return;
@@ -122,7 +122,7 @@ bool raise_all() noexcept {
 void restore_all() noexcept {
   Process& p = process;
   if (!p.raised.load(std::memory_order_acquire)) return;
-  for_each_thread([&p](int thread) {
+  for_each_thread([&](int thread) {
     const int now = get_niceness(thread);
     for (std::size_t i = 0; i < p.count; ++i) {
       if (p.entries[i].thread != thread) continue;

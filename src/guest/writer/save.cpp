@@ -153,6 +153,7 @@ bool is_only_later(const RawHeader& now_is) noexcept {
   as_saved.sample_tickets = saved_header.sample_tickets;
   as_saved.pair_count = saved_header.pair_count;
   memcpy(as_saved.pairs, saved_header.pairs, sizeof as_saved.pairs);
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): both are copies of one object, padding too
   return memcmp(&as_saved, &saved_header, sizeof as_saved) == 0;
 }
 
@@ -167,6 +168,7 @@ bool save_header() noexcept {
   }
   now_is.tickets = places_used + now_is.recycled_chunks;
   now_is.chunks_reserved = places_used;
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the same
   if (memcmp(&now_is, &saved_header, sizeof now_is) == 0) return true;
   if (is_synced && is_only_later(now_is) && ++waits < kMostWaits) return true;
   waits = 0;

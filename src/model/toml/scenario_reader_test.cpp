@@ -141,7 +141,9 @@ TEST(ScenarioReader, NotToml) {
   EXPECT_EQ(error_of("[cluster]\nnodes 4\n"),
             "scenario-001 f.toml:2:7: not TOML: error while parsing key-value pair: expected '=', saw '4' | "
             "see docs/reference/scenario.md for what a scenario looks like");
-  EXPECT_EQ(error_of(std::string(16'000'001, ' ')),
+  std::string blanks;
+  blanks.resize(16'000'001, ' ');
+  EXPECT_EQ(error_of(blanks),
             "scenario-001 f.toml: 16000001 bytes of text, expected at most 16000000 | "
             "a scenario is a page of text; traces belong in files of their own");
 }

@@ -342,7 +342,7 @@ double FlowEngine::delay_of(const MessageState& m) const {
     const int receiver = what.draws_by_device ? rank : place;
     const MessageDraws draws{.noise = noise_,
                              .step = what.step.value_or(options_.step),
-                             .number = what.number + 2 * (m.lane / lanes),
+                             .number = what.number + std::int64_t{2} * (m.lane / lanes),
                              .lane = lane};
     noise_->messages(draws.step, draws.number, draws.round(m.round, m.ordinal), receiver, {&cost, 1},
                      {&latency, 1}, {&rank, 1});
@@ -368,7 +368,7 @@ void FlowEngine::prepare_losses(FlowCourse& course) {
   const auto receivers = what.draws_by_device ? network_.ranks() : what.schedule->participants();
   for (int lane = 0; lane < course.lanes; ++lane) {
     const TimeoutDraws::Row row{.step = what.step.value_or(options_.step),
-                                .number = what.number + 2 * (lane / lanes),
+                                .number = what.number + std::int64_t{2} * (lane / lanes),
                                 .lane = lane % lanes};
     course.losses.emplace_back(*options_.timeouts, row, what.schedule->rounds(row.lane), receivers);
     course.loses = course.loses || !course.losses.back().all().empty();

@@ -276,7 +276,8 @@ TEST(Training, MoreWorkersNeverLowerTheStepTime) {
   double before = 0;
   for (int n = 1; n <= 40; ++n) {
     model::Scenario s = data_parallel(n, 4);
-    for (model::Layer& l : work_of(s).layers) l.gradients = Bytes{2 * 2 * 2 * 9 * 5 * 7 * 11 * 13 * 17 * 19};
+    for (model::Layer& l : work_of(s).layers)
+      l.gradients = Bytes{std::int64_t{2} * 2 * 2 * 9 * 5 * 7 * 11 * 13 * 17 * 19};
     const double now = ms(s);
     EXPECT_GE(now, before * (1 - 1e-12)) << n;
     // Weak scaling: E(N) N = S(N), both from these times.

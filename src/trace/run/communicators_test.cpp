@@ -104,7 +104,7 @@ std::string meta_entry(std::int32_t size, const std::vector<MetaRanks>& ranges) 
                                .size = size,
                                .my_rank = 0,
                                .member_count = static_cast<std::uint32_t>(ranges.size())};
-  std::string meta(sizeof head + (head.size + 7) / 8 * 8, '\0');
+  std::string meta(sizeof head + (std::size_t{head.size} + 7) / 8 * 8, '\0');
   std::memcpy(meta.data(), &head, sizeof head);
   std::memcpy(meta.data() + sizeof head, &fixed, sizeof fixed);
   if (!ranges.empty())

@@ -100,7 +100,8 @@ std::vector<ProcessFile> processes_of(const Job& job) {
         }
         exit += 2e-6;
         if (uniform(random) < job.preempted) exit += 1e-3 + 3e-3 * uniform(random);
-        const double busy = 0.5 + 0.15 * (r / job.ranks_per_host);
+        const int host = r / job.ranks_per_host;
+        const double busy = 0.5 + 0.15 * host;
         if (exit > job.busy_from_s && uniform(random) < busy) exit += 20e-3 * std::pow(uniform(random), 2);
         out[static_cast<std::size_t>(r)].events.push_back({.kind = EventKind::Collective,
                                                            .op = static_cast<std::uint8_t>(job.op),

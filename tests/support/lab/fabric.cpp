@@ -19,7 +19,6 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -167,7 +166,7 @@ int make_device(const Host& host, int index, int mtu) {
   inet_pton(AF_INET, "255.255.255.0", &address->sin_addr);
   if (ioctl(control, SIOCSIFNETMASK, &request) != 0) give_up("netmask");
   for (const char* name : {"eth0", "lo"}) {
-    std::strcpy(request.ifr_name, name);
+    std::snprintf(request.ifr_name, sizeof request.ifr_name, "%s", name);
     request.ifr_flags = IFF_UP | IFF_RUNNING;
     if (ioctl(control, SIOCSIFFLAGS, &request) != 0) give_up("interface up");
   }

@@ -65,7 +65,7 @@ void Recorder::add_group(std::string name, std::vector<Rank> ranks) {
                                 .name = std::move(name),
                                 .size = static_cast<int>(ranks.size()),
                                 .ranks = ranks,
-                                .by_rank = ranks});
+                                .by_rank = std::move(ranks)});
 }
 
 /// Groups of one rank never communicate and are left out.

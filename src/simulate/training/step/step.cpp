@@ -192,7 +192,7 @@ Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
   keeps_ = watcher != nullptr;
   reached_ = -kNotYet;
   open_network();
-  const Status played = pass(now, nullptr);
+  Status played = pass(now, nullptr);
   const FlowOutcome outcome = shared_->take_outcome();
   std::unique_ptr<SharedNetwork> kept = std::move(shared_);
   if (!plan_.scenario().neighbours.empty() && watcher == nullptr) shared_ = std::move(kept);
@@ -205,7 +205,7 @@ Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
   std::copy(begin.begin(), begin.end(), now.begin());
   const std::int64_t messages = messages_;
   const std::int64_t evaluated = evaluated_;
-  const Status told = pass(now, watcher);
+  Status told = pass(now, watcher);
   messages_ = messages;
   evaluated_ = evaluated;
   if (!plan_.scenario().neighbours.empty()) shared_ = std::move(kept);

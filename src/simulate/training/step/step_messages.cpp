@@ -36,7 +36,7 @@ Seconds StepEngine::delay(int from_unit, int to_unit, int slot, const model::Mes
   const int ranks = plan_.ranks_per_unit();
   for (int g = 0; g < ranks; ++g) {
     Seconds took = cost(bytes);
-    const std::int64_t number = plan_.message_number(slot) + 2 * g;
+    const std::int64_t number = plan_.message_number(slot) + std::int64_t{2} * g;
     if (draws_messages())
       noise_->messages(step_, number, 0, to_unit * ranks + g, {&took, 1}, {&cost.latency, 1});
     latest = std::max(latest, took + late(from_unit * ranks + g, to_unit * ranks + g, number));

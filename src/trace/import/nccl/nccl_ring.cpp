@@ -36,7 +36,7 @@ std::string text_of(const Gap& gap, std::string_view what) {
   if (gap.missing == 0) return {};
   std::string out = fmt::format("{} of {} {} are missing (last number {})", gap.missing,
                                 gap.missing + gap.kept, what, gap.last);
-  for (const std::uint64_t ring : {1024, 256})
+  for (const std::uint64_t ring : {1024U, 256U})
     if (gap.kept % ring == 0)
       return out + fmt::format(", kept exactly {} x {}: the ring overwrote the rest", gap.kept / ring, ring);
   return out + ": overwritten, or below the size limit of the recording";

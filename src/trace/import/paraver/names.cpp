@@ -18,7 +18,7 @@ using model::Collective;
 /// Values from here on are no calls of MPI, which has some four hundred.
 constexpr std::int64_t kMostCalls = 4096;
 
-struct KnownCall {
+struct KnownCall {      // NOLINT(clang-analyzer-optin.performance.Padding): in the order of the table
   std::int16_t number;  ///< in Extrae's events; source: the values that it writes into the `.pcf`
   std::string_view name;
   MpiRole role;
