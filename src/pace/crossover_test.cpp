@@ -67,7 +67,7 @@ TEST(Crossover, AGainIsProvenAfterTwoFramesAndThenRarelyTested) {
 }
 
 TEST(Crossover, SeesALossThatIsSpreadOverLaterSteps) {
-  for (const std::uint64_t span : {1, 20, 100}) {
+  for (const std::uint64_t span : {1U, 20U, 100U}) {
     Crossover crossover(7, 16, 256);
     const std::vector<Verdict> seen =
         Held{.cost = 0.05, .span = span, .noise = 0.01}.play(crossover, 256, 512);

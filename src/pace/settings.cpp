@@ -2,7 +2,7 @@
 // Guest code: libc only.
 #include "cox/pace/settings.hpp"
 
-#include <locale.h>
+#include <locale.h>  // NOLINT(modernize-deprecated-headers): newlocale
 
 #include <cerrno>
 #include <cstdlib>

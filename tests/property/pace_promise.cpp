@@ -214,7 +214,7 @@ TEST_P(PacePromise, WherePacingPaysItIsHeld) {
 TEST_P(PacePromise, ADelayWhoseCostComesLateStaysInTheBudget) {
   const std::uint64_t jobs = std::max<std::uint64_t>(20, jobs_of(0) / 20);
   for (const double late : {0.25, 0.5})
-    for (const std::uint64_t span : {20, 100, 300}) {
+    for (const std::uint64_t span : {20U, 100U, 300U}) {
       double worst = 0;
       double mean = 0;
       for (std::uint64_t seed = 0; seed < jobs; ++seed) {
@@ -234,7 +234,7 @@ TEST_P(PacePromise, ADelayWhoseCostComesLateStaysInTheBudget) {
 
 /// The law can fail: without a crossover the same jobs lose several budgets.
 TEST(PacePromiseWithoutCrossover, ACostThatComesLateIsNotSeenByBlocks) {
-  for (const std::uint64_t span : {20, 100, 300})
+  for (const std::uint64_t span : {20U, 100U, 300U})
     EXPECT_GT(play({.late = 0.5, .gain = 0.2, .cost = 0.5, .span = span, .carry = 0}, 1).lost, 3 * kBudget);
 }
 

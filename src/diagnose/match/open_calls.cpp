@@ -222,17 +222,13 @@ class Finder {
     const trace::Communicator& comm = m_.communicator(op.comm);
     for (std::size_t k = 0; k < comm.ranks.size(); ++k) {
       const std::int32_t r = m_.index_of(comm.ranks[k]);
-      if (r < 0) {
-        op.not_recorded.push_back(comm.ranks[k]);
-      } else if (std::binary_search(op.inside.begin(), op.inside.end(), r)) {
-        continue;
-      } else if (parts_[o][k] == MemberPart::Left) {
+      if (r >= 0 && std::binary_search(op.inside.begin(), op.inside.end(), r)) continue;
+      if (r >= 0 && parts_[o][k] == MemberPart::Left)
         op.left.push_back(comm.ranks[k]);
-      } else if (surely_not_entered(static_cast<std::size_t>(r), op)) {
+      else if (r >= 0 && surely_not_entered(static_cast<std::size_t>(r), op))
         op.missing.push_back(r);
-      } else {
+      else
         op.not_recorded.push_back(comm.ranks[k]);
-      }
     }
     std::sort(op.missing.begin(), op.missing.end());
     op.unnamed = std::max<std::int64_t>(0, comm.size - static_cast<std::int64_t>(comm.ranks.size()));

@@ -94,7 +94,8 @@ class Culprits {
       Duration saved{};
       for (const Named& n : named) saved += n.saving.share;
       if (!holds_all || rotation.saving.share < kTurnsInstead * saved) continue;
-      named.assign(1, std::move(rotation));
+      named.clear();
+      named.push_back(std::move(rotation));
       note(named);
       return;
     }

@@ -96,7 +96,9 @@ TEST(NamingFindings, ARankThatIsLateBeforeOneSubmitIsNamedThere) {
 TEST(NamingFindings, NobodyIsNamedBeforeSubmitsOfAnEvenJob) {
   for (int seed = 0; seed < 40; ++seed) {
     testing::SubmitJob job;
-    job.late = [&](int r, int s, int b) { return lognormal_work(seed, r, 8 * s + b, 2ms, 0.8); };
+    job.late = [&](int r, int s, int b) {
+      return lognormal_work(static_cast<std::uint64_t>(seed), r, 8 * s + b, 2ms, 0.8);
+    };
     const auto d = diagnose(testing::make_submit_job(job));
     ASSERT_TRUE(d.has_value());
     EXPECT_TRUE(d->findings.empty()) << seed << ' ' << d->verdict;

@@ -20,9 +20,9 @@ RegimeBoundary inside(std::int64_t ranks) {
 const MovedBoundary& without(const TransitionBand& band, const std::string& mechanism) {
   for (const MovedBoundary& m : band.without)
     if (m.mechanism == mechanism) return m;
-  static const MovedBoundary kNone;
+  static const MovedBoundary none;
   ADD_FAILURE() << mechanism;
-  return kNone;
+  return none;
 }
 
 TEST(Regimes, AreNamedByTheirElasticity) {

@@ -348,6 +348,7 @@ const Wrapper kWrappers[] = {
     COX_COLLECTIVE("Neighbor_alltoallw", "neighbor_alltoallw", neighbor_alltoallw),
 };
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): the name of a template
 #define COX_SAME_PARAMETERS(function, describe) \
   static_assert(std::is_same_v<decltype(&PMPI_##function), decltype(C<"", describe<int>, Blocking>::real)>)
 static_assert(std::is_same_v<decltype(&PMPI_Barrier), decltype(C<"", barrier, Blocking>::real)>);

@@ -48,7 +48,7 @@ constexpr std::size_t kHookCount = sizeof kHooks / sizeof *kHooks;
 // Those that are only counted come last.
 constexpr std::size_t kCounted = 0
 #define COX_HOOK(family, symbol)
-#define COX_COUNTED(kind, symbol) +1
+#define COX_COUNTED(kind, symbol) +1  // NOLINT(bugprone-macro-parentheses): it goes on a sum
 #include "hooks.inc"
 #undef COX_COUNTED
 #undef COX_HOOK
@@ -67,7 +67,8 @@ static_assert(static_cast<int>(Unobserved::Sessions) == 0 && static_cast<int>(Un
 
 extern "C" {
 extern void* cox_slots[] __attribute__((visibility("hidden")));
-extern void* const cox_counting[] __attribute__((visibility("hidden")));
+extern void* const cox_counting[]
+    __attribute__((visibility("hidden")));  // NOLINT(readability-identifier-naming)
 extern void* cox_counted[] __attribute__((visibility("hidden")));
 extern std::uint64_t* cox_counters __attribute__((visibility("hidden")));
 void* cox_resolve(std::size_t index) __attribute__((visibility("hidden")));

@@ -49,8 +49,8 @@ Status set_parameter(LogGops& cost, char name, std::string_view text) {
 
 std::optional<std::int64_t> in_picoseconds(Seconds s) {
   const double ps = s.count() * 1e12;
-  if (!(ps >= 0) || ps > static_cast<double>(LogGopsCosts::kLongest / 4)) return std::nullopt;
-  return static_cast<std::int64_t>(ps + 0.5);
+  if (!(ps >= 0) || ps > static_cast<double>(LogGopsCosts::kLongestPart)) return std::nullopt;
+  return std::llround(ps);
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ Result<LogGopsCosts> LogGopsCosts::make(const LogGops& cost, Seconds calc_unit, 
   out.gap_per_byte = PicosecondsPer(Seconds{per_byte});
   out.overhead_per_byte = PicosecondsPer(Seconds{copied});
   out.per_calc = PicosecondsPer(calc_unit);
-  const double longest = static_cast<double>(kLongest / 4);
+  const double longest = static_cast<double>(kLongestPart);
   if (out.per_calc.about(longest_calc) > longest || out.gap_per_byte.about(longest_message) > longest ||
       out.overhead_per_byte.about(longest_message) > longest)
     return fail(

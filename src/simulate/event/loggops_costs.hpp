@@ -18,7 +18,8 @@ class PicosecondsPer {
   explicit PicosecondsPer(Seconds one);
   [[nodiscard]] std::int64_t over(std::uint64_t n) const {
     if (whole_ >= 0) return static_cast<std::int64_t>(n) * whole_;
-    return static_cast<std::int64_t>(static_cast<double>(n) * fraction_ + 0.5);
+    return static_cast<std::int64_t>(static_cast<double>(n) * fraction_ +
+                                     0.5);  // NOLINT(bugprone-incorrect-roundings)
   }
   [[nodiscard]] double about(std::uint64_t n) const { return static_cast<double>(n) * fraction_; }
 
@@ -30,6 +31,7 @@ class PicosecondsPer {
 struct LogGopsCosts {
   /// Latest time of an event (26 days); each cost is at most as long again, so sums stay in range.
   static constexpr std::int64_t kLongest = std::int64_t{1} << 61;
+  static constexpr std::int64_t kLongestPart = kLongest / 4;  ///< of one parameter
 
   std::int64_t latency = 0;
   std::int64_t overhead = 0;

@@ -82,7 +82,9 @@ class PlacementFile {
         block_(block),
         free_(static_cast<std::size_t>(s.cluster.ranks())) {
     for (const int node : nodes)
-      for (int d = 0; d < devices_; ++d) free_[static_cast<std::size_t>(node * devices_ + d)] = true;
+      for (int d = 0; d < devices_; ++d)
+        free_[static_cast<std::size_t>(node) * static_cast<std::size_t>(devices_) +
+              static_cast<std::size_t>(d)] = true;
   }
 
   Result<std::vector<int>> read() {

@@ -71,6 +71,7 @@ void ListRounds::settle(int participant, std::span<double> ready) {
   if (p.receives != 1 || p.sends > 1) t = std::max(t, p.next);
   // A sending port may be busy for longer than its rank: the next message waits for it. Eager messages have ports
   // within a round only, as in regular rounds they have none.
+  // NOLINTNEXTLINE(bugprone-narrowing-conversions): of infinity, to the same type
   p = Port{protocol_ == Protocol::Eager ? kFree : p.out, kFree, kFree, kFree, 0, 0};
 }
 

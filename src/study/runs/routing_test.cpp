@@ -85,7 +85,7 @@ TEST(Exchange, SecondChoicesAreDrawnFromWhatIsLeft) {
 }
 
 TEST(Exchange, VariationOfUniformLoadsIsThatOfCounts) {
-  const Exchange e = exchange_tokens(uniform_shares(64), 64 * 400, 1, 8, RandomStream(1, 0), 0);
+  const Exchange e = exchange_tokens(uniform_shares(64), std::int64_t{64} * 400, 1, 8, RandomStream(1, 0), 0);
   EXPECT_NEAR(load_variation(e.loads), 1 / std::sqrt(400.0), 0.02);
 }
 

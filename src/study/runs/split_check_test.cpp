@@ -43,13 +43,15 @@ TEST(SplitBlock, OnlyTheOrderOfASumChangesNumbers) {
   for (int o = 0; o < 256; ++o) {
     for (int i = 0; i < 64; ++i)
       inner[static_cast<std::size_t>(o)] +=
-          double{first.values[static_cast<std::size_t>(o * 64 + i)]} * double{x[static_cast<std::size_t>(i)]};
+          double{first.values[static_cast<std::size_t>(o) * 64 + static_cast<std::size_t>(i)]} *
+          double{x[static_cast<std::size_t>(i)]};
     inner[static_cast<std::size_t>(o)] = std::max(inner[static_cast<std::size_t>(o)], 0.0);
   }
   for (int o = 0; o < 64; ++o) {
     for (int i = 0; i < 256; ++i)
       y[static_cast<std::size_t>(o)] +=
-          double{second.values[static_cast<std::size_t>(o * 256 + i)]} * inner[static_cast<std::size_t>(i)];
+          double{second.values[static_cast<std::size_t>(o) * 256 + static_cast<std::size_t>(i)]} *
+          inner[static_cast<std::size_t>(i)];
     most = std::max(most, std::abs(y[static_cast<std::size_t>(o)]));
   }
   for (std::size_t o = 0; o < 64; ++o) EXPECT_NEAR(double{whole[o]}, y[o], 1e-5 * most);

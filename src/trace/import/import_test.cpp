@@ -53,7 +53,7 @@ std::string trace_of(int rank, int world, std::int64_t first_us, int calls = 12)
   for (int k = 0; k < calls; ++k)
     events += fmt::format(
         R"({}{{"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce_Sum_f32_RING_LL","pid":0,"tid":7,"ts":{},"dur":2000,"args":{{"stream":7}}}})",
-        k > 0 ? "," : "", first_us + k * 10'000);
+        k > 0 ? "," : "", first_us + std::int64_t{k} * 10'000);
   return fmt::format(
       R"({{"traceEvents":[{}],"distributedInfo":{{"backend":"nccl","rank":{},"world_size":{}}}}})", events,
       rank, world);
@@ -163,7 +163,7 @@ TEST(Import, ADamagedFileBesideAGoodOneIsNoError) {
 
 TEST(Import, TheThreadsDoNotMatter) {
   Folder f;
-  for (int r = 0; r < 6; ++r) f.put(fmt::format("{}.json", r), trace_of(r, 6, kStart + r * 3));
+  for (int r = 0; r < 6; ++r) f.put(fmt::format("{}.json", r), trace_of(r, 6, kStart + std::int64_t{r} * 3));
   const Imported one = f.read(1);
   const Imported many = f.read(4);
   ASSERT_EQ(one.jobs.size(), many.jobs.size());

@@ -200,11 +200,12 @@ Status check_collective(const Scenario& s, const JobKeys& job, const Notes& note
                        "");
   // All that is sent in one step, both ways, is counted in 64 bits.
   constexpr std::int64_t kMostMoved = std::int64_t{1} << 62;
-  if (c.bytes.count() > kMostMoved / (2 * std::max(c.ranks, 1)))
-    return notes.clash({"job.collective.bytes"},
-                       fmt::format("job.collective.bytes = {} on {} ranks is more than 64 bits count",
-                                   spelled(c.bytes), c.ranks),
-                       fmt::format("at most {}", spelled(Bytes{kMostMoved / (2 * std::max(c.ranks, 1))})));
+  if (c.bytes.count() > kMostMoved / (std::int64_t{2} * std::max(c.ranks, 1)))
+    return notes.clash(
+        {"job.collective.bytes"},
+        fmt::format("job.collective.bytes = {} on {} ranks is more than 64 bits count", spelled(c.bytes),
+                    c.ranks),
+        fmt::format("at most {}", spelled(Bytes{kMostMoved / (std::int64_t{2} * std::max(c.ranks, 1))})));
   if (s.price != CollectivePrice::Rounds) return {};        // it has no rounds
   if (job.compression.kind != Compressor::None) return {};  // what carries it is asked for in check_price
   // Which algorithm does which collective is the schedule's business; here it gets its line.

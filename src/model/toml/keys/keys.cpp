@@ -415,6 +415,7 @@ std::span<const Key<Draft>> root_keys() {
                                         },
                                         .about = &p},
            .help = p.effect,
+           // NOLINTNEXTLINE(bugprone-narrowing-conversions): of infinity, to the same type
            .most = kind_name(p) == "count" ? kLargestCount : kNoLimit});
     }
     return out;

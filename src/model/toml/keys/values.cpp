@@ -344,6 +344,7 @@ bool is_quoted(const Field<T>& field) {
       field);
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type
 #define COX_INSTANTIATE(T)                                                                        \
   template Status store(const Key<T>&, T&, const DocumentNode&, const std::string&, const Notes&, \
                         const std::filesystem::path&);                                            \
@@ -356,5 +357,6 @@ COX_INSTANTIATE(FailureClass)
 COX_INSTANTIATE(NodeClass)
 COX_INSTANTIATE(Neighbour)
 #undef COX_INSTANTIATE
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace cox::model

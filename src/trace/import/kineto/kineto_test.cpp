@@ -191,7 +191,7 @@ TEST(Kineto, ArgumentsOfKernelsGiveGroupAndBytes) {
   const RankTrack& g = eight->run.ranks.at(0);
   const std::size_t gather = collectives_of(g).at(0);
   EXPECT_EQ(g.events.collective(gather), Collective::AllGather);
-  EXPECT_EQ(g.events.bytes[gather], Bytes{201088 * 2});  // the whole array, in BFloat16
+  EXPECT_EQ(g.events.bytes[gather], Bytes{std::int64_t{201088} * 2});  // the whole array, in BFloat16
   EXPECT_EQ(eight->run.find(g.events.comm[gather])->name, "3");
 }
 
@@ -202,7 +202,7 @@ TEST(Kineto, CpuOnlyRankHasItsGlooCollectives) {
   const RankTrack& t = got->run.ranks.at(0);
   const auto at = collectives_of(t);
   ASSERT_EQ(at.size(), 10U);
-  EXPECT_EQ(t.events.bytes[at[0]], Bytes{321271 * 4});
+  EXPECT_EQ(t.events.bytes[at[0]], Bytes{std::int64_t{321271} * 4});
   EXPECT_TRUE((t.events.flags[at[0]] & kOffThread) != 0);
   EXPECT_EQ(t.events.seq[at[9]], 9U);
 }

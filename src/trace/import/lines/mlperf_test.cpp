@@ -78,9 +78,10 @@ TEST_F(Mlperf, BlocksAreStepsWithoutEvaluationAndGapsAreTold) {
 TEST_F(Mlperf, StepTimesAreTakenInTheUnitThatTheClockSays) {
   std::string seconds = line(0, "run_start"), millis = seconds, neither = seconds;
   for (int i = 1; i <= 5; ++i) {
-    seconds += line(11000 * i, "tracked_stats", R"({"train_step_time": 11.0, "throughput": 5})");
-    millis += line(11000 * i, "tracked_stats", R"({"train_step_time": 11000.0})");
-    neither += line(11000 * i, "tracked_stats", R"({"train_step_time": 1.1e9})");
+    seconds +=
+        line(std::int64_t{11000} * i, "tracked_stats", R"({"train_step_time": 11.0, "throughput": 5})");
+    millis += line(std::int64_t{11000} * i, "tracked_stats", R"({"train_step_time": 11000.0})");
+    neither += line(std::int64_t{11000} * i, "tracked_stats", R"({"train_step_time": 1.1e9})");
   }
   for (const std::string& log : {seconds, millis}) {
     const auto job = try_read(log);
@@ -95,7 +96,7 @@ TEST_F(Mlperf, StepTimesAreTakenInTheUnitThatTheClockSays) {
 TEST_F(Mlperf, SeveralRunsOfALogAreRunsOfTheirOwn) {
   std::string log;
   for (int run = 0; run < 3; ++run) {
-    log += line(run * 100'000, "run_start");
+    log += line(std::int64_t{run} * 100'000, "run_start");
     for (int i = 0; i < 3; ++i)
       log +=
           line(run * 100'000 + i * 1000, "epoch_start") + line(run * 100'000 + i * 1000 + 900, "epoch_stop");

@@ -86,7 +86,7 @@ class Writer {
   Writer& call(Call function, std::uint32_t at_ms) {
     h(static_cast<std::uint16_t>(function)).b(0x4b).h(0);  // statuses, wall time, thread
     for (const std::uint32_t ms : {at_ms, at_ms + 1})
-      h(static_cast<std::uint16_t>(ms / 1000)).i(ms % 1000 * 1'000'000);
+      h(static_cast<std::uint16_t>(ms / 1000)).i(std::int64_t{ms} % 1000 * 1'000'000);
     return *this;
   }
   [[nodiscard]] const std::string& bytes() const { return bytes_; }

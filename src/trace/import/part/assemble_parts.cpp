@@ -164,6 +164,7 @@ class Joiner {
   std::vector<std::string> names_;
   std::map<std::string, std::uint32_t> index_;
   TimesKind times_ = TimesKind::Clocked;
+  Duration resolution_{};
 };
 
 /// The part's earliest time becomes zero, so that a Run's times never are negative.
