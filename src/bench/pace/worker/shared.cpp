@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <ctime>
 #include <new>
 
 namespace cox::bench::worker {
