@@ -44,7 +44,9 @@ void fold_round(const CollectiveSpec& s, const Phase& p, std::vector<Transfer>& 
   const Part whole{Bytes{0}, s.bytes};
   const Writer w{out, in && s.kind != Collective::AllGather ? Combine::Add : Combine::Copy};
   for (int j = 0; j < p.fold; ++j) {
-    const Part part = p.part == FoldPart::Whole ? whole : chunks_of(whole, s.ranks, 2 * j, 2 * j + 1);
+    const Part part = p.part == FoldPart::Whole
+                          ? whole
+                          : chunks_of(whole, s.ranks, std::int64_t{2} * j, std::int64_t{2} * j + 1);
     if (in)
       w.send(2 * j, 2 * j + 1, part);
     else
@@ -212,8 +214,10 @@ std::array<int, 2> TreeShape::children(int v) const {
 std::array<int, 2> TreeShape::places_at(std::int64_t lo, std::int64_t hi) const {
   const std::int64_t n = size;
   if (tree == Tree::Chain) return {static_cast<int>(std::min(lo, n)), static_cast<int>(std::min(hi + 1, n))};
+  // NOLINTBEGIN(clang-analyzer-core.UndefinedBinaryOperatorResult): levels are counted from 0
   return {static_cast<int>(std::min((std::int64_t{1} << lo) - 1, n)),
           static_cast<int>(std::min((std::int64_t{1} << (hi + 1)) - 1, n))};
+  // NOLINTEND(clang-analyzer-core.UndefinedBinaryOperatorResult)
 }
 
 void list_round(const CollectiveSpec& s, const Phase& p, std::int64_t k, std::vector<Transfer>& out) {

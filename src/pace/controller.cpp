@@ -151,7 +151,7 @@ Decision Controller::choose_auto(std::uint64_t next) noexcept {
     if (seen_ < settings_.warm_up) return passive(Reason::WarmingUp);
     state_ = State::Watch;
   }
-  const bool pair_begins = next % (2 * pattern_.block()) == 0;
+  const bool pair_begins = next % (std::uint64_t{2} * pattern_.block()) == 0;
   if (state_ == State::Watch ||
       (state_ == State::Probe && pair_begins && !transfer_known_ && proven_ > 0 && level_ > 1))
     return choose_watching(next);
@@ -166,7 +166,7 @@ Decision Controller::choose_watching(std::uint64_t next) noexcept {
     return passive(slack > 0 ? Reason::TooSmall : Reason::NoSlack);
   if (!transfer_known_ && proven_ <= 0) {
     if (ranks_ > kMostProbed) return passive(Reason::UnknownTransfer);
-    if (next % (2 * pattern_.block()) != 0) return passive(Reason::UnknownTransfer);
+    if (next % (std::uint64_t{2} * pattern_.block()) != 0) return passive(Reason::UnknownTransfer);
     state_ = State::Probe;
     level_ = kFirstLevel * slack > least() ? kFirstLevel : least() / slack;
     tests_[0].clear();
@@ -178,7 +178,7 @@ Decision Controller::choose_watching(std::uint64_t next) noexcept {
   if (delay < least()) return passive(transfer_known_ ? Reason::OtherGroup : Reason::UnknownTransfer);
   if (!affords(1) || to_bear_ > remaining()) return passive(Reason::OverBudget);
   // All ranks begin together: at the first pair after the warm-up, or where a pause would end.
-  const std::uint64_t pair = 2 * pattern_.block();
+  const std::uint64_t pair = std::uint64_t{2} * pattern_.block();
   if (next % pair != 0 || (next >= settings_.warm_up + pair && next / pair * pair % settings_.retry >= pair))
     return passive(Reason::Waiting);
   begin_trial(next);

@@ -151,7 +151,8 @@ RC_GTEST_PROP(MaxPlusLaws, MixedRingsEqualTheirSteps, ()) {
 TEST(MaxPlusLaws, RingOfNodesIsClosedAtScale) {
   for (const std::int64_t more : {0, 99, 4000}) {
     constexpr int kRanks = 4096;
-    const auto schedule = model::Schedule::make({.ranks = kRanks, .bytes = Bytes{kRanks * 6000 + more}});
+    const auto schedule =
+        model::Schedule::make({.ranks = kRanks, .bytes = Bytes{std::int64_t{kRanks} * 6000 + more}});
     ASSERT_TRUE(schedule);
     LinkCosts costs{
         .inside = {.latency = Seconds{0.6e-6}, .per_byte = TimePerByte::seconds_per_byte(2.2e-12)},
@@ -283,7 +284,7 @@ TEST(MaxPlusLaws, ManyRanksAreTheirClosedForm) {
 TEST(MaxPlusLaws, FirstRoundsOfALongRing) {
   const MessageCost cost{.latency = Seconds{1e-6}, .per_byte = TimePerByte::seconds_per_byte(1e-9)};
   const auto schedule =
-      model::Schedule::make({.algorithm = Algorithm::Ring, .ranks = 65536, .bytes = Bytes{65536 * 100}});
+      model::Schedule::make({.algorithm = Algorithm::Ring, .ranks = 65536, .bytes = Bytes{6'553'600}});
   ASSERT_TRUE(schedule);
   Times times(65536);
   (void)run_collective(*schedule, spelt_out(cost, 65536), {.first_rounds = 500}, times);

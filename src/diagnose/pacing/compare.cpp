@@ -32,7 +32,7 @@ struct Iteration {
 
 /// Iterations that are resampled together.
 struct Unit {
-  std::vector<Iteration> arm[2];  ///< [paced]
+  std::array<std::vector<Iteration>, 2> arm;  ///< [paced]
 };
 
 struct Table {

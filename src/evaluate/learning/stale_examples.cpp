@@ -91,7 +91,7 @@ Finish run_aged(const Bowl& b, int age, double target) {
         stream_aged(
             age, [age](std::int64_t) { return age; }, take);
       },
-      target, 100 * (age + 1));
+      target, std::int64_t{100} * (age + 1));
 }
 
 /// Updates by age: table, values, picture. Where a run diverges it has no value.
@@ -210,7 +210,7 @@ Result<study::Computation> compute_three_models(const study::Inputs& in, const s
     Race race = b.race(workers, 0, 10'000);
     race.way.policy = policy;
     const auto stream = [&](const auto& take) { learn::stream_drawn(policy, {.workers = workers}, take); };
-    const Finish f = settle(race, stream, target, 100 * workers);
+    const Finish f = settle(race, stream, target, std::int64_t{100} * workers);
     if (!f.reached) {
       table.rows.push_back({name, "diverges", ""});
       continue;

@@ -24,7 +24,7 @@ std::vector<Sample> sizes_with(const std::function<double(double)>& more, double
   return out;
 }
 
-Projection foretold(const std::vector<Sample>& samples, std::vector<std::int64_t> sizes) {
+Projection foretold(const std::vector<Sample>& samples, const std::vector<std::int64_t>& sizes) {
   Parts parts = calibrate(samples).value();
   compare_sizes(parts, samples);
   Projection p = project(parts, sizes, {.replicates = 40});

@@ -135,6 +135,7 @@ Interruptions interruptions(const model::Scenario& scenario, std::int64_t nodes,
   double rate = 0;
   for (const Cause& c : causes) rate += c.rate;
   out.waits_for_nodes = waits_for_nodes(causes, std::max(f.spares, 0));
+  // NOLINTNEXTLINE(bugprone-narrowing-conversions): of infinity, to the same type
   out.between = Seconds{rate > 0 ? 1 / rate : std::numeric_limits<double>::infinity()};
   if (rate > 0)
     out.restart = equal_restart(scenario, causes, nodes, out.between) +

@@ -49,8 +49,8 @@ TEST_F(C10dAbi, RangeCallbackIsPassedAlike) {
   using Theirs = at::RecordFunctionCallback;
   // Passed by value in memory, as a plain struct of that size is.
   static_assert(std::is_trivially_copyable_v<Theirs> && std::is_trivially_destructible_v<Theirs>);
-  static_assert(sizeof(Theirs) == sizeof(abi::RangeCallback) &&
-                alignof(Theirs) == alignof(abi::RangeCallback));
+  static_assert(sizeof(Theirs) == sizeof(abi::RangeCallback));
+  static_assert(alignof(Theirs) == alignof(abi::RangeCallback));
   Theirs theirs(their_start, their_end);
   theirs.scopes({at::RecordScope::USER_SCOPE});
   const abi::RangeCallback ours =
@@ -77,7 +77,8 @@ TEST_F(C10dAbi, PointersAndStrings) {
   static_assert(!std::is_trivially_copyable_v<StorePointer> && !std::is_trivially_copyable_v<WorkPointer>);
   for (const std::string& text : {std::string("default_pg"), std::string(100, 'x')}) {
     abi::String ours{};
-    std::memcpy(&ours, &text, sizeof ours);
+    std::memcpy(&ours, static_cast<const void*>(&text),
+                sizeof ours);  // NOLINT(bugprone-undefined-memory-manipulation)
     EXPECT_EQ(ours.data, text.data());
     EXPECT_EQ(ours.size, text.size());
   }

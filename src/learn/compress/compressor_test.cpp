@@ -157,8 +157,8 @@ TEST(Compressor, BytesOnTheWire) {
     const char* text;
     std::int64_t bytes;
   } rows[] = {{"dense", 20480},
-              {"top-k,keep=0.01", 8 * 52},
-              {"top-k,keep=0.1", 4 * 512 + 640},  // one bit for each element is shorter than 512 places
+              {"top-k,keep=0.01", 416},
+              {"top-k,keep=0.1", 2048 + 640},  // one bit for each element is shorter than 512 places
               {"top-k,keep=1", 20480},
               {"threshold,threshold=100", 4},
               {"qsgd,levels=127", 5120 + 40},
@@ -253,7 +253,7 @@ TEST(Compressor, TheSameForAnyOrderOfWorkersAndSteps) {
 }
 
 TEST(Compressor, WhatScheduleCostsNeed) {
-  const auto sparse = wire_of(CompressorKind::TopK, Bytes{8 * 100}, 10000);
+  const auto sparse = wire_of(CompressorKind::TopK, Bytes{800}, 10000);
   EXPECT_EQ(sparse.kind, model::Compressor::Sparse);
   EXPECT_DOUBLE_EQ(sparse.density, 0.01);
   const auto signs = wire_of(CompressorKind::Sign, Bytes{1250}, 10000);

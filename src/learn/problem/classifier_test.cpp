@@ -86,7 +86,7 @@ TEST(Classifier, LogisticRegressionLearnsWhatLabelsSee) {
   EXPECT_NEAR(p.score(x).loss, std::log(4), 1e-12);  // all classes alike
   Optimizer sgd({.rate = 1}, p.tensors());
   for (int t = 0; t < 200; ++t) {
-    p.gradient(x, {.first = t * 32, .count = 32}, g);
+    p.gradient(x, {.first = std::int64_t{t} * 32, .count = 32}, g);
     sgd.step(x, g);
   }
   EXPECT_GT(p.score(x).accuracy, 0.9);
@@ -116,7 +116,7 @@ TEST(Classifier, SignsNeedTheHiddenLayer) {
   p.initial(x);
   Optimizer adam({.kind = OptimizerKind::Adam, .rate = 0.01}, p.tensors());
   for (int t = 0; t < 600; ++t) {
-    p.gradient(x, {.first = t * 32, .count = 32}, g);
+    p.gradient(x, {.first = std::int64_t{t} * 32, .count = 32}, g);
     adam.step(x, g);
   }
   EXPECT_GT(p.score(x).accuracy, 0.93);

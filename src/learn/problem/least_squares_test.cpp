@@ -44,7 +44,7 @@ TEST(LeastSquares, CriticalBatchIsOneMoreThanTheDimension) {
     for (int run = 0; run < kRuns; ++run) {
       p.initial(x);
       const double before = p.score(x).loss;
-      p.gradient(x, {.first = run * batch, .count = batch}, g);
+      p.gradient(x, {.first = std::int64_t{run} * batch, .count = batch}, g);
       sgd.step(x, g);
       const double factor = p.score(x).loss / before;
       sum += factor;

@@ -75,7 +75,7 @@ TEST(Learner, ConstantDelaysAreStableUpToTheirEdge) {
       Scalars problem({1}, {0}, 1);
       Learner learner(problem, sgd(off * edge(tau)), way_of("asynchronous"), {}, tau + 1);
       double widest = 0;  // of the last period
-      const std::int64_t period = 2 * (2 * tau + 1);
+      const std::int64_t period = 2 * (2 * std::int64_t{tau} + 1);
       stream_drawn({.kind = PolicyKind::Asynchronous}, {.workers = tau + 1},
                    [&](const sync::StreamEvent& e, Seconds) {
                      if (!learner.take(e)) return false;

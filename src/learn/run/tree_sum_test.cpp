@@ -47,7 +47,10 @@ TEST(TreeSum, DiffersFromASumInOrderInTheLastBitsOnly) {
   for (std::size_t i = 0; i < kLength; ++i) {
     double exact = 0;
     float in_order = 0;
-    for (const auto& leaf : all) exact += leaf[i], in_order += leaf[i];
+    for (const auto& leaf : all) {
+      exact += leaf[i];
+      in_order += leaf[i];
+    }
     EXPECT_NEAR(whole[i], exact, 64 * 1e-6);
     equal += whole[i] == in_order ? 1U : 0U;
   }

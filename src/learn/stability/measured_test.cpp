@@ -28,7 +28,7 @@ TEST(MeasuredCurvature, OfAQuadraticIsItsLargest) {
 NoiseScale measured(int steps) {
   constexpr int kDimension = 1000;
   NoiseScale scale(8, 8);
-  std::vector<double> z(8 * kDimension);
+  std::vector<double> z(std::size_t{8} * kDimension);
   const double sd = std::sqrt(5000.0 / kDimension / 8);
   for (int t = 0; t < steps; ++t) {
     RandomStream(3, 1).normals32(static_cast<std::uint64_t>(t), 0, z);
@@ -37,7 +37,8 @@ NoiseScale measured(int steps) {
     for (int j = 0; j < kDimension; ++j) {
       double mean = 0;
       for (int i = 0; i < 8; ++i) {
-        const double g = (j == 0 ? 1 : 0) + sd * z[static_cast<std::size_t>(i * kDimension + j)];
+        const double g =
+            (j == 0 ? 1 : 0) + sd * z[static_cast<std::size_t>(i) * kDimension + static_cast<std::size_t>(j)];
         squares[static_cast<std::size_t>(i)] += g * g;
         mean += g / 8;
       }

@@ -13,7 +13,10 @@ namespace {
 DelayLaw geometric() {
   DelayLaw law(91);
   double p = 1;
-  for (double& v : law) v = p, p *= 7.0 / 8;
+  for (double& v : law) {
+    v = p;
+    p *= 7.0 / 8;
+  }
   const double sum = std::accumulate(law.begin(), law.end(), 0.0);
   for (double& v : law) v /= sum;
   return law;

@@ -125,7 +125,7 @@ TEST(OperationReplay, TheCallSaysWhatItIs) {
   Programs programs;
   for (const int rank : {5, 2, 9}) {
     Trace t(rank);
-    t.all_reduce(100 * rank, {}, "world", 8);
+    t.all_reduce(std::int64_t{100} * rank, {}, "world", 8);
     programs.push_back(t.program);
   }
   OperationCosts c = costs();

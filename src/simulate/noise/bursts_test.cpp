@@ -23,7 +23,7 @@ TEST(Bursts, AreStationary) {
   for (const auto& [burst, calm] : {std::pair{5.0, 45.0}, {2.0, 2.0}, {400.0, 100.0}, {1.25, 5.0}}) {
     const double share = burst / (burst + calm);
     const double error = 4 * std::sqrt(share * (1 - share) / static_cast<double>(kUnits));
-    for (const std::uint64_t step : {0, 1, 7, 1000, 99'999'999})
+    for (const std::uint64_t step : {0U, 1U, 7U, 1000U, 99'999'999U})
       EXPECT_NEAR(share_on(Bursts(burst, calm), step), share, error) << burst << ' ' << calm << ' ' << step;
   }
 }

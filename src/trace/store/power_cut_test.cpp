@@ -94,7 +94,7 @@ using test::ScratchDir;
 /// A disk with a folder: names lead to files, and both are kept in memory until somebody synchronises.
 class Disk {
  public:
-  void put(const std::string& name, std::string content) {
+  void put(const std::string& name, const std::string& content) {
     names_[name] = files_.size();
     files_.push_back({.content = content, .durable = content.size()});
     durable_names_ = names_;

@@ -93,7 +93,7 @@ bool Ring::all_reduce(const Control& control) {
     if (!exchange(place(i), place(i + 1), true, control)) return false;
   for (int i = 0; i < ranks_ - 1; ++i)
     if (!exchange(place(i - 1), place(i), false, control)) return false;
-  const auto wanted = static_cast<float>(ranks_ * (ranks_ + 1) / 2);
+  const auto wanted = 0.5F * static_cast<float>(ranks_ * (ranks_ + 1));
   return values_.front() == wanted && values_.back() == wanted;
 }
 

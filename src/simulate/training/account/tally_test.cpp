@@ -59,7 +59,7 @@ TEST(Tally, ClassesOfNodesAreGroups) {
 
 // A step's account is that of analyse_step.
 TEST(Tally, IsTheAccountOfEveryStep) {
-  for (model::Scenario s : assorted()) {
+  for (const model::Scenario& s : assorted()) {
     const auto out = simulate_training(s, {});
     ASSERT_TRUE(out);
     Seconds busy{}, all{};

@@ -84,7 +84,7 @@ TEST(FailureClasses, RatesOfClassesAddUp) {
   EXPECT_NEAR(days * 24 / all.mean(), 3.1, 0.05);
   // And are in distribution one class of the summed rate: a Poisson number has its mean as variance.
   EXPECT_NEAR(all.variance() / 419, 1, 3.5 * std::sqrt(2.0 / 59));
-  const auto one = run_with_failures(std::vector<Seconds>(54 * 96, Seconds{kHour / 4}), s, 7);
+  const auto one = run_with_failures(std::vector<Seconds>(std::size_t{54} * 96, Seconds{kHour / 4}), s, 7);
   ASSERT_TRUE(one);
   EXPECT_EQ(std::accumulate(one->of_class.begin(), one->of_class.end(), std::int64_t{0}), one->failures);
   EXPECT_GT(one->of_class[0], one->of_class[3]);
@@ -120,7 +120,7 @@ TEST(FailureClasses, AreInDistributionOneOfTheSummedRate) {
   constexpr int kSeeds = 1000;
   for (int seed = 0; seed < kSeeds; ++seed) {
     a.push_back(run_with_failures(steps, several, static_cast<std::uint64_t>(seed))->total.count());
-    b.push_back(run_with_failures(steps, one, static_cast<std::uint64_t>(seed + kSeeds))->total.count());
+    b.push_back(run_with_failures(steps, one, static_cast<std::uint64_t>(seed) + kSeeds)->total.count());
   }
   EXPECT_LT(distance(a, b), 1.95 * std::sqrt(2.0 / kSeeds)) << "0.1 %";
 }

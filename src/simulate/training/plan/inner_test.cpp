@@ -25,7 +25,7 @@ model::Scenario job(model::Layout layout, int devices) {
   work_of(s).optimizer = {};
   work_of(s).bucket = Bytes{1};  // one per layer
   for (model::Layer& l : work_of(s).layers) {
-    l.gradients = Bytes{layout.tensor * 4'000'000};
+    l.gradients = Bytes{std::int64_t{layout.tensor} * 4'000'000};
     l.activations = Bytes{3'000'000};
   }
   s.cluster = cluster(layout.data * layout.tensor * layout.pipeline * layout.context / devices, devices);

@@ -256,7 +256,8 @@ class Job {
   /// Moves the members' arrivals to when they have the sum of all gradients,
   /// stage by stage beside each other.
   Status reduce(std::vector<Seconds>& times) {
-    const auto copies = static_cast<std::size_t>(plan_.layout().context * replicas_);
+    const auto copies =
+        static_cast<std::size_t>(plan_.layout().context) * static_cast<std::size_t>(replicas_);
     const auto members = static_cast<int>(times.size() * copies);
     if (members == 1) return {};
     const std::vector<Seconds> arrivals = times;

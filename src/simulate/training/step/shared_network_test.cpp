@@ -275,6 +275,7 @@ TEST(SharedNetwork, SkippingPeriodsChangesNothing) {
       EXPECT_NEAR(with.step_ends[k].count(), without.step_ends[k].count(), 1e-9 * with.total.count())
           << s.name;
   }
+  EXPECT_GT(skipped, 0);
   model::Scenario s = on_tree(job({.data = 32}, 2, 32), 4, 2);
   s.engine = EngineKind::Flow;
   EXPECT_TRUE(outcome(s).memo);
@@ -492,7 +493,7 @@ TEST(SharedNetwork, LinksCarryTheBytesOfTheStep) {
   const Outcome out = outcome(s);
   double nics = 0;
   for (const LinkLoad& link : out.links)
-    if (link.name.rfind("n", 0) == 0) nics += static_cast<double>(link.bytes.count());
+    if (link.name.starts_with('n')) nics += static_cast<double>(link.bytes.count());
   // 2 (n - 1) / n of two layers, from four ranks, three times.
   EXPECT_NEAR(nics, 3 * 4 * 2 * 1.5 * 4 * kMegabyte, 1);
   EXPECT_EQ(out.messages, 3 * 2 * 6 * 4);

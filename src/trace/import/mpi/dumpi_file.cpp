@@ -66,7 +66,7 @@ File::File(std::string_view bytes) : bytes_(bytes), stream_(bytes) {
 
 /// Offsets of the sections, at the very end behind a second magic; two of them came with later versions.
 void File::read_index() {
-  for (const std::size_t entries : {7, 6, 5, 4}) {
+  for (const std::size_t entries : {7U, 6U, 5U, 4U}) {
     const std::size_t size = 8 * (entries + 1);
     if (bytes_.size() < size) continue;
     Cursor c(bytes_.substr(bytes_.size() - size));
@@ -223,8 +223,6 @@ bool File::read_arguments(std::string_view layout, std::uint8_t mask, Record& re
         stream_.skip_array(stream_.u32(), 2);
         break;
       case 'B':
-        stream_.skip_array(stream_.u32(), 1);
-        break;
       case 'C':
         stream_.skip_array(stream_.u32(), 1);
         break;
