@@ -16,6 +16,7 @@ namespace {
 Law body_and_tail() {
   const Law body = Law::logistic(Seconds{100}, Seconds{1});
   std::vector<Seconds> values;
+  values.reserve(200);
   for (int i = 0; i < 200; ++i) values.push_back(body.quantile(std::max(0.98 * i / 199, 2e-6)));
   return Law::quantiles(values, {values.back(), Seconds{1.5}, 0.2, 0.02});
 }

@@ -153,11 +153,13 @@ trace::Run grid_run(int ranks, int collectives) {
   const int rows = ranks / kSide;
   for (int g = 0; g < rows; ++g) {
     std::vector<Rank> members;
+    members.reserve(kSide);
     for (int k = 0; k < kSide; ++k) members.emplace_back(g * kSide + k);
     add_comm(1 + g, std::move(members));
   }
   for (int k = 0; k < kSide; ++k) {
     std::vector<Rank> members;
+    members.reserve(rows);
     for (int g = 0; g < rows; ++g) members.emplace_back(g * kSide + k);
     add_comm(1 + rows + k, std::move(members));
   }

@@ -74,6 +74,7 @@ TEST_F(File, OfSeveralWritersExactlyOneMakesIt) {
     std::atomic<int> made{0};
     std::atomic<int> refused{0};
     std::vector<std::thread> writers;
+    writers.reserve(8);
     for (int i = 0; i < 8; ++i)
       writers.emplace_back([&, i] {
         const Status done = write_file_atomically(path, std::to_string(i), IfExists::Fail);

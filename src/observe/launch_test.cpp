@@ -252,6 +252,7 @@ TEST_F(LaunchOncePerRank, RanksThatBeginAtOnceAllJoin) {
     const fs::path run = dir_ / std::to_string(round);
     std::barrier together(12);
     std::vector<std::jthread> ranks;
+    ranks.reserve(12);
     for (int r = 0; r < 12; ++r)
       ranks.emplace_back([&] {
         together.arrive_and_wait();

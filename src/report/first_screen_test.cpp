@@ -118,6 +118,7 @@ TEST(FirstScreen, SaysEachOutcome) {
 
 TEST(Lines, FitTheWidthAndTheLocaleAndEndWithMore) {
   std::vector<std::string> lines;
+  lines.reserve(30);
   for (int i = 0; i < 30; ++i)
     lines.emplace_back(
         "  a line of 12 \u00B5s with so many words in it that it is broken on a narrow terminal \x1b[2J");

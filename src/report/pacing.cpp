@@ -90,6 +90,7 @@ std::string arms_table(const PacingComparison& c, bool simulated) {
 /// Ranks by the time that they were held back, most first.
 std::vector<const diagnose::RankPacing*> by_delay(const diagnose::PacingRecord& r) {
   std::vector<const diagnose::RankPacing*> out;
+  out.reserve(r.ranks.size());
   for (const diagnose::RankPacing& p : r.ranks) out.push_back(&p);
   std::stable_sort(out.begin(), out.end(),
                    [](const auto* a, const auto* b) { return a->delayed > b->delayed; });

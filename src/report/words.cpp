@@ -136,6 +136,7 @@ std::string rank_list(std::span<const Rank> ranks, std::size_t limit) {
 
 std::vector<const diagnose::RankAccount*> by_charge(const diagnose::Diagnosis& d) {
   std::vector<const diagnose::RankAccount*> out;
+  out.reserve(d.ranks.size());
   for (const diagnose::RankAccount& a : d.ranks) out.push_back(&a);
   std::stable_sort(out.begin(), out.end(),
                    [](const auto* a, const auto* b) { return a->charged > b->charged; });

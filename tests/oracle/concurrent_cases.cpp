@@ -19,6 +19,7 @@ constexpr model::Link kCable{.latency = Seconds{250e-9}, .bandwidth = Bandwidth:
 /// Devices first, first + stride, ...
 std::vector<int> every(int first, int stride, int count) {
   std::vector<int> all;
+  all.reserve(count);
   for (int i = 0; i < count; ++i) all.push_back(first + i * stride);
   return all;
 }
@@ -164,6 +165,7 @@ Case step(std::string name, std::int64_t mebibytes, double extra) {
     p.arrivals.clear();
     for (int layer = 0; layer < kLayers; ++layer) {
       std::vector<Seconds> issued;
+      issued.reserve(kData);
       for (int d = 0; d < kData; ++d)
         issued.emplace_back((kLayers * 1e-3 + (layer + 1) * 2e-3) * (d == kSlow / kTensor ? 1 + extra : 1));
       if (layer == 0)

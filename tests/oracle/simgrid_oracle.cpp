@@ -252,6 +252,7 @@ void ask_both(const oracle::Case& c, Answers& answers) {
   answers.within += std::abs(equal_ratio - 1) <= kWithin ? 1 : 0;
   answers.sharing += c.shares ? 1 : 0;
   std::vector<double> seconds;
+  seconds.reserve(ours.size());
   for (const Seconds s : ours) seconds.push_back(s.count());
   answers.table +=
       fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", c.name, c.shares ? "yes" : "no", outcome.messages,

@@ -305,6 +305,7 @@ bool is_partly_right(const Case& c, const Series& s, const TimeStructure& t) {
 Told judge(const Case& c, bool verbose) {
   const Series s = make(c);
   std::vector<Duration> times;
+  times.reserve(s.values.size());
   for (const double v : s.values) times.push_back(duration_from_seconds(v));
   const TimeStructure t = diagnose::understand_times(times, s.steps);
   if (!t.evident()) return Told::Silent;

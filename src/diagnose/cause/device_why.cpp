@@ -117,6 +117,7 @@ Spent spend(const trace::RankTrack& t, Duration from, Duration to) {
 
 double median_of(const std::vector<Spent>& others, Duration Spent::*what) {
   std::vector<double> values;
+  values.reserve(others.size());
   for (const Spent& o : others) values.push_back(in_seconds(o.*what));
   return median_in_place(values);
 }

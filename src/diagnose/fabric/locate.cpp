@@ -119,6 +119,7 @@ class Locator {
       rails.insert(port.local);
     }
     std::vector<Component> used;
+    used.reserve(hosts.size());
     for (const NodeId host : hosts) used.push_back(make(ComponentKind::Host, {host}, {}));
     if (hosts.size() == 2)
       used.push_back(make(ComponentKind::HostPair, {*hosts.begin(), *hosts.rbegin()}, {}));
@@ -207,6 +208,7 @@ class Locator {
       std::vector<Component> set;
       std::vector<std::size_t> sorted = chosen;
       std::sort(sorted.begin(), sorted.end());
+      set.reserve(sorted.size());
       for (const std::size_t c : sorted) set.push_back(candidates_[c].component);
       if (found_.size() < kMostAlternatives && std::find(found_.begin(), found_.end(), set) == found_.end())
         found_.push_back(std::move(set));

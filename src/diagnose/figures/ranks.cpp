@@ -157,6 +157,7 @@ std::vector<QuantityAnswer> answer_ranks(const trace::RankTable& table) {
     a.ranks = static_cast<std::int64_t>(q.figures.size());
     std::vector<double> values;
     std::size_t at = 0;
+    values.reserve(q.figures.size());
     for (const trace::RankFigure& f : q.figures) values.push_back(f.value);
     for (const Rank r : table.ranks) {
       while (at < q.figures.size() && q.figures[at].rank < r) ++at;
@@ -191,6 +192,7 @@ std::vector<RankComparison> compare_ranks(const trace::RankTable& before, const 
     if (pairs.empty()) continue;
     RankComparison c{.name = a.name, .is_time = a.is_time, .ranks = static_cast<std::int64_t>(pairs.size())};
     std::vector<double> ratios;
+    ratios.reserve(pairs.size());
     for (const Pair& p : pairs) ratios.push_back(p.second->value / p.first->value);
     c.ratio = median_in_place(ratios);
     const auto told = [](const trace::RankFigure& f) { return f.spread && f.count >= 2; };

@@ -66,6 +66,7 @@ Duration run_time_of(const Matching& m, bool comparable) {
 /// What of the run time lies outside of each rank's own part of it.
 std::vector<Duration> outside_of(const Matching& m, Duration run_time) {
   std::vector<Duration> outside;
+  outside.reserve(m.totals.size());
   for (const Matching::Totals& t : m.totals)
     outside.push_back(
         positive_part(minus_clamped(run_time, positive_part(minus_clamped(t.last_exit, t.first_entry)))));

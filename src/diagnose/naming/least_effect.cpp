@@ -140,6 +140,7 @@ double least_named_delay(const Evidenced& x) {
   std::vector<std::size_t> ranks;
   for (std::size_t r = 0; r < x.ranks(); r += 1 + x.ranks() / kAsked) ranks.push_back(r);
   std::vector<Asked> asked;  // for all at once, where the median stays
+  asked.reserve(ranks.size());
   for (const std::size_t r : ranks) asked.push_back(ask(x, r, std::vector<double>(steps, 0.0)));
   double least = 0;
   for (const std::size_t rank : ranks) {

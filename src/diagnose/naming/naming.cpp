@@ -174,6 +174,7 @@ std::vector<LateRank> find_late(const Place& x, const DelayFigures& f) {
   for (std::size_t r = 0; r < x.rows(); ++r)
     if (std::find(set.begin(), set.end(), r) == set.end()) others.push_back(f.typical[r]);
   const double usual = others.empty() ? 0 : median_in_place(others);
+  late.reserve(set.size());
   for (const std::size_t r : set)
     late.push_back({.rank = x.rank(r),
                     .typical = f.typical[r],

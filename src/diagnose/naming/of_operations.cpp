@@ -254,6 +254,7 @@ std::vector<NamedOver> name_over_operations(const Evidenced& x, Duration run_tim
   if (late.empty()) return {};
   std::vector<Named> named = by_node(x, late);
   std::vector<Suspect> suspects;
+  suspects.reserve(named.size());
   for (const Named& n : named) suspects.push_back({n.suspect.ranks, 0, 0, {}});
   const Savings savings = savings_without(x.matched, suspects, rows.compared());
   if (ratio(savings.joint, run_time) < x.rules.least_operations_gain) return {};

@@ -219,6 +219,7 @@ class Series {
   /// Where the long steps may be cut in two by how long they are: at the widest steps between neighbours.
   [[nodiscard]] std::vector<double> cuts() const {
     std::vector<double> sorted;
+    sorted.reserve(long_.size());
     for (const std::size_t i : long_) sorted.push_back(over(i));
     std::sort(sorted.begin(), sorted.end());
     std::vector<std::pair<double, double>> wide;  // ratio of neighbours, upper one
@@ -227,6 +228,7 @@ class Series {
     std::sort(wide.begin(), wide.end(), std::greater<>());
     wide.resize(std::min(wide.size(), kMostCuts));
     std::vector<double> out;
+    out.reserve(wide.size());
     for (const auto& [apart, at] : wide) out.push_back(at);
     return out;
   }

@@ -82,6 +82,7 @@ void add_batch(study::Computation& out, study::ValueTable& table, std::vector<st
     if (i != 2) continue;
     // What a step gains is 1 / (1 + B_c / B).
     std::vector<double> critical;
+    critical.reserve(seen.size());
     for (const double v : seen) critical.push_back(batch * (1 / (1 - v) - 1));
     add_learned(out, fmt::format("critical-batch-b{}", batch), Dimension::Count, critical);
     row.push_back(to_string(out.values.back().value));

@@ -93,6 +93,7 @@ AtDelay row_of(const Delays& s, int delay) {
   AtDelay row{.delay = delay, .edge = learn::stable_edge({.delay = delay})};
   Race race{.problem = s.problem, .workers = delay + 1, .target = s.target, .versions = s.versions};
   std::vector<double> rates;
+  rates.reserve(s.fractions.size());
   for (const double f : s.fractions) rates.push_back(f * row.edge);
   rates.push_back(s.fixed);
   std::vector<Finish> all = race_rates(race, rates, constant_age(delay));
@@ -170,6 +171,7 @@ Result<study::Computation> compute_constant_delay(const study::Inputs& in, const
   COX_TRY(const Delays s, read_delays(in));
   study::Computation out;
   std::vector<AtDelay> rows;
+  rows.reserve(s.delays.size());
   for (const int delay : s.delays) rows.push_back(row_of(s, delay));
   study::ValueTable table{.title = "Delay, edge and updates",
                           .says = {},

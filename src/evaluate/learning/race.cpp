@@ -100,6 +100,7 @@ std::vector<Finish> race_rates(const Race& race, std::span<const double> rates, 
     return any && (end == 0 || static_cast<double>(events) < end);
   });
   std::vector<Finish> out;
+  out.reserve(racers.size());
   for (const Racer& r : racers) out.push_back(r.finish());
   return out;
 }
@@ -117,6 +118,7 @@ bool Tuned::reached() const {
 
 std::vector<double> Tuned::each(const Cost& value) const {
   std::vector<double> out;
+  out.reserve(runs.size());
   for (const Finish& f : runs) out.push_back(value(f));
   return out;
 }

@@ -18,6 +18,7 @@ constexpr std::string_view kSizes = "sizes";
 Result<PacingChoice> choose_pacing(const PacingStudy& study, std::string_view only) {
   PacingChoice choice;
   std::vector<std::string> names;
+  names.reserve(study.conditions.size());
   for (const PacingCondition& c : study.conditions) names.push_back(c.name);
   if (only.empty()) {
     choice.conditions.insert(names.begin(), names.end());

@@ -75,6 +75,7 @@ std::string cv_change(const PacingEffect& e) {
 /// "a `x` +1.2 %, ..." of those that are chosen.
 std::string named_gains(const std::vector<ClaimRow>& rows) {
   std::vector<std::string> list;
+  list.reserve(rows.size());
   for (const ClaimRow& row : rows)
     list.push_back(fmt::format("`{}` {}", row.result->name,
                                percent_change(shown_gain(*arm_effect(row, kArmAuto)).gain)));

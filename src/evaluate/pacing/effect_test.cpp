@@ -62,6 +62,7 @@ struct Lab {
   }
   [[nodiscard]] std::vector<MeasuredStart> starts(const std::vector<double>& period_s, int count = 4) const {
     std::vector<MeasuredStart> all;
+    all.reserve(count);
     for (int i = 0; i < count; ++i) all.push_back(measure(period_s, i));
     return all;
   }
@@ -120,6 +121,7 @@ TEST(PacingEffect, HarmIsNotPassed) {
 TEST(PacingEffect, TheStartIsTheUnit) {
   const Lab lab;
   std::vector<MeasuredStart> apart;
+  apart.reserve(4);
   for (int i = 0; i < 4; ++i) apart.push_back(lab.measure({0.02, 0.02, 0.02, 0.02}, i, 0, 0.02 * i));
   const PacingConditionResult one =
       judge_condition(lab.study, lab.condition, lab.starts({0.02, 0.02, 0.02, 0.02}));

@@ -21,6 +21,7 @@ PacingSide side(double mean, double cv) {
 
 std::vector<PacingStart> starts(const std::vector<std::vector<double>>& gains) {
   std::vector<PacingStart> all;
+  all.reserve(gains.size());
   for (const std::vector<double>& of_pairs : gains)
     all.push_back(
         {.number = static_cast<int>(all.size()), .pair_gains = of_pairs, .total_gain = of_pairs.front()});

@@ -87,6 +87,7 @@ Result<std::vector<SimulatedCondition>> simulate_pacing(const PacingStudy& study
     done[i] = effect_of(study, conditions[runs[i].condition], runs[i].arm);
   });
   std::vector<SimulatedCondition> all;
+  all.reserve(conditions.size());
   for (const PacingCondition& c : conditions) all.push_back({.name = c.name, .effects = {}});
   for (std::size_t i = 0; i < runs.size(); ++i) {
     COX_TRY(SimulatedEffect effect, std::move(done[i]));

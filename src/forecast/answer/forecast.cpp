@@ -98,6 +98,7 @@ void add_scenario(FullForecast& out, const Evidence& e, const Asked& question) {
 
 void add_measured(FullForecast& out, const Evidence& e, const Asked& question, const std::vector<Way>& ways) {
   std::vector<std::int64_t> sizes;
+  sizes.reserve(e.samples.size());
   for (const Sample& s : e.samples) sizes.push_back(s.size());
   Projection here = project(*out.parts, sizes, question.project);
   apply_ways(here, ways, e.samples, *out.parts);
@@ -213,6 +214,7 @@ Status from_samples(FullForecast& out, const Evidence& e, const Asked& asked) {
   add_scenario(out, e, question);
   tell(asked, Done::Compared);
   std::vector<std::int64_t> restarts;
+  restarts.reserve(e.samples.size());
   for (const Sample& s : e.samples) restarts.push_back(static_cast<std::int64_t>(restarts_of(s).size()));
   out.run = run_parameters(e.samples, restarts);
   add_bends(out, question);

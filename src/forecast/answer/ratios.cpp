@@ -28,6 +28,7 @@ SizeRatios ratios_of(const CurveForecast& c, const CurvePrediction& p) {
 std::vector<SizeRatios> curve_ratios(const CurveForecast& c) {
   COX_ASSERT(!c.given.empty(), "a table of sizes");
   std::vector<SizeRatios> out;
+  out.reserve(c.given.size());
   for (const CurvePrediction& p : c.given) out.push_back(ratios_of(c, p));
   for (const CurvePrediction& p : c.points)
     if (!p.measured) out.push_back(ratios_of(c, p));
@@ -67,6 +68,7 @@ std::vector<std::int32_t> most_critical(const OverTime& o, std::size_t most) {
   });
   if (units.size() > most) units.resize(most);
   std::vector<std::int32_t> out;
+  out.reserve(units.size());
   for (const auto& [share, unit] : units) out.push_back(unit);
   return out;
 }
@@ -121,6 +123,7 @@ std::vector<SizeMargin> size_margins(const Regimes& regimes, std::span<const Siz
 
 std::vector<KeptRatio> kept_ratios(const Structure& s) {
   std::vector<KeptRatio> out;
+  out.reserve(s.kept.size());
   for (const KeptPart& one : s.kept)
     out.push_back({.step = one.delay / s.kept.front().delay,
                    .kept = one.kept.value,

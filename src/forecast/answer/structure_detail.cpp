@@ -55,6 +55,7 @@ Law law_of_one(const Parts& parts, const PositionParts& part) {
   tail.scale = (one.quantile(0.9999) - tail.threshold) / unit;
   std::vector<Seconds> body;
   constexpr int kBody = 201;
+  body.reserve(kBody);
   for (int i = 0; i < kBody; ++i)
     body.push_back(std::min(one.quantile(std::max(1e-6, 0.99 * i / (kBody - 1))), tail.threshold));
   return tail.scale > Seconds{} ? Law::quantiles(body, tail) : Law::quantiles(body);

@@ -10,6 +10,7 @@ namespace {
 
 std::vector<SizedTime> times(double (*value)(double), const std::vector<std::int64_t>& sizes, double error) {
   std::vector<SizedTime> out;
+  out.reserve(sizes.size());
   for (const std::int64_t n : sizes)
     out.push_back({.ranks = n, .value = Seconds{value(static_cast<double>(n))}, .error = Seconds{error}});
   return out;

@@ -109,6 +109,7 @@ ParetoFit fit_pareto(std::span<const double> excesses) {
   for (int i = 1; i <= 24; ++i) grid.push_back(0.02 * (power(1.35, i) - 1));
   std::size_t best = 0;
   std::vector<double> value;
+  value.reserve(grid.size());
   for (const double tau : grid) value.push_back(likelihood(scaled, tau, work));
   for (std::size_t i = 0; i < grid.size(); ++i)
     if (value[i] > value[best]) best = i;

@@ -79,6 +79,7 @@ Result<Seconds> usual_step(const model::Scenario& scenario, const ControlQuestio
 void add_controlled(const model::Scenario& scenario, const std::vector<std::int64_t>& nodes,
                     FullControl& out) {
   std::vector<std::int64_t> ranks;
+  ranks.reserve(nodes.size());
   for (const std::int64_t n : nodes) ranks.push_back(n * std::max(scenario.cluster.devices_per_node, 1));
   out.controlled = controlled_sizes(scenario, out.set->best.names, ranks);
   if (out.controlled.empty())

@@ -75,6 +75,7 @@ double largest_gap(const std::vector<Law::Point>& points, double outer) {
 /// Levels of y, even, descending.
 std::vector<double> levels_to(double least, int points) {
   std::vector<double> y;
+  y.reserve(points);
   for (int i = 0; i < points; ++i) y.push_back(kMostScore + (least - kMostScore) * i / (points - 1));
   return y;
 }
@@ -333,6 +334,7 @@ Seconds between_runs(const Nest& fresh, std::int64_t ranks, const Law& lasting, 
   ScoreTable job = sum(unit, lasting, static_cast<double>(units), quadrature);
   job.raise(logarithm(static_cast<double>(units)));
   std::vector<double> x;
+  x.reserve(kPlaces);
   for (int i = 0; i < kPlaces; ++i)
     x.push_back(job.place(2.5 + (std::max(least, -8.0) - 2.5) * i / (kPlaces - 1)));
   std::vector<double> above(x.size());  // of one unit, at each place

@@ -32,6 +32,7 @@ ScoreTable::ScoreTable(const Law& law, double power, double least, int points) {
     return;
   }
   std::vector<double> levels;
+  levels.reserve(points);
   for (int i = 0; i < points; ++i) levels.push_back(kMostScore + (least - kMostScore) * i / (points - 1));
   std::vector<double> above = levels;  // the probability above each place
   exponentials(above);

@@ -214,6 +214,7 @@ LeverSet cheapest_part_levers(const PartsCase& job, const std::vector<PartLever>
                               const Target& target, const PartLeverOptions& options,
                               const LeverPrices& prices) {
   std::vector<Choice> choices;
+  choices.reserve(levers.size());
   for (const PartLever& l : levers)
     choices.push_back({.name = l.name, .part = l.part, .why_not = l.why_not, .price = prices.of(l.name)});
   const PlayedParts baseline = play(job, options);

@@ -49,6 +49,7 @@ PartsCase case_of(const Law& residual, double rank_sd, std::int64_t ranks) {
 /// Normal up to its 99 %, an exponential tail of 5 s from there on.
 PartsCase with_detours(std::int64_t ranks) {
   std::vector<Seconds> body;
+  body.reserve(201);
   for (int i = 0; i < 201; ++i) body.emplace_back(i / 200.0);
   PartsCase job = case_of(Law::quantiles(body, {Seconds{1}, Seconds{5}, 0, 0.01}), 0, ranks);
   job.parts.positions[0].tail_probability = 0.01;

@@ -75,12 +75,14 @@ Result<LeverSet> cheapest_levers(const model::Scenario& scenario, const Target& 
   COX_TRY(const PlayedJob baseline, play(scenario, options));
   const std::vector<Lever> all = levers_of(scenario);
   std::vector<Choice> choices;
+  choices.reserve(all.size());
   for (const Lever& l : all)
     choices.push_back(
         {.name = l.name, .part = l.part, .why_not = l.why_not, .price = options.prices.of(l.name)});
   return cheapest_set(choices, effect_of(baseline, baseline), target,
                       [&](const std::vector<std::size_t>& set) {
                         std::vector<const Lever*> levers;
+                        levers.reserve(set.size());
                         for (const std::size_t i : set) levers.push_back(&all[i]);
                         return with(scenario, levers, baseline, options);
                       });

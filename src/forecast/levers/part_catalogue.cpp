@@ -106,6 +106,7 @@ void add_worst(const PartsCase& job, const Sample& sample, std::vector<PartLever
 /// A residual below the threshold of its tail, and one above it.
 Law body_of(const PositionParts& p) {
   std::vector<Seconds> body;
+  body.reserve(kBody);
   for (int i = 0; i < kBody; ++i)
     body.push_back(p.residual.quantile(
         std::clamp((1 - p.tail_probability) * i / (kBody - 1), 1e-6, 1 - p.tail_probability)));
@@ -114,6 +115,7 @@ Law body_of(const PositionParts& p) {
 Law tail_of(const PositionParts& p) {
   const double all = p.tail_probability;
   std::vector<Seconds> near;
+  near.reserve(kBody);
   for (int i = 0; i < kBody; ++i)
     near.push_back(p.residual.upper_quantile(all * (1 - (1 - kFarTail) * i / (kBody - 1))));
   const double shape = std::min(p.tail_shape.value, 0.95);

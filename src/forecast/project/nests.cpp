@@ -52,6 +52,7 @@ Seconds draw_deviation(const TimeEstimate& e, const DrawKey& key, Parameter para
 /// The body of a law below the tail's threshold, and that tail above it.
 Law with_tail(const Law& law, const Tail& tail) {
   std::vector<Seconds> body;
+  body.reserve(kBody);
   for (int i = 0; i < kBody; ++i) {
     body.push_back(std::min(law.quantile((1 - tail.probability) * i / (kBody - 1)), tail.threshold));
   }

@@ -230,6 +230,7 @@ bool has_pooled(const Parts& parts) {
 
 std::vector<PositionLaws> estimates(const Parts& parts) {
   std::vector<PositionLaws> laws;
+  laws.reserve(parts.positions.size());
   for (const PositionParts& p : parts.positions) laws.push_back(as_estimated(p));
   return laws;
 }

@@ -79,6 +79,7 @@ TEST(Margin, OfAJobThatHasCrossedLeadsBack) {
 
 TEST(Margin, ReplicatesGiveTheBandAndNoneIsDropped) {
   std::vector<ElasticityWith> replicates;
+  replicates.reserve(20);
   for (int i = 0; i < 20; ++i)
     replicates.emplace_back(
         [i](std::span<const double> f) { return i < 4 ? 1.0 : 1 - 0.1 * f[0] * (1 + 0.02 * i); });

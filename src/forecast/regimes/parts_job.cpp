@@ -48,6 +48,7 @@ Law with_tail_index(const PositionParts& p, double factor) {
   tail.scale = std::abs(xi) < 1e-9 ? e_fold : e_fold * xi / std::expm1(xi);
   std::vector<Seconds> body;
   constexpr int kBody = 201;
+  body.reserve(kBody);
   for (int i = 0; i < kBody; ++i)
     body.push_back(std::min(p.residual.quantile((1 - tail.probability) * i / (kBody - 1)), tail.threshold));
   return Law::quantiles(body, tail);

@@ -150,6 +150,7 @@ TEST(Regimes, ReplicatesWithoutACrossingAreCountedNotDropped) {
     return job;
   };
   std::vector<ScalingJob> replicates;
+  replicates.reserve(20);
   for (int i = 0; i < 20; ++i) replicates.push_back(usl(i % 2 == 0 ? 1e-4 : 1e-9));
   const Regimes r = regimes_of(usl(1e-4), {.from = 1, .to = 1000}, true, replicates, 2);
   EXPECT_EQ(r.n_star.value.ranks, 100);

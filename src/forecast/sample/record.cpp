@@ -91,6 +91,7 @@ std::vector<MessageTimes> messages_of(const trace::Run& run, const diagnose::Tim
     }
   }
   std::vector<MessageTimes> out;
+  out.reserve(found.size());
   for (auto& [key, times] : found)
     out.push_back({.kind = std::get<0>(key),
                    .ranks = static_cast<std::int64_t>(std::get<1>(key)),

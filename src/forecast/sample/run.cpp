@@ -140,6 +140,7 @@ std::vector<std::int32_t> roles_of(const trace::Run& run) {
   std::int32_t n = 0;
   for (auto& [place, index] : number) index = n++;
   std::vector<std::int32_t> roles;
+  roles.reserve(run.ranks.size());
   for (const trace::RankTrack& t : run.ranks) roles.push_back(number.at({t.role.pipeline, t.role.tensor}));
   return roles;
 }

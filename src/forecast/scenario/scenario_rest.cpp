@@ -208,6 +208,7 @@ Result<StepWork> quiet_step(const model::Scenario& scenario) {
       out.kinds.push_back({group.name, group.busy, outcome.groups.size() > 1 ? group.ranks : 0});
   out.pipeline = pipeline_of(s);
   std::vector<Seconds> busy;
+  busy.reserve(out.kinds.size());
   for (const Work& w : out.kinds) busy.push_back(w.busy);
   const bool stages = out.pipeline.stages > 1 && busy.size() == static_cast<std::size_t>(out.pipeline.stages);
   if (!stages) out.pipeline = {};

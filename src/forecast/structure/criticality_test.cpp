@@ -25,6 +25,7 @@ TEST(Criticality, OfTwoExponentialsIsInTheRatioOfTheirMeans) {
 // dE[max] / d mean_i, by moving one law of eight unlike ones.
 TEST(Criticality, IsTheDerivativeOfTheSlowest) {
   std::vector<Law> laws;
+  laws.reserve(8);
   for (int i = 0; i < 8; ++i) laws.push_back(Law::normal(Seconds{0.2 * i}, Seconds{1 + 0.1 * (i % 3)}));
   const std::vector<double> p = criticality_of(laws);
   EXPECT_NEAR(std::accumulate(p.begin(), p.end(), 0.0), 1, 1e-12);

@@ -111,6 +111,7 @@ LastRanks last_ranks(const Sample& sample) {
 std::vector<Dependence> dependences_of(const Sample& sample, const LastRanks& last) {
   const std::size_t steps = sample.steps.size();
   std::vector<Seconds> lengths;
+  lengths.reserve(sample.steps.size());
   for (const SampleStep& step : sample.steps) lengths.push_back(step.length);
   std::ranges::nth_element(lengths, lengths.begin() + static_cast<std::ptrdiff_t>(steps / 2));
   std::vector<bool> is_long;

@@ -118,6 +118,7 @@ RestartTest after_restarts(std::span<const SampleStep> steps, std::span<const st
 
 std::vector<std::size_t> restarts_of(const Sample& sample) {
   std::vector<double> lengths;
+  lengths.reserve(sample.steps.size());
   for (const SampleStep& s : sample.steps) lengths.push_back(s.length.count());
   const Seconds long_gap = kUsualSteps * Seconds{median_in_place(lengths)};
   std::vector<std::size_t> out;

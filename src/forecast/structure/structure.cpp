@@ -122,6 +122,7 @@ std::vector<UnitPace> paces_of(const Sample& sample, const LastRanks& last, cons
 
 Concentration concentration(const LastRanks& last, const std::vector<UnitPace>& ranks) {
   std::vector<double> shares;
+  shares.reserve(ranks.size());
   for (const UnitPace& r : ranks) shares.push_back(r.critical.value);
   Concentration out = concentration_of(shares, static_cast<double>(last.size()));
   double moved = 0;
@@ -158,6 +159,7 @@ Proportion ratio_over_blocks(const std::vector<Seconds>& above, const std::vecto
 
 void add_parts(const Sample& sample, const LastRanks& last, Structure& out) {
   std::vector<Seconds> time;
+  time.reserve(sample.steps.size());
   for (const SampleStep& step : sample.steps) time.push_back(step.length);
   std::vector<Seconds> rest = time;
   for (std::size_t p = 0; p < last.positions; ++p) {

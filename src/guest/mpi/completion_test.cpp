@@ -365,6 +365,7 @@ TEST_F(Completion, AShortWaitallLeavesNoNames) {
 
 TEST_F(Completion, PeersBeyondTheRoomForThemAreCounted) {
   std::vector<int> peers;
+  peers.reserve(20);
   for (int i = 0; i < 20; ++i) peers.push_back(i);
   wait_for(peers);
   EXPECT_EQ(awaited.size(), 16U);

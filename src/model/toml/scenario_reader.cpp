@@ -201,6 +201,7 @@ class Reader {
   Status read_item(const DocumentNode& item, const std::string& prefix, std::span<const Key<T>> keys,
                    T& out) {
     std::vector<Leaf> leaves;
+    leaves.reserve(item.entries.size());
     for (const DocumentNode::Entry& entry : item.entries)
       leaves.push_back({entry.name, entry.at.line != 0 ? entry.at : entry.value.at, &entry.value});
     std::stable_sort(leaves.begin(), leaves.end(), [](const Leaf& a, const Leaf& b) {

@@ -237,6 +237,7 @@ void OperationReplay::make_collectives(std::uint32_t c) {
         Meeting{.channel = c, .number = static_cast<std::int64_t>(k), .missing = members, .operations = {}});
   // By rank number, whatever the order of the traces.
   std::vector<std::uint32_t> order;
+  order.reserve(channel.collectives.size());
   for (const auto& [rank, list] : channel.collectives) order.push_back(rank);
   std::sort(order.begin(), order.end(),
             [&](std::uint32_t a, std::uint32_t b) { return ranks_[a] < ranks_[b]; });

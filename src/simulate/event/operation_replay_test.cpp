@@ -68,6 +68,7 @@ OperationCosts costs() {
 
 std::vector<double> finish_us(const OperationOutcome& outcome) {
   std::vector<double> out;
+  out.reserve(outcome.finish.size());
   for (const Seconds s : outcome.finish) out.push_back(s.count() * 1e6);
   return out;
 }

@@ -453,6 +453,7 @@ TEST(Courses, NoiseOfGroupsIsThatOfTheMaxPlusEngine) {
     std::vector<double> latest(8, 0);
     for (int g = 0; g < 3; ++g) {
       std::vector<Seconds> times;
+      times.reserve(w.arrivals.size());
       for (const double a : w.arrivals) times.emplace_back(a);
       std::vector<int> ranks = numbers(8);
       for (int& rank : ranks) rank += 8 * g;

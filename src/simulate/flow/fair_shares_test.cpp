@@ -13,6 +13,7 @@ namespace {
 
 std::vector<Bandwidth> bandwidths(const std::vector<double>& values) {
   std::vector<Bandwidth> all;
+  all.reserve(values.size());
   for (const double v : values) all.push_back(Bandwidth::bytes_per_s(v));
   return all;
 }

@@ -96,6 +96,7 @@ bool compare(const Setting& s, const model::CollectiveSpec& spec, const std::vec
     std::vector<double> draws(static_cast<std::size_t>(spec.ranks));
     RandomStream(9, 1).uniforms(0, 0, draws);
     std::vector<Seconds> flows;
+    flows.reserve(draws.size());
     for (const double d : draws) flows.emplace_back(spread * d);
     std::vector<Seconds> swept = flows;
     std::vector<Seconds> closed = flows;

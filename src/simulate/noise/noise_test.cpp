@@ -164,6 +164,7 @@ TEST(Noise, LatestOfManyLognormals) {
     EXPECT_NEAR(expected, printed, 0.005);
     const auto noise = noise_of({{.name = "n", .law = NoiseLaw::Lognormal, .cv = cv}}, {.ranks = 256});
     std::vector<double> latest;
+    latest.reserve(4000);
     for (int step = 0; step < 4000; ++step) latest.push_back(std::ranges::max(seconds(noise, step, 256)));
     EXPECT_NEAR(mean_of(latest), expected, 3 * std::sqrt(variance_of(latest) / 4000));
   }
@@ -179,6 +180,7 @@ TEST(Noise, LatestOfManyParetos) {
   EXPECT_NEAR(expected, 36.02, 0.005);
   const auto noise = noise_of({{.name = "n", .law = NoiseLaw::Pareto, .shape = a}}, {.ranks = 256});
   std::vector<double> latest;
+  latest.reserve(8000);
   for (int step = 0; step < 8000; ++step) latest.push_back(std::ranges::max(seconds(noise, step, 256)));
   EXPECT_NEAR(mean_of(latest), expected, 3 * std::sqrt(variance_of(latest) / 8000));
   for (const double q : {0.1, 0.5, 0.9, 0.99}) {
@@ -249,6 +251,7 @@ TEST(Noise, SameDrawsInAnyOrderCutAndThread) {
     return t;
   };
   std::vector<std::vector<Seconds>> forward;
+  forward.reserve(20);
   for (int step = 0; step < 20; ++step) forward.push_back(whole(noise, step));
   for (int step = 19; step >= 0; --step)
     EXPECT_EQ(whole(noise, step), forward[static_cast<std::size_t>(step)]);
@@ -283,6 +286,7 @@ TEST(Noise, ScopesShareADraw) {
 TEST(Noise, ScopesOfDevicesGoByWhereRanksSit) {
   SharedPlaces placement{.ranks = 16, .ranks_per_node = 4, .nodes_per_switch = 2, .rails = 2};
   std::vector<int> devices;
+  devices.reserve(16);
   for (int r = 0; r < 16; ++r) devices.push_back(r % 4 * 4 + r / 4);
   for (const NoiseScope scope : {NoiseScope::Node, NoiseScope::Switch, NoiseScope::Rail})
     for (const NoisePattern pattern : {NoisePattern::EveryStep, NoisePattern::Rotating}) {
@@ -472,6 +476,7 @@ TEST(Noise, MessagesDrawAnewForEachRoundAndCollective) {
   general.messages(0, 0, 0, 0, t);
   EXPECT_EQ(t, first);
   std::vector<double> u;
+  u.reserve(first.size());
   for (const Seconds s : first) u.push_back(s.count());
   EXPECT_NEAR(mean_of(u), 1.5, 3 * std::sqrt(1.0 / 12 / 1000));
 }

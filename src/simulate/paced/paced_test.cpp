@@ -277,6 +277,7 @@ TEST(Paced, TheFlowEngineSharesALinkInTheSameWay) {
     if (m.to == 7) ends[static_cast<std::size_t>(m.from)] = m.end;
   };
   std::vector<Seconds> times;
+  times.reserve(7);
   for (int r = 0; r < 7; ++r) times.push_back(start(r));
   const std::vector<int> places = {0, 1, 2, 3, 4, 5, 6, 7};
   (void)run_flows(*push, *network, {}, places, flow, times);

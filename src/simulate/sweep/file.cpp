@@ -111,6 +111,7 @@ Result<Sweep> parse_sweep(std::string_view text, const std::string& name, std::s
                "\"cluster.nodes\" = [8, 16, 32]");
   // Keys in the order of the file: the last varies fastest.
   std::vector<const DocumentNode::Entry*> keys;
+  keys.reserve(grid->entries.size());
   for (const DocumentNode::Entry& entry : grid->entries) keys.push_back(&entry);
   std::sort(keys.begin(), keys.end(), [](const DocumentNode::Entry* a, const DocumentNode::Entry* b) {
     return std::pair(a->at.line, a->at.column) < std::pair(b->at.line, b->at.column);

@@ -69,6 +69,7 @@ const NamedComputation* ComputationTable::find(std::string_view name) const {
 
 std::vector<std::string_view> ComputationTable::names() const {
   std::vector<std::string_view> names;
+  names.reserve(all_.size());
   for (const NamedComputation& c : all_) names.push_back(c.name);
   return names;
 }

@@ -60,6 +60,7 @@ std::vector<Routed> route_all(const std::vector<double>& shares, std::int64_t to
 void add_routing(Computation& out, const std::string& name, const std::vector<Routed>& all,
                  const std::vector<WrittenQuantity>& factors) {
   std::vector<double> values;
+  values.reserve(all.size());
   for (const Routed& r : all) values.push_back(r.imbalance);
   add_mean(out, fmt::format("busiest-over-mean-{}", name), Dimension::Ratio, values);
   for (std::size_t f = 0; f < factors.size(); ++f) {
@@ -226,6 +227,7 @@ struct Asked {
 
   [[nodiscard]] std::vector<double> plain_factors() const {
     std::vector<double> plain;
+    plain.reserve(factors.size());
     for (const WrittenQuantity& f : factors) plain.push_back(f.value.in_base_unit());
     return plain;
   }

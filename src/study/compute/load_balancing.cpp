@@ -91,6 +91,7 @@ std::vector<Draw> draw_all(const SpeedLaw& law, const Job& job) {
 template <class F>
 std::vector<double> each(const std::vector<Draw>& all, const F& value) {
   std::vector<double> out;
+  out.reserve(all.size());
   for (const Draw& d : all) out.push_back(value(d));
   return out;
 }

@@ -268,6 +268,7 @@ class Grouper {
       if (parts_[i]->run.origin_realtime_ns > 0 && (base == 0 || parts_[i]->run.origin_realtime_ns < base))
         base = parts_[i]->run.origin_realtime_ns;
     std::vector<std::pair<Range, std::size_t>> order;
+    order.reserve(members.size());
     for (const std::size_t i : members) order.emplace_back(range_of(parts_[i]->run, base), i);
     const auto begin = [](const Range& r) { return r.known ? r.begin : Duration::min(); };
     std::stable_sort(order.begin(), order.end(),

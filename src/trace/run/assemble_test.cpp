@@ -24,6 +24,7 @@ TEST(Assemble, WhatSeveralGuestsSayIsSaidOnce) {
   processes[1].notes.push_back(own);
   const trace::Run run = assemble(std::move(processes), 1);
   std::vector<std::pair<std::string, std::string>> notes;
+  notes.reserve(run.notes.size());
   for (const Note& note : run.notes) notes.emplace_back(note.file, note.text);
   const std::string record = "1 records are of a kind that is not known";  // each file's own
   EXPECT_EQ(

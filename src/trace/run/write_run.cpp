@@ -182,6 +182,7 @@ Status write_run(const Run& run, const fs::path& dir, int threads) {
                       .hint = "check the folder above it and its rights",
                       .where = Where{.file = dir.string()}});
   std::vector<Listed> members;
+  members.reserve(run.communicators.size());
   for (const Communicator& c : run.communicators) members.push_back(listed(c));
   std::vector<std::optional<Error>> errors(run.ranks.size());
   parallel_for(run.ranks.size(), threads, [&](std::size_t i) {

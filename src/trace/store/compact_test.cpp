@@ -267,6 +267,7 @@ TEST(CompactRun, SeveralAtOnceCompactEachFileOnce) {
   std::atomic<std::int64_t> compacted{0};
   std::atomic<int> failed{0};
   std::vector<std::thread> tools;
+  tools.reserve(4);
   for (int i = 0; i < 4; ++i)
     tools.emplace_back([&] {
       const auto report = compact_run(dir.path(), 1, CompactScope::ThisHost);

@@ -36,6 +36,7 @@ TEST(PricedProgram, OneStageAloneTakesWhatReplaySays) {
   ASSERT_TRUE(stage.program.is_graph());
   ASSERT_TRUE(stage.program.needs.is_ordered());
   std::vector<Duration> durations;
+  durations.reserve(stage.prices.size());
   for (const Price& price : stage.prices) durations.push_back(duration_from_seconds(price.work.count()));
   const auto simulated = simulate(s, {});
   ASSERT_TRUE(simulated);

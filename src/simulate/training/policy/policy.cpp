@@ -237,6 +237,7 @@ class Job {
       return begin(w, ready);
     }
     std::vector<Seconds> times;
+    times.reserve(released_.size());
     for (const int r : released_) times.push_back(finished_[static_cast<std::size_t>(r)]);
     COX_CHECK(reduce(times));
     last_meeting_ = *std::max_element(times.begin(), times.end());

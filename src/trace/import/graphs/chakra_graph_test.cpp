@@ -39,6 +39,7 @@ std::vector<std::uint32_t> before(const ImportedJob& job, std::uint32_t i) {
 
 std::vector<std::string> names(const ImportedJob& job) {
   std::vector<std::string> out;
+  out.reserve(job.program.name.size());
   for (const std::uint32_t n : job.program.name) out.push_back(job.program.names[n]);
   return out;
 }

@@ -94,6 +94,7 @@ std::vector<std::uint32_t> number_collectives(const model::Program& o,
     at->second = std::min(at->second, o.begin[i]);
   }
   std::vector<Call> calls;
+  calls.reserve(first.size());
   for (const auto& [k, begin] : first)
     calls.push_back({std::get<0>(k), std::get<1>(k), begin, std::get<2>(k), std::get<3>(k)});
   std::stable_sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) {
@@ -278,6 +279,7 @@ void add_operation_events(PartBuilder& builder, const OperationGroups& groups) {
   const Run& run = builder.run();
   const model::Program& program = builder.program();
   std::vector<OperationMeaning> meanings;
+  meanings.reserve(program.names.size());
   for (const std::string& name : program.names) meanings.push_back(meaning_of(name));
   const std::vector<std::uint32_t> numbers = number_collectives(program, meanings);
   std::vector<std::vector<std::uint32_t>> by_rank(run.ranks.size());
