@@ -159,7 +159,7 @@ trace::Run grid_run(int ranks, int collectives) {
   }
   for (int k = 0; k < kSide; ++k) {
     std::vector<Rank> members;
-    members.reserve(rows);
+    members.reserve(static_cast<std::size_t>(rows));
     for (int g = 0; g < rows; ++g) members.emplace_back(g * kSide + k);
     add_comm(1 + rows + k, std::move(members));
   }

@@ -35,9 +35,9 @@ Sample any_graph(int time_below = 1000) {
     std::vector<OperationIndex> before;
     std::vector<Duration> lags;
     const int count = i == 0 ? 0 : *rc::gen::inRange(0, std::min(i, 4) + 1);
-    before.reserve(count);
+    before.reserve(static_cast<std::size_t>(count));
     for (int k = 0; k < count; ++k) before.push_back(static_cast<OperationIndex>(*rc::gen::inRange(0, i)));
-    lags.reserve(count);
+    lags.reserve(static_cast<std::size_t>(count));
     for (int k = 0; k < count; ++k) lags.push_back(with_lags ? any_time(100) : Duration::zero());
     with_lags ? s.graph.add(before, lags) : s.graph.add(before);
     s.before.push_back(std::move(before));

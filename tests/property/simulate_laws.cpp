@@ -119,7 +119,7 @@ RC_GTEST_PROP(MaxPlusLaws, MixedRingsEqualTheirSteps, ()) {
   LinkCosts costs;
   const int kinds = *rc::gen::inRange(2, 10);
   std::vector<MessageCost> some;
-  some.reserve(kinds);
+  some.reserve(static_cast<std::size_t>(kinds));
   for (int k = 0; k < kinds; ++k) some.push_back(any_cost());
   const bool regular = *rc::gen::arbitrary<bool>();
   const int every = *rc::gen::inRange(2, 20);

@@ -118,7 +118,7 @@ class Job {
     Duration free_at = begin;
     for (int call = 0; call < shape_.calls; ++call) {
       std::vector<Duration> entry;
-      entry.reserve(shape_.ranks);
+      entry.reserve(static_cast<std::size_t>(shape_.ranks));
       for (int r = 0; r < shape_.ranks; ++r)
         entry.push_back(free_at + (call == 0 ? served[static_cast<std::size_t>(r)] : Duration::zero()) +
                         whole_ns(work_of(r, step, share) / shape_.calls));

@@ -62,7 +62,7 @@ struct Lab {
   }
   [[nodiscard]] std::vector<MeasuredStart> starts(const std::vector<double>& period_s, int count = 4) const {
     std::vector<MeasuredStart> all;
-    all.reserve(count);
+    all.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) all.push_back(measure(period_s, i));
     return all;
   }

@@ -294,7 +294,7 @@ Law law_of(const Chain& chain, int points) {
   const ScoreTable coarse = table_at(places.given(), places.corners());
   const double least = logarithm(kLeast);
   std::vector<double> levels;
-  levels.reserve(points);
+  levels.reserve(static_cast<std::size_t>(points));
   for (int i = 0; i < points; ++i) levels.push_back(kMostScore + (least - kMostScore) * i / (points - 1));
   std::vector<double> x(levels.size(), 0.0);
   coarse.add_places(levels, x);

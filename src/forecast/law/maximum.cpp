@@ -75,7 +75,7 @@ double largest_gap(const std::vector<Law::Point>& points, double outer) {
 /// Levels of y, even, descending.
 std::vector<double> levels_to(double least, int points) {
   std::vector<double> y;
-  y.reserve(points);
+  y.reserve(static_cast<std::size_t>(points));
   for (int i = 0; i < points; ++i) y.push_back(kMostScore + (least - kMostScore) * i / (points - 1));
   return y;
 }

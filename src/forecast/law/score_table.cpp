@@ -32,7 +32,7 @@ ScoreTable::ScoreTable(const Law& law, double power, double least, int points) {
     return;
   }
   std::vector<double> levels;
-  levels.reserve(points);
+  levels.reserve(static_cast<std::size_t>(points));
   for (int i = 0; i < points; ++i) levels.push_back(kMostScore + (least - kMostScore) * i / (points - 1));
   std::vector<double> above = levels;  // the probability above each place
   exponentials(above);

@@ -62,7 +62,7 @@ void scale_bandwidth_inside(Scenario& s, double factor) {
 /// A node whose every step takes so much longer. Noise adds: it cannot make a node faster.
 Part work_of_node(int node, int ranks_per_node) {
   std::vector<int> ranks;
-  ranks.reserve(ranks_per_node);
+  ranks.reserve(static_cast<std::size_t>(ranks_per_node));
   for (int r = 0; r < ranks_per_node; ++r) ranks.push_back(node * ranks_per_node + r);
   return {fmt::format("work of node {}", node), TwinPart::NodeWork,
           [ranks](Scenario& s, double factor) {

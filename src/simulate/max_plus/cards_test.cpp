@@ -72,7 +72,7 @@ TEST(Cards, ServeOneMessageAfterTheOther) {
         const auto network = Network::make(cluster, {});
         ASSERT_TRUE(network);
         std::vector<int> places;
-        places.reserve(ranks);
+        places.reserve(static_cast<std::size_t>(ranks));
         for (int r = 0; r < ranks; ++r) places.push_back(r);
         std::vector<Seconds> shared(times.size());
         (void)run_flows(*schedule, *network, {}, places, {}, shared);

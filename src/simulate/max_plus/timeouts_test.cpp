@@ -80,7 +80,7 @@ std::vector<Seconds> play(const Case& c, const TimeoutDraws& law, std::int64_t s
       .across = {.latency = Seconds{2e-6}, .per_byte = TimePerByte::seconds_per_byte(1e-10)},
       .ranks_per_node = c.per_node};
   std::vector<int> nodes;
-  nodes.reserve(c.spec.ranks);
+  nodes.reserve(static_cast<std::size_t>(c.spec.ranks));
   for (int r = 0; r < c.spec.ranks; ++r) nodes.push_back(r / c.per_node);
   std::vector<Seconds> times(static_cast<std::size_t>(c.spec.ranks));
   for (std::size_t r = 0; r < times.size(); ++r) times[r] = Seconds{1e-5 * static_cast<double>(r * r % 7)};

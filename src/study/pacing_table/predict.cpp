@@ -121,7 +121,7 @@ RunOutcome run(const Job& job, int nodes, pace::Settings settings, const TableAs
   settings.seed = seed;
   const auto count = static_cast<std::size_t>(nodes);
   std::vector<pace::Controller> controllers;
-  controllers.reserve(nodes);
+  controllers.reserve(static_cast<std::size_t>(nodes));
   for (int i = 0; i < nodes; ++i)
     controllers.emplace_back(settings, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(nodes));
   const bool is_paced = settings.mode > pace::Mode::Observe;

@@ -11,7 +11,7 @@ using Kind = StageOp::Kind;
 
 std::vector<StageOp> gpipe(int micro_batches) {
   std::vector<StageOp> ops;
-  ops.reserve(micro_batches);
+  ops.reserve(static_cast<std::size_t>(micro_batches));
   for (int b = 0; b < micro_batches; ++b) ops.push_back({.kind = Kind::Forward, .micro_batch = b});
   for (int b = micro_batches - 1; b >= 0; --b) ops.push_back({.kind = Kind::Backward, .micro_batch = b});
   return ops;

@@ -47,7 +47,7 @@ int time_of(const Shape& s, Kind kind) {
 /// Runs the orders without any cost of communication; nothing where they wait for each other for ever.
 std::optional<Ran> run(const Shape& s) {
   std::vector<std::vector<StageOp>> orders;
-  orders.reserve(s.stages);
+  orders.reserve(static_cast<std::size_t>(s.stages));
   for (int i = 0; i < s.stages; ++i)
     orders.push_back(pipeline_order(s.schedule, s.stages, i, s.micro_batches, s.chunks));
   std::map<std::tuple<bool, int, int>, int> done;  // (forward, virtual stage, micro-batch) -> when

@@ -88,7 +88,7 @@ void SharedNetwork::meet(const Key& key, const InnerCollective& what, Seconds at
   std::vector<int> devices;
   for (int g = 0; g < groups; ++g) {
     std::vector<int> group;
-    group.reserve(places);
+    group.reserve(static_cast<std::size_t>(places));
     for (int p = 0; p < places; ++p)
       group.push_back(plan_.device_of(plan_.rank_of(0, key.stage, tensor ? g * places + p : p * groups + g)));
     add_servers(group, known->second.participants());
