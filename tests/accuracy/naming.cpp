@@ -383,12 +383,14 @@ Judged nobody_coarse_case(int index) {
   return judge(c);
 }
 
-// A table whose numbers hardly change: who is rounded up is no culprit, as the table's digits say.
+// A table of step times, so of one synchronisation, whose numbers hardly change: who is rounded up is no culprit, as
+// the table's digits say.
 Judged nobody_rounded_case(int index) {
   Dice dice(13, index);
-  JobShape shape = any_shape(dice, index, 1, 2);
+  JobShape shape = any_shape(dice, index, 1, 1);
+  shape.positions = 1;
   shape.noise = Noise::Normal;
-  shape.resolution = 0.01 * dice.from_to(1, 3);
+  shape.resolution = 0.05 * dice.from_to(1, 2);
   shape.unit = 0.1 * shape.resolution;
   shape.unlike = 0.9 * shape.resolution;
   Case c;
@@ -476,7 +478,7 @@ std::vector<Family> naming_families() {
        .judge = nobody_coarse_case},
       {.name = "nobody, rounded table",
        .what =
-           "tables whose last digit is 1 to 3 % of a step; noise is a tenth of it, and ranks differ by less than one",
+           "tables whose last digit is 5 or 10 % of a step; noise is a tenth of it, and ranks differ by less than one",
        .cases = 300,
        .judge = nobody_rounded_case},
       {.name = "coarse clock",
