@@ -2,10 +2,10 @@
 // What the fixed-order matrix product of `learn` makes on one core, beside Eigen where it is installed: GFLOP/s of CPU
 // time, median of 9, for square matrices and for the shapes of a small network (batch x in x out).
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <string_view>
 
 #include "learn/product/product.hpp"

@@ -135,8 +135,8 @@ trace::Run world_run(int ranks, int collectives) {
     free_at = latest + 500us;
     for (int r = 0; r < ranks; ++r)
       diagnose::testing::add_call(run.ranks[static_cast<std::size_t>(r)].events, model::Collective::AllReduce,
-                                  entry[static_cast<std::size_t>(r)], free_at, 1'000'000 * (1 + c % 4),
-                                  static_cast<std::uint32_t>(c));
+                                  entry[static_cast<std::size_t>(r)], free_at,
+                                  std::int64_t{1'000'000} * (1 + c % 4), static_cast<std::uint32_t>(c));
   }
   return run;
 }

@@ -194,7 +194,8 @@ std::optional<double> servers(const Costs& cost, const CollectiveSpec& s) {
 double exchange(const Costs& cost, const CollectiveSpec& s) {
   if (s.algorithm == Algorithm::Direct) return ring(cost, s.ranks, s.bytes);
   const Bytes across = first_chunk(s.bytes, s.ranks) * s.group;
-  return ring(cost, s.group, s.bytes) + (s.ranks / s.group - 1) * cost(across);
+  const int groups = s.ranks / s.group;
+  return ring(cost, s.group, s.bytes) + (groups - 1) * cost(across);
 }
 
 std::optional<double> seconds(const Costs& cost, const CollectiveSpec& s) {

@@ -22,7 +22,6 @@
 namespace {
 
 using namespace cox;
-using diagnose::FiguresAnswer;
 using diagnose::SizeDifference;
 
 constexpr std::array<double, 5> kLevels = {0, 0.5, 1, 2, 4};
@@ -140,7 +139,7 @@ trace::Figures make_sizes(SizeDifference kind, double level, int seed) {
         if (changed && kind == SizeDifference::Band && k >= 9 && k < 15) time *= 1 + level * kSizeBar;
         if (changed && kind == SizeDifference::Crossing)
           time *= k < 13 ? 1 + level * kSizeBar : 1 / (1 + level * kSizeBar);
-        s.values.push_back({Bytes(1LL << k), Seconds(time * std::exp(0.03 * draw.normal()))});
+        s.values.push_back({Bytes(std::int64_t{1} << k), Seconds(time * std::exp(0.03 * draw.normal()))});
       }
     table.series.push_back(std::move(s));
   }
@@ -194,14 +193,14 @@ Judged judge_dips(double spread, double level, bool verbose) {
     trace::SizeSeries s{.name = "a", .nodes = 0, .values = {}};
     for (int k = 3; k < 23; ++k) {
       const double time = (1e-5 + 1e-11 * std::exp2(k)) * (k == slow ? 1 + level * hidden : 1);
-      s.values.push_back({Bytes(1LL << k), Seconds(time * std::exp(spread * draw.normal()))});
+      s.values.push_back({Bytes(std::int64_t{1} << k), Seconds(time * std::exp(spread * draw.normal()))});
     }
     bool plain = false;  // a size takes 1.2 times as long as the next one
     for (std::size_t i = 1; i < s.values.size(); ++i)
       plain = plain || s.values[i - 1].time.count() > kDip * s.values[i].time.count();
     const trace::Figures made{.format = "size-table", .table = trace::SizeTable{.series = {s}}, .notes = {}};
     const auto dips = diagnose::understand_figures(made).sizes.front().dips;
-    const bool right = level > 0 && dips.size() == 1 && dips.front().size == Bytes(1LL << slow);
+    const bool right = level > 0 && dips.size() == 1 && dips.front().size == Bytes(std::int64_t{1} << slow);
     j.ours.add(!dips.empty(), right);
     j.plain.add(plain, level > 0);
     if (verbose && !dips.empty() && !right)
@@ -226,8 +225,9 @@ Judged judge_places(diagnose::DifferencePlace place, double level) {
         trace::SizeSeries s{.name = name, .nodes = nodes, .values = {}};
         for (int k = 3; k < 23; ++k)
           for (int repeat = 0; repeat < 3; ++repeat)
-            s.values.push_back({Bytes(1LL << k), Seconds((1e-5 * nodes + 1e-11 * std::exp2(k)) * factor *
-                                                         std::exp(0.03 * draw.normal()))});
+            s.values.push_back(
+                {Bytes(std::int64_t{1} << k),
+                 Seconds((1e-5 * nodes + 1e-11 * std::exp2(k)) * factor * std::exp(0.03 * draw.normal()))});
         table.series.push_back(std::move(s));
       }
     const trace::Figures made{.format = "size-table", .table = std::move(table), .notes = {}};

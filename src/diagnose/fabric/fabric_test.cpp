@@ -81,6 +81,7 @@ std::vector<std::vector<int>> all_pairs() {
 /// A group of all ranks of each host.
 std::vector<std::vector<int>> within_hosts() {
   std::vector<std::vector<int>> groups;
+  groups.reserve(kHosts);
   for (int h = 0; h < kHosts; ++h)
     groups.push_back({h * kPerHost, h * kPerHost + 1, h * kPerHost + 2, h * kPerHost + 3});
   return groups;

@@ -13,6 +13,7 @@ namespace cox::diagnose {
 /// A line per note, with its file in front where it has one.
 [[nodiscard]] inline std::vector<std::string> warnings_of(const trace::Run& run) {
   std::vector<std::string> lines;
+  lines.reserve(run.notes.size());
   for (const trace::Note& note : run.notes)
     lines.push_back(note.file.empty() ? note.text : note.file + ": " + note.text);
   return lines;

@@ -135,6 +135,7 @@ class MismatchFinder {
       side.ranks.push_back(member.rank);
     }
     std::vector<MismatchSide> sides;
+    sides.reserve(by_value.size());
     for (auto& [value, side] : by_value) sides.push_back(std::move(side));
     std::sort(sides.begin(), sides.end(), [](const MismatchSide& a, const MismatchSide& b) {
       return std::tuple{b.ranks.size(), a.ranks.front()} < std::tuple{a.ranks.size(), b.ranks.front()};
@@ -184,6 +185,7 @@ class MismatchFinder {
     const CommId comm = matched_.communicator(m_.groups[dispute.group].comm).id;
     const std::uint32_t last = seq_of(dispute) + static_cast<std::uint32_t>(operations - 1);
     std::vector<std::vector<Rank>> who;
+    who.reserve(sides.size());
     for (const MismatchSide& side : sides) who.push_back(side.ranks);
     const auto [known, fresh] = places_.try_emplace({comm, kind, std::move(who)}, out_.all.size());
     if (!fresh) {
@@ -197,12 +199,13 @@ class MismatchFinder {
       out_.not_looked_at += operations;
       return;
     }
+    std::vector<Rank> fewest = minority(sides);
     Mismatch mismatch{.kind = kind,
                       .comm = comm,
                       .first_seq = seq_of(dispute),
                       .last_seq = last,
                       .count = operations,
-                      .ranks = minority(sides),
+                      .ranks = std::move(fewest),
                       .sides = std::move(sides)};
     if (mismatch.sides.size() > kMostSides) mismatch.sides.resize(kMostSides);
     out_.all.push_back(std::move(mismatch));

@@ -311,6 +311,7 @@ void add_fabric(const Diagnosis& d, std::vector<Remedy>& out) {
 
 std::vector<Remedy> find_remedies(const Diagnosis& d) {
   std::vector<Remedy> out;
+  out.reserve(d.findings.size());
   for (const Finding& f : d.findings) out.push_back(for_finding(f, d.hosts == 1));
   add_global_event(d, out);
   add_fabric(d, out);

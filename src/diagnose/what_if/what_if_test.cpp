@@ -94,6 +94,7 @@ WhatIf what_if(const trace::Run& run, const WhatIfOptions& options = {}) {
 
 std::vector<int> numbers(const std::vector<Rank>& ranks) {
   std::vector<int> out;
+  out.reserve(ranks.size());
   for (const Rank r : ranks) out.push_back(r.value());
   return out;
 }

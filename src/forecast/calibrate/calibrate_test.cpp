@@ -77,7 +77,7 @@ TEST(Calibrate, DriftIsAParameterAndNoSpread) {
 
 TEST(Calibrate, AfterAChangeTheLaterRegimeIsTaken) {
   Sample sample = sample_of({.residual = 1}, 8, 8, 400, 3);
-  for (std::size_t i = 0; i < 150 * 64; ++i) sample.positions[0].own[i] += Seconds{20};
+  for (std::size_t i = 0; i < std::size_t{150} * 64; ++i) sample.positions[0].own[i] += Seconds{20};
   const Parts parts = calibrate(sample).value();
   EXPECT_NEAR(parts.positions[0].level.value.count(), 100, 0.5);
   EXPECT_LT(parts.positions[0].step.value.count(), 1);

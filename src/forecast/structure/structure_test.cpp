@@ -165,8 +165,8 @@ TEST(Structure, ChanceIsCalled) {
   int called = 0;
   constexpr int kJobs = 60;
   for (int job = 0; job < kJobs; ++job) {
-    const Structure s = structure(
-        sample_of(8, 300, [&](std::int64_t k, int r) { return exponential_draw(k + 1'000 * job, r); }));
+    const Structure s = structure(sample_of(
+        8, 300, [&](std::int64_t k, int r) { return exponential_draw(k + std::int64_t{1'000} * job, r); }));
     for (const Dependence& d : s.depends) called += d.chance <= 0.05 ? 1 : 0;
   }
   EXPECT_LE(called, 3 * kJobs * 0.09) << "5 % of 180, and two standard deviations";

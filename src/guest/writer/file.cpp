@@ -161,9 +161,10 @@ bool put(std::uint64_t at, const void* from, std::size_t bytes) noexcept {
 
 bool start_file(const WriterOptions& o, const Identity& id) noexcept {
   char path[kPathRoom];
-  if (o.dir == nullptr || strlen(o.dir) >= sizeof folder) return false;
-  strcpy(folder, o.dir);
-  strcpy(whole_folder, o.dir);
+  const std::size_t length = o.dir == nullptr ? sizeof folder : strlen(o.dir);
+  if (length >= sizeof folder) return false;
+  memcpy(folder, o.dir, length + 1);
+  memcpy(whole_folder, o.dir, length + 1);
   const std::uint32_t limit = most_chunks(o);
   if (limit == 0) return false;
   choose_clock();

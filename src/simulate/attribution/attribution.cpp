@@ -50,7 +50,7 @@ class Totals {
   [[nodiscard]] std::int64_t expected() const {
     const auto n = static_cast<std::int64_t>(switches_.size());
     return n <= static_cast<std::int64_t>(kMostExact) ? std::int64_t{1} << n
-                                                      : 2 * kPairsOfOrders * (n - 1) + 2;
+                                                      : std::int64_t{2} * kPairsOfOrders * (n - 1) + 2;
   }
 
   model::Scenario scenario_;

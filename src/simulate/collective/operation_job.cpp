@@ -170,6 +170,7 @@ Result<Outcome> simulate_operations(const model::Scenario& s, model::EngineKind 
   COX_TRY(trace::Imported imported,
           trace::import_path(s.job.as<model::TraceJob>().file, {.threads = options.threads}));
   std::vector<model::Program> programs;
+  programs.reserve(imported.jobs.size());
   for (trace::ImportedJob& job : imported.jobs) programs.push_back(std::move(job.program));
   std::unique_ptr<Network> network;
   if (engine == model::EngineKind::Flow) {

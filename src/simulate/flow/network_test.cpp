@@ -209,8 +209,8 @@ TEST(Network, LinksGrowLinearlyAndRoutesAreNotKept) {
 class GraphFile : public testing::Test {
  protected:
   std::string write(const std::string& text) {
-    const std::string path = testing::TempDir() + "cox_graph_" +
-                             testing::UnitTest::GetInstance()->current_test_info()->name() + ".txt";
+    std::string path = testing::TempDir() + "cox_graph_" +
+                       testing::UnitTest::GetInstance()->current_test_info()->name() + ".txt";
     std::ofstream(path) << text;
     paths_.push_back(path);
     return path;

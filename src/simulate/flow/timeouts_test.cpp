@@ -190,7 +190,8 @@ double none_above(int flows, int links, int most) {
           here = i == left ? 1 : 0;
         else if (i > 0)
           here *= static_cast<double>(left - i + 1) / i * each / (1 - each);
-        next[static_cast<std::size_t>(placed + i)] += chance[static_cast<std::size_t>(placed)] * here;
+        next[static_cast<std::size_t>(placed) + static_cast<std::size_t>(i)] +=
+            chance[static_cast<std::size_t>(placed)] * here;
       }
     }
     chance = next;
@@ -209,6 +210,7 @@ TEST(Collisions, FollowTheLawOfTheFullestLink) {
   EXPECT_NEAR(mean_of_fullest(8, 8), 2.60, 0.005);  // published
   EXPECT_NEAR(mean_of_fullest(32, 8) / 4, 1.76, 0.005);
   std::vector<Message> all;
+  all.reserve(8);
   for (int i = 0; i < 8; ++i) all.push_back({i, 8 + i});
   Place p = on_tree(16, 8, 1);
   p.cluster.nic.bandwidth = Bandwidth::gbyte_per_s(100);  // links between switches decide

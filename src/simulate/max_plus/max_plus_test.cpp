@@ -102,7 +102,7 @@ TEST(SweepKernels, EveryInstructionSetDoesWhatTheFormSays) {
 
 /// The protocols word by word (message_cost.hpp), message by message, for schedules whose rounds are regular.
 std::vector<double> by_definition(const model::Schedule& schedule, const LinkCosts& costs, Protocol protocol,
-                                  std::vector<double> arrivals, const Noise* noise = nullptr) {
+                                  const std::vector<double>& arrivals, const Noise* noise = nullptr) {
   std::vector<double> last = arrivals;
   for (int lane = 0; lane < schedule.lanes(); ++lane) {
     std::vector<double> t = arrivals;

@@ -262,7 +262,7 @@ class Grouper {
   void add(std::vector<std::size_t> members) { out_.groups.push_back(std::move(members)); }
 
   /// Parts of one folder and world: the next run begins where a rank comes again, or after a long pause.
-  void split(std::vector<std::size_t> members) {
+  void split(const std::vector<std::size_t>& members) {
     std::int64_t base = 0;
     for (const std::size_t i : members)
       if (parts_[i]->run.origin_realtime_ns > 0 && (base == 0 || parts_[i]->run.origin_realtime_ns < base))

@@ -133,8 +133,8 @@ SpanKey span_key(std::string_view key) {
   std::vector<std::string_view> words = words_of(plain);
   SpanKey out;
   if (words.empty() || words.size() > 8) return out;
-  if (words.size() > 1)
-    if ((out.unit = unit_named(words.back()))) words.pop_back();
+  if (words.size() > 1) out.unit = unit_named(words.back());
+  if (out.unit) words.pop_back();
   const auto filler = [&] { return !words.empty() && is_one_of(words.back(), kFiller); };
   bool stamp = false;
   while (filler()) {
