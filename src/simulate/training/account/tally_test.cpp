@@ -15,7 +15,7 @@ namespace {
 using namespace testing;
 
 TEST(Tally, GroupsAddUpToTheStep) {
-  for (const model::Scenario& s : assorted()) {
+  for (model::Scenario s : assorted()) {
     for (const bool shared : {false, true}) {
       if (shared) {
         s.engine = model::EngineKind::Flow;
