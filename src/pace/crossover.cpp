@@ -56,7 +56,7 @@ double Crossover::longest() const noexcept {
   return static_cast<double>(units * unit_);
 }
 
-void Crossover::add(std::uint64_t step, double time) noexcept {
+void Crossover::add(std::uint64_t step, Seconds time) noexcept {
   if (unit_ == 0) return;
   const bool off = is_off(step);
   if (off != was_off_ || step != last_ + 1) {
@@ -68,11 +68,11 @@ void Crossover::add(std::uint64_t step, double time) noexcept {
   last_ = step;
   if (!off) {
     unproven_ += 1;
-    unproven_time_ += time;
+    unproven_time_ += time.count();
   }
   const bool washed = age_++ >= kLevels[level_].wash * unit_;
   if (!washed || step < begin_) return;
-  batch_ += time;
+  batch_ += time.count();
   if (++batched_ < 2 * pair_) return;
   Arm& arm = arms_[off ? 0 : 1];
   ++arm.batches;

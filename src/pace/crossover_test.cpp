@@ -35,7 +35,7 @@ struct Held {
         carried[step + 1] += each;
         carried[step + 1 + span] -= each;
       }
-      crossover.add(step, time);
+      crossover.add(step, Seconds{time});
       const Verdict verdict = crossover.verdict(step, 0);
       if (verdict != Verdict::None) all.push_back(verdict);
       if (verdict == Verdict::Harm) break;
@@ -60,7 +60,7 @@ TEST(Crossover, AGainIsProvenAfterTwoFramesAndThenRarelyTested) {
   int off = 0;
   for (std::uint64_t step = 2816; step < 3072 + 8192; ++step) {
     off += crossover.is_off(step) ? 1 : 0;
-    crossover.add(step, crossover.is_off(step) ? 1 : 0.98);
+    crossover.add(step, Seconds{crossover.is_off(step) ? 1 : 0.98});
     if (crossover.verdict(step, 0) != Verdict::None) break;
   }
   EXPECT_EQ(off, 384);
@@ -106,7 +106,7 @@ TEST(Crossover, GapsLeaveAFrameUnmeasured) {
   crossover.begin(0);
   Verdict verdict = Verdict::None;
   for (std::uint64_t step = 0; verdict == Verdict::None && step < 2000; step += step % 32 == 7 ? 2 : 1) {
-    crossover.add(step, 1);
+    crossover.add(step, Seconds{1});
     verdict = crossover.verdict(step, 0);
   }
   EXPECT_EQ(verdict, Verdict::Unmeasured);

@@ -133,7 +133,7 @@ void Controller::take_in(const Observation& o) noexcept {
       doubt(o.step, 0);
     }
   }
-  if (state_ == State::Hold) crossover_.add(o.step, smaller(period, longest));
+  if (state_ == State::Hold) crossover_.add(o.step, Seconds{smaller(period, longest)});
   if (pattern_.place_of(o.step) + 1 == pattern_.block()) end_block(o.step);
   if (state_ == State::Hold) judge_crossover(o.step);
 }
@@ -288,7 +288,7 @@ void Controller::charge_after() noexcept {
 
 // By the steps of a hold that are not proven to pay, against the blocks before the trial.
 double Controller::lost_since_before() const noexcept {
-  return calm_ > 0 ? crossover_.unproven_time() - crossover_.unproven() * calm_ : 0;
+  return calm_ > 0 ? crossover_.unproven_time().count() - crossover_.unproven() * calm_ : 0;
 }
 
 // Trials that follow a pause begin at steps that are alike on all ranks, at most one for each `retry` steps:
@@ -448,7 +448,7 @@ void Controller::judge_crossover(std::uint64_t step) noexcept {
       to_bear_ = 0;
       break;
     case Verdict::Harm:
-      take_back(-crossover_.gain() * crossover_.unpaced_time());
+      take_back(-crossover_.gain() * crossover_.unpaced_time().count());
       leave(Reason::Harm, step);
       break;
     case Verdict::Unmeasured:

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "cox/base/units.hpp"
+
 namespace cox::pace {
 
 /// Frames of steps, each with one long stretch in which a rank that holds leaves its delay out.
@@ -38,19 +40,19 @@ class Crossover {
   /// Whether the step is one to leave the delay out for long. Constant within a pair.
   [[nodiscard]] bool is_off(std::uint64_t step) const noexcept;
   /// One step of the hold, in order; a gap in `step` counts as a change of arm.
-  void add(std::uint64_t step, double time) noexcept;
+  void add(std::uint64_t step, Seconds time) noexcept;
   /// To be asked after each `add`. Levels go up by themselves.
   Verdict verdict(std::uint64_t step, double least) noexcept;
   /// Of the last verdict: relative gain, and time per step without delay.
   [[nodiscard]] double gain() const noexcept { return gain_; }
-  [[nodiscard]] double unpaced_time() const noexcept { return arms_[0].mean; }
+  [[nodiscard]] Seconds unpaced_time() const noexcept { return Seconds{arms_[0].mean}; }
   /// Whether a frame that leaves all of `carry` out has shown a gain in this hold.
   [[nodiscard]] bool is_proven() const noexcept { return level_ > 1; }
   /// Steps with delay since the hold began or a frame of level 1 or 2 last showed a gain.
   [[nodiscard]] double unproven() const noexcept { return unproven_; }
   /// Steps with delay until a hold is proven, if nothing is unclear.
   [[nodiscard]] double longest() const noexcept;
-  [[nodiscard]] double unproven_time() const noexcept { return unproven_time_; }
+  [[nodiscard]] Seconds unproven_time() const noexcept { return Seconds{unproven_time_}; }
 
  private:
   struct Arm {
