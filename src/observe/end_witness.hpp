@@ -20,8 +20,8 @@ struct SeenEnds {
   struct End {
     pid_t process = 0;
     std::int64_t realtime_ns = 0;
-    bool was_alone =
-        false;  ///< the others that had not ended were alive after that, each with its main thread
+    /// the others that had not ended were alive after that, each with its main thread
+    bool was_alone = false;
   };
   std::vector<pid_t> began{};
   std::vector<End> ended{};

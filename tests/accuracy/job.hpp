@@ -28,10 +28,10 @@ struct JobShape {
   double correlation = 0.7;  ///< of wandering noise, from step to step
   double uneven = 0;         ///< sigma of the lognormal law of how much noise each rank has
   double unlike = 0;         ///< ranks differ for good by up to this part of a step, each by its own
-  double resolution =
-      0;  ///< own work is a multiple of this part of a step, as a coarse clock tells it; 0: any
-  bool apart =
-      false;  ///< several hosts whose clocks differ, and members that leave as far apart as they enter
+  /// own work is a multiple of this part of a step, as a coarse clock tells it; 0: any
+  double resolution = 0;
+  /// several hosts whose clocks differ, and members that leave as far apart as they enter
+  bool apart = false;
   std::uint64_t seed = 1;
 };
 

@@ -82,8 +82,8 @@ struct BesideSmallRun {
   bool work_known = false;                ///< at both; the rest says nothing where it is not
   Seconds own_small{};                    ///< work of a rank in a step
   Seconds own_here{};
-  bool own_moved =
-      false;  ///< though every rank has as much to do: nothing where the work is split (strong scaling)
+  /// though every rank has as much to do: nothing where the work is split (strong scaling)
+  bool own_moved = false;
   double communication_small = 0;  ///< of the step, as above
   double communication_here = 0;
   bool communication_moved = false;

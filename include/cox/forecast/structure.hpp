@@ -25,8 +25,8 @@ struct UnitPace {
   /// are those that count as independent: n (1 - r) / (1 + r), r the correlation of being last with the step before.
   Proportion critical{};
   double elasticity = 0;  ///< d ln step / d ln (own work of its ranks): own work while last, over time
-  double if_faster =
-      0;  ///< the same by what a little less work would save (nothing where another is last too)
+  /// the same by what a little less work would save (nothing where another is last too)
+  double if_faster = 0;
   double if_slower = 0;  ///< by what a little more would cost
 };
 
@@ -36,8 +36,8 @@ struct Concentration {
   double plug_in = 0;     ///< without the correction
   double normalised = 0;  ///< entropy over ln units, at most 1; 0 for one unit
   double effective = 0;   ///< e^entropy, at most the units
-  double at_most =
-      1;  ///< of the normalised one: ln n / ln units where there are fewer synchronisations than units
+  /// of the normalised one: ln n / ln units where there are fewer synchronisations than units
+  double at_most = 1;
   Proportion moves{};        ///< share of steps whose last rank is another than at this place a step ago
   double moves_if_free = 0;  ///< 1 - sum p^2: were steps independent
 };

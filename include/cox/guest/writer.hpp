@@ -44,12 +44,12 @@ struct WriterOptions {
   std::uint32_t chunk_bytes = trace::kDefaultChunkBytes;
   bool group_may_read = false;   ///< the file: its owner alone may, else
   bool folder_per_host = false;  ///< the file goes into a folder of this host below `dir`
-  std::int64_t observer =
-      0;  ///< of many `cox observe` the one that started this process: ends the file's name
-  std::uint64_t sync_seconds =
-      1;  ///< a machine that goes down loses so much; 0 = what the kernel has not written
-  const char* keeper_cpus =
-      nullptr;  ///< `3,7-8`: where the writer's own thread runs; null = where the process may
+  /// of many `cox observe` the one that started this process: ends the file's name
+  std::int64_t observer = 0;
+  /// a machine that goes down loses so much; 0 = what the kernel has not written
+  std::uint64_t sync_seconds = 1;
+  /// `3,7-8`: where the writer's own thread runs; null = where the process may
+  const char* keeper_cpus = nullptr;
   bool force_monotonic = false;  ///< never use the timestamp counter
   /// Largest share of one CPU that recording may take, as a ratio; beyond it for two seconds it stops.
   double max_overhead = 0.05;

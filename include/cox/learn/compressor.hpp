@@ -46,10 +46,10 @@ struct CompressorSpec {
   double clip = 0;            ///< terngrad: standard deviations beyond which values are cut; 0 = none
   int rank = 1;               ///< powersgd
   bool scaled = true;         ///< random-k: by d/k, without bias; with feedback it must not be
-  bool by_tensor =
-      false;  ///< a part is a tensor rather than all parameters: k, threshold and scales of each layer
-  std::int64_t warm_up =
-      0;  ///< top-k, random-k: steps in which k/d falls from 1 to `keep`, by the same factor each
+  /// a part is a tensor rather than all parameters: k, threshold and scales of each layer
+  bool by_tensor = false;
+  /// top-k, random-k: steps in which k/d falls from 1 to `keep`, by the same factor each
+  std::int64_t warm_up = 0;
   FeedbackKind feedback = FeedbackKind::None;
 };
 

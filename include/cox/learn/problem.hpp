@@ -66,15 +66,15 @@ enum class ProblemKind : std::uint8_t { Quadratic, LeastSquares, Logistic, Mlp }
 struct ProblemSpec {
   ProblemKind kind = ProblemKind::Quadratic;
   std::int64_t dimension = 100;  ///< parameters of a quadratic, features else
-  double condition =
-      100;  ///< quadratic: largest curvature over the smallest, between them even in the logarithm
+  /// quadratic: largest curvature over the smallest, between them even in the logarithm
+  double condition = 100;
   double curvature = 1;  ///< quadratic: the largest
   /// Standard deviation. quadratic: of one sample's gradient, per coordinate; least-squares: of a label; logistic,
   /// mlp: of what labels see of the features, so that no classifier is always right.
   double noise = 0;
   double spread = 0;  ///< quadratic: root mean square over workers of their optima, per coordinate
-  double hessian_spread =
-      0;  ///< quadratic: curvatures are 1 - this ... 1 + this times the mean, even over workers
+  /// quadratic: curvatures are 1 - this ... 1 + this times the mean, even over workers
+  double hessian_spread = 0;
   std::int64_t workers = 1;      ///< quadratic: whose optima or curvatures differ
   std::int64_t reflections = 0;  ///< quadratic: of the basis; 0 = diagonal
   std::int64_t classes = 4;      ///< logistic

@@ -105,8 +105,8 @@ struct Fabric {
   int dragonfly_hosts = 0;    ///< per router
   std::string graph_file{};   ///< lines `node-or-switch node-or-switch latency bandwidth`
   Routing routing = Routing::Static;
-  int flows_per_connection =
-      1;  ///< ECMP: equal parts of a message, each with a hash of its own (queue pairs)
+  /// ECMP: equal parts of a message, each with a hash of its own (queue pairs)
+  int flows_per_connection = 1;
   Switching switching = Switching::CutThrough;
   bool incast_loss = false;    ///< named model of lost goodput (docs/concepts/flow-engine.md)
   bool pause = false;          ///< pause frames: a blocked queue blocks what is upstream

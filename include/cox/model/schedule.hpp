@@ -39,8 +39,8 @@ enum class Algorithm : std::uint8_t {
   ParameterServer,  ///< push and pull over `servers` shards
   Chain,            ///< point-to-point pipeline through the ranks in order
 };
-inline constexpr Algorithm kLastAlgorithm =
-    Algorithm::Chain;  ///< names and words of scenario files go up to it
+/// names and words of scenario files go up to it
+inline constexpr Algorithm kLastAlgorithm = Algorithm::Chain;
 [[nodiscard]] std::string_view name_of(Algorithm a);
 
 /// Which collective, by which algorithm, over how many ranks and bytes.

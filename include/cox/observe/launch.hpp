@@ -52,8 +52,8 @@ struct LaunchOptions {
   bool pace_priority = false;         ///< COX_PACE_PRIORITY=1 for the job, where the user has not set it
   pace::WaitMode wait_mode = pace::WaitMode::Unknown;  ///< unknown = as the libraries have it
   std::optional<double> energy_cap{};                  ///< limits of this host at this ratio during the job
-  bool lets_go =
-      false;  ///< close what was inherited once the command runs: of a process that is `cox` and no more
+  /// close what was inherited once the command runs: of a process that is `cox` and no more
+  bool lets_go = false;
   std::filesystem::path system_root = "/";                 ///< where /sys, /run and libraries lie; for tests
   std::filesystem::path policy_file = guest::kPolicyFile;  ///< for tests; no flag sets it
 };

@@ -15,8 +15,8 @@ namespace cox::observe {
 /// The processes that have a raw file in a Run folder. A compacted file is nobody's any more.
 struct Recording {
   std::int64_t here = 0;  ///< record, and run on this machine
-  std::int64_t elsewhere =
-      0;  ///< record, and run on another machine or in a container that is not seen from here
+  /// record, and run on another machine or in a container that is not seen from here
+  std::int64_t elsewhere = 0;
   std::int64_t stopped = 0;  ///< have been detached or switched recording off
   std::int64_t over = 0;     ///< closed their file, or are gone
 };

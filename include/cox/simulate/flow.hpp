@@ -56,8 +56,8 @@ enum class Sharing : std::uint8_t {
 struct FlowOptions {
   bool memo = true;              ///< repeat a state's course instead of solving it again
   const Noise* noise = nullptr;  ///< per-message noise
-  const TimeoutDraws* timeouts =
-      nullptr;  ///< of messages between nodes; those of full ports are the fabric's
+  /// of messages between nodes; those of full ports are the fabric's
+  const TimeoutDraws* timeouts = nullptr;
   std::int64_t step = 0;
   std::int64_t number = 0;
   std::uint64_t seed = 1;  ///< of the hashes of ECMP and of background flows

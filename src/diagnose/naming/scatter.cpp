@@ -16,8 +16,8 @@ constexpr double kMostCorrelation = 0.99;  // of neighbours
 constexpr double kMedianError = 1.2533;    // of a normal sample, over that of the mean: sqrt(pi / 2)
 constexpr std::size_t kFewRows = 16;       // of more, one does not move the median
 constexpr int kCorrections = 2;
-const double kRounded =
-    1 / std::sqrt(6.0);  // standard deviation of a difference of two rounded values, in units
+// standard deviation of a difference of two rounded values, in units
+const double kRounded = 1 / std::sqrt(6.0);
 
 std::vector<double> in_blocks(std::span<const double> values) {
   const std::size_t n = values.size();

@@ -16,8 +16,8 @@ namespace cox::diagnose {
 struct Scatter {
   double center = 0;  ///< median
   double spread = 0;  ///< of values (block medians of long series) about it, scaled MAD
-  double correlation =
-      1;  ///< sum of the correlations with all neighbours: as many values tell as much as one
+  /// sum of the correlations with all neighbours: as many values tell as much as one
+  double correlation = 1;
   double independent = 0;  ///< values, over `correlation`
   std::size_t levels = 1;  ///< that were taken from the values first
   double resolution = 0;   ///< of the times that the values come from

@@ -17,8 +17,8 @@ namespace cox::diagnose {
 
 /// Work that differs from micro-batch to micro-batch: both passes over the same one are long.
 struct UnevenMicroBatches {
-  double correlation =
-      0;  ///< of forward and backward compute of the same micro-batch, each over its worker's median
+  /// of forward and backward compute of the same micro-batch, each over its worker's median
+  double correlation = 0;
   double spread = 0;  ///< of forward compute, scaled MAD over the median
   std::int64_t pairs = 0;
 };

@@ -31,9 +31,9 @@ struct Needed {
   study::Dimension dimension = study::Dimension::Count;
   Domain domain = Domain::Positive;
   std::string_view words{};  ///< that name it beside its number, between blanks
-  double otherwise =
-      std::numeric_limits<double>::quiet_NaN();  ///< base unit, where the claim is silent; NaN: it must speak
-  bool is_ours = false;                          ///< `otherwise` is a choice that the result depends on
+  /// base unit, where the claim is silent; NaN: it must speak
+  double otherwise = std::numeric_limits<double>::quiet_NaN();
+  bool is_ours = false;  ///< `otherwise` is a choice that the result depends on
 
   [[nodiscard]] bool is_optional() const { return otherwise == otherwise; }
 };

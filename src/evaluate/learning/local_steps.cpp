@@ -92,8 +92,8 @@ Tuned run_kind(const Locals& l, const Kind& kind, int local_steps, int threads) 
     };
   };
   if (kind.noise) return race_tuned(race, l.rates, l.seeds, stream, seconds_of, threads, 2);
-  const auto all =
-      race_rates(race, l.rates, stream(0), 1.01);  // nothing is drawn but the optima, and these once
+  // nothing is drawn but the optima, and these once
+  const auto all = race_rates(race, l.rates, stream(0), 1.01);
   const auto best = best_of(all, seconds_of);
   if (!best) return {};
   return {.rate = l.rates[*best], .runs = {all[*best]}};

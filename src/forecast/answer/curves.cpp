@@ -17,8 +17,8 @@ namespace {
 
 constexpr double kWidest = 2;  ///< of a band, upper over lower end
 constexpr double kFar = 3;     ///< times the best held-out error: such a model does not count
-constexpr double kAlone =
-    0.02;  ///< least error where fewer than two curves were held against the largest size and count
+/// least error where fewer than two curves were held against the largest size and count
+constexpr double kAlone = 0.02;
 constexpr double kAlways = 0.05;  ///< held-out error up to which a model counts in any case
 
 /// z at one size: mean of the repetitions.

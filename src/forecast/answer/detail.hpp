@@ -41,8 +41,8 @@ struct StructureAtSize {
   Amplification added{};      ///< what each mechanism adds to the time per sample
   Seconds longest{};          ///< mean own work of the slowest rank, ranks independent of each other
   Seconds without_slowest{};  ///< the same where the slowest `spare` are not waited for
-  std::int64_t spare =
-      0;  ///< one rank in a hundred, from 1 to 1,024; 0 = ranks are not alike, and these three are not told
+  /// one rank in a hundred, from 1 to 1,024; 0 = ranks are not alike, and these three are not told
+  std::int64_t spare = 0;
   double kept = 0;  ///< of the delay, at the barrier: D_0 / d
 };
 

@@ -215,8 +215,8 @@ struct TableShape {
   double steps = 0;
   double per_node = 0;  ///< harmonic mean
   double in_nodes = 0;  ///< ranks beyond one in each node
-  bool alone =
-      false;  ///< one rank a node: what is left after the node in the step is nothing, the node's part is its own
+  /// one rank a node: what is left after the node in the step is nothing, the node's part is its own
+  bool alone = false;
   bool node_told = false;
 };
 

@@ -17,8 +17,8 @@ constexpr double kLeastShape = -0.5;
 constexpr double kMostShape = 2;
 constexpr double kFewest = 50;    // independent exceedances for a shape
 constexpr double kSurely = 0.05;  // of all: up to there a tail is fitted in any case
-constexpr double kMisfit =
-    0.8;  // Anderson, Darling's A² that a sample of the law itself exceeds in about 5 of 100
+// Anderson, Darling's A² that a sample of the law itself exceeds in about 5 of 100
+constexpr double kMisfit = 0.8;
 constexpr int kBody = 201;
 
 double mean_of(std::span<const double> values) {

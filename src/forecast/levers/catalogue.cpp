@@ -216,8 +216,8 @@ void add_checkpoints(const Scenario& s, std::vector<Lever>& out) {
                      [](Scenario& x) {
                        model::Failures& c = x.failures;
                        const Seconds all = interruptions(x, std::max(nodes_of(x), 1)).blocks;
-                       const Seconds read =
-                           interruptions(x, std::max(nodes_of(x), 1)).read;  // what storage adds anyhow
+                       // what storage adds anyhow
+                       const Seconds read = interruptions(x, std::max(nodes_of(x), 1)).read;
                        c.checkpoint_write = std::max(all * 0.9 - read, Seconds{1e-6});
                        c.checkpoint = all * 0.1;
                        c.checkpoint_interval = {};

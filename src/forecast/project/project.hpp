@@ -39,8 +39,8 @@ struct ProjectOptions {
   UnseenPrior prior{};
   GrowthPrior growth{};
   int replicates = 200;
-  bool coarse =
-      false;  ///< half the points of each integral in `project_one`: for draws, which differ by more than that
+  /// half the points of each integral in `project_one`: for draws, which differ by more than that
+  bool coarse = false;
   double widening = 1;     ///< of the bands; what simulated jobs want is in docs/accuracy.md
   std::int64_t steps = 0;  ///< of the run whose mean is forecast; 0 = as many as were seen
   std::uint64_t seed = 1;

@@ -26,8 +26,8 @@ using model::NoiseScope;
 using model::NoiseSource;
 
 constexpr Bytes kSmall{std::int64_t{64} * 1024};  ///< up to here latency is what a message costs
-constexpr int kBody = 100;          ///< quantiles of a law's body
-constexpr double kTailFrom = 0.01;  ///< where the tail of a law without one begins
+constexpr int kBody = 100;                        ///< quantiles of a law's body
+constexpr double kTailFrom = 0.01;                ///< where the tail of a law without one begins
 
 /// How a collective is carried out, by its kind and size: what libraries do.
 struct Way {
@@ -347,8 +347,8 @@ Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample)
   const Seconds least =
       std::ranges::min_element(step.roles, {}, [](const auto& r) { return r.level.value; })->level.value;
   const bool drifts = shared.drift.value > Seconds{} && shared.drift.low > Seconds{};
-  const Seconds before =
-      drifts ? shared.drift.value / 2 : Seconds{};  // the level is the mean over the sample
+  // the level is the mean over the sample
+  const Seconds before = drifts ? shared.drift.value / 2 : Seconds{};
   const Seconds compute = std::max(Seconds{}, least - before);
   s.across = s.inside = cost_of(way, ranks, parts.rest.value / times);
   s.job.steps = static_cast<int>(std::clamp<std::int64_t>(parts.steps * step.times, 1, 1'000'000));

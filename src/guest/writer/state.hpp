@@ -40,8 +40,8 @@ namespace cox::guest {
 using namespace trace;  // the Run format: what is written here is nothing else
 
 inline constexpr std::uint32_t kMostSlots = 256;  ///< chunks in memory; a multiple of 64
-inline constexpr std::uint32_t kSlotsAhead =
-    16;  ///< made ready at a time, and kept ready beyond those in use
+/// made ready at a time, and kept ready beyond those in use
+inline constexpr std::uint32_t kSlotsAhead = 16;
 
 /// Closed: the program ended in order; the keeper says so in the file.
 enum class Phase : int { Off = 0, Opening = 1, On = 2, Dead = 3, Closed = 4 };

@@ -95,8 +95,8 @@ void take_sparse(PackedReader& from, std::size_t k, std::span<float> out) {
 /// FP8 has too few exponents to do without: the power of two that puts the largest just below `top`.
 float power_of_two_below(float top, float largest) {
   if (largest == 0) return 1;
-  const float quotient =
-      std::min(top / largest, 0x1p100F);  // NaN stays NaN, infinity gives 0, and 0 / 0 then NaN
+  // NaN stays NaN, infinity gives 0, and 0 / 0 then NaN
+  const float quotient = std::min(top / largest, 0x1p100F);
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(quotient) & 0x7f800000U);
 }
 

@@ -249,8 +249,8 @@ class Reader {
     }
     for (const LayerGroup& group : draft_.layers) {
       const std::size_t room = static_cast<std::size_t>(kMostLayers) + 1 - draft_.job.training.layers.size();
-      const auto count =
-          std::min(static_cast<std::size_t>(group.count), room);  // one too many is refused later
+      // one too many is refused later
+      const auto count = std::min(static_cast<std::size_t>(group.count), room);
       draft_.job.training.layers.insert(draft_.job.training.layers.end(), count, group.layer);
     }
   }

@@ -112,8 +112,8 @@ struct alignas(64) MessageState {
   bool crosses = false;       ///< from node to node, or to or from a switch
   std::uint8_t lost = 0;      ///< how often, at a full port
   std::uint32_t stage = 0;    ///< store and forward: the link it is on
-  LinkIndex clock =
-      FairShares::kNoLink;  ///< that it follows: `left` is then what that clock shows at its end
+  /// that it follows: `left` is then what that clock shows at its end
+  LinkIndex clock = FairShares::kNoLink;
   int choice = -1;
   std::uint32_t order = 0;
   std::uint64_t chain = 0;

@@ -43,8 +43,8 @@ struct LinkFit {
   ClockLine offset;       ///< second minus first, over the first clock's time
   Duration residual{};    ///< 95 % of the stretches of time, by weight, lie within this of the line
   Duration half_width{};  ///< half of the window that causality leaves for the offset
-  double drift_error =
-      0;  ///< standard error of the drift, seconds per second; a smaller drift is not applied
+  /// standard error of the drift, seconds per second; a smaller drift is not applied
+  double drift_error = 0;
   std::size_t samples = 0;  ///< used
 };
 

@@ -129,8 +129,8 @@ TEST(ScenarioCheck, Collectives) {
   EXPECT_EQ(mismatch.substr(0, 36), "f.toml:5:1: job.collective: `ring` d") << mismatch;
 }
 
-const std::string kTraining =
-    kNodes + "nodes = 4\n[job]\nworkload = \"training\"\nlayers = [{count = 12}]\n";  // 6 lines
+// 6 lines
+const std::string kTraining = kNodes + "nodes = 4\n[job]\nworkload = \"training\"\nlayers = [{count = 12}]\n";
 
 TEST(ScenarioCheck, Layouts) {
   EXPECT_EQ(clash(kTraining), "no error");

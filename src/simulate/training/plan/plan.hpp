@@ -251,8 +251,8 @@ class Plan {
   std::vector<StageCode> code_[3];
   std::shared_ptr<const Network> network_;
   std::shared_ptr<const Network> server_network_;
-  bool striped_ =
-      false;  ///< the channels of the data group meet only at devices' ports: see striped_ring.hpp
+  /// the channels of the data group meet only at devices' ports: see striped_ring.hpp
+  bool striped_ = false;
   bool own_links_ = false;
   bool inner_meets_ = false;       ///< messages inside a unit meet others on links
   bool inner_on_network_ = false;  ///< and are played there
