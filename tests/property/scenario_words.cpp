@@ -3,6 +3,7 @@
 #include "property/scenario_words.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>

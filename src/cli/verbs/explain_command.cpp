@@ -2,6 +2,7 @@
 #include "cli/verbs/explain_command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <ostream>
 

@@ -2,6 +2,7 @@
 #include "learn/problem/settings.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
