@@ -9,7 +9,7 @@ function(cox_false_warnings target)
 endfunction()
 
 # The libraries' headers, compiled once for all rooms of the tool: parsing them took half of what a file takes. Nothing of
-# our own is in there, and clang builds without it (preset tidy), so that every file still includes what it uses. What few
+# our own is in there, and clang reads files without it (presets tidy and fuzz). What few
 # files use stays out: each file that begins with these headers pays for their inline functions, 0.6 s for nlohmann/json.hpp
 # and 3.6 s for CLI/CLI.hpp, whether it calls them or not.
 function(cox_tool_headers target)

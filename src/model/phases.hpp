@@ -111,7 +111,8 @@ void list_round(const CollectiveSpec& spec, const Phase& phase, std::int64_t k, 
 struct Fold {
   int places = 1;
   int fold = 0;
-  explicit constexpr Fold(int ranks) : places(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))), fold(ranks - places) {}
+  explicit constexpr Fold(int ranks)
+      : places(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))), fold(ranks - places) {}
 };
 
 }  // namespace cox::model

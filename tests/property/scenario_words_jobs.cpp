@@ -35,12 +35,13 @@ class TrainingWords : public Words {
     const Table tree = {
         {"fabric.kind", "\"fat-tree\""}, {"fabric.hosts_per_leaf", "2"}, {"fabric.oversubscription", "2"}};
     for (const std::string e : {"auto", "max-plus", "flow"}) {
-      walk({fmt::format("{} {} on one switch", e, name), kPairs + training_ + job + engine(e), layers_, noise, has},
+      walk({fmt::format("{} {} on one switch", e, name), kPairs + training_ + job + engine(e), layers_, noise,
+            has},
            only);
       if (e != "max-plus")
-        walk(
-            {fmt::format("{} {} on a tree", e, name), kPairs + tree + training_ + job + engine(e), layers_, noise, has},
-            only);
+        walk({fmt::format("{} {} on a tree", e, name), kPairs + tree + training_ + job + engine(e), layers_,
+              noise, has},
+             only);
     }
   }
 };

@@ -52,6 +52,12 @@ bool are_multiples(const std::vector<std::int64_t>& values, std::int64_t one) {
   return static_cast<double>(count) >= kMultiples * static_cast<double>(values.size());
 }
 
+/// Whether most steps take a rank as long as the one before, to the last digit.
+bool hardly_changes(const StepTable& work) {
+  const Values values = values_of(work);
+  return 2 * values.changes.size() <= values.pairs;
+}
+
 }  // namespace
 
 Duration resolution_of(const StepTable& work) {
@@ -75,7 +81,9 @@ Duration resolution_of(const Matched& matched) {
   std::vector<std::int32_t> some;
   const std::size_t stride = matched.ranks() / kMostRanks + 1;
   for (std::size_t r = 0; r < matched.ranks(); r += stride) some.push_back(static_cast<std::int32_t>(r));
-  return std::max(resolution_of(matched.by_step(InStep::Work, some)), matched.resolution());
+  const StepTable work = matched.by_step(InStep::Work, some);
+  const Duration seen = resolution_of(work);
+  return seen > Duration::zero() || !hardly_changes(work) ? seen : matched.resolution();
 }
 
 }  // namespace cox::diagnose

@@ -17,7 +17,8 @@ namespace cox::diagnose {
 /// Cost: O(ranks x steps), at most some 100,000 of them. Held by: src/diagnose/naming/resolution_test.cpp
 [[nodiscard]] Duration resolution_of(const StepTable& work);
 
-/// The same of some ranks of a Run, or what its input was written in multiples of, whichever is more.
+/// The same of some ranks of a Run; where most numbers do not change from step to step, so that it cannot be seen, what its
+/// input was written in multiples of.
 [[nodiscard]] Duration resolution_of(const Matched& matched);
 
 }  // namespace cox::diagnose

@@ -180,6 +180,12 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   }
   d.trouble = look_for_trouble(matched, options);
   d.cannot_tell = name_gaps(d, open_ends(matched, d));
+  const bool never_met =
+      !matched.has_synchronisations() && matched.provenance() != trace::Provenance::Imported;
+  if (never_met)
+    d.cannot_tell.insert(
+        d.cannot_tell.begin(),
+        "who sets the pace: no synchronisation was recorded; cox doctor says what can be observed here");
   add_analyses(matched, program, analyses, d, options.threads);
   d.analyses = std::make_shared<const Analyses>(std::move(analyses));
   add_findings_of_analyses(d);
@@ -200,7 +206,7 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   } else {
     d.answer = judge(d, std::nullopt);
   }
-  d.remedies = find_remedies(d);
+  if (!never_met) d.remedies = find_remedies(d);  // first of all it has to run
   Headline answer = answer_of(d);
   d.verdict = std::move(answer.verdict);
   d.lead = std::move(answer.lead);

@@ -412,6 +412,9 @@ TEST(Diagnose, AJobThatFailedBeforeItsRanksMetIsToldHowItEnded) {
   ASSERT_TRUE(d) << d.error().to_string();
   EXPECT_EQ(d->answer.kind, AnswerKind::JobFailed);
   EXPECT_NE(d->verdict.find("rank 2 ended first"), std::string::npos) << d->verdict;
+  EXPECT_TRUE(d->remedies.empty());
+  ASSERT_FALSE(d->cannot_tell.empty());
+  EXPECT_NE(d->cannot_tell.front().find("cox doctor"), std::string::npos) << d->cannot_tell.front();
 }
 
 TEST(Diagnose, SlowRankBeforeARootedOperationIsFound) {

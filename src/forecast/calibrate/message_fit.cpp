@@ -12,13 +12,13 @@
 namespace cox::forecast {
 namespace {
 
-constexpr double kTail = 0.05;                  ///< on each side of an interval
-constexpr double kNormal = 1.6448536269514722;  ///< quantile of the normal law that goes with it
-constexpr double kApart = 2;                    ///< largest size over smallest, at least
-constexpr double kExact = 1e-3;                 ///< of a median: no clock and no machine tells more
-constexpr double kReached = 0.9;                ///< of the ceiling
-constexpr double kDip = 2;                      ///< times the median of its size
-constexpr std::size_t kLeastTimes = 20;         ///< of a size, for its median to tell dips
+constexpr double kTail = 0.05;                    ///< on each side of an interval
+constexpr double kNormal = 1.6448536269514722;    ///< quantile of the normal law that goes with it
+constexpr double kApart = 2;                      ///< largest size over smallest, at least
+constexpr double kExact = 1e-3;                   ///< of a median: no clock and no machine tells more
+constexpr double kReached = 0.9;                  ///< of the ceiling
+constexpr double kDip = 2;                        ///< times the median of its size
+constexpr std::size_t kLeastTimes = 20;           ///< of a size, for its median to tell dips
 constexpr Bytes kSmall{std::int64_t{64} * 1024};  ///< up to here latency is what a message costs
 
 /// The median time of one size.

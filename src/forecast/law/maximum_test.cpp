@@ -27,7 +27,7 @@ Nest job() {
   const Law body = Law::logistic(100.0_s, 1.0_s);
   std::vector<Seconds> values;
   values.reserve(400);
-for (int i = 0; i < 400; ++i) values.push_back(body.quantile(std::max(0.98 * i / 399, 2e-6)));
+  for (int i = 0; i < 400; ++i) values.push_back(body.quantile(std::max(0.98 * i / 399, 2e-6)));
   return {.own = Law::quantiles(values, {values.back(), 1.5_s, 0.2, 0.02}),
           .node = Law::exponential(2.0_s),
           .group = Law::lognormal(Seconds{3 * std::exp(0.125)}, std::sqrt(std::exp(0.25) - 1)),

@@ -73,10 +73,10 @@ Result<const Setting*> find_setting(std::string_view kind, std::string_view key,
     if (s.key == key) return &s;
     keys.emplace_back(s.key);
   }
-  return fail(unread(
-      keys.empty() ? fmt::format("{} has no settings, got \"{}\"", kind, shown(key))
-                   : fmt::format("{} has no setting \"{}\", expected one of {}", kind, shown(key), fmt::join(keys, ", ")),
-      hint_for(key, keys)));
+  return fail(unread(keys.empty() ? fmt::format("{} has no settings, got \"{}\"", kind, shown(key))
+                                  : fmt::format("{} has no setting \"{}\", expected one of {}", kind,
+                                                shown(key), fmt::join(keys, ", ")),
+                     hint_for(key, keys)));
 }
 
 }  // namespace

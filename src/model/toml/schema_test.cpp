@@ -95,8 +95,7 @@ std::string violation(const Json& schema, const Json& value, const std::string& 
   if (value.is_object())
     for (const auto& [key, item] : value.items()) {
       if (!schema["properties"].contains(key)) return at + "." + key + " is unknown";
-      if (auto bad = violation(schema["properties"][key], item, at + "." + key); !bad.empty())
-        return bad;
+      if (auto bad = violation(schema["properties"][key], item, at + "." + key); !bad.empty()) return bad;
     }
   return {};
 }

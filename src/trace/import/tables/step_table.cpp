@@ -4,12 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <deque>
 #include <iterator>
-#include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "cox/trace/figures.hpp"
@@ -55,14 +56,18 @@ Cell read_number(std::string_view text, char separator, double& out) {
   return std::isfinite(out) ? Cell::Number : Cell::Missing;
 }
 
-/// Below so many of the last digit on average, numbers are taken as exact: who writes 1 and 2 seldom means 1.4 and 1.6.
-constexpr double kRoundedFrom = 10;
+/// Below so many of the last digit, numbers are taken as exact: who writes 1 and 2 seldom means 1.4 and 1.6.
+constexpr double kRoundedFrom = 3;
+/// So many of the numbers have no more digits: one that was written by another program says nothing of the rest.
+constexpr double kOfNumbers = 0.98;
+constexpr std::size_t kMostDecimals = 18;
 
-/// How many digits stand behind the point; many where there is an exponent.
-int decimals_of(std::string_view text, char separator) {
-  if (text.find_first_of("eE") != std::string_view::npos) return std::numeric_limits<double>::max_digits10;
+/// How many digits stand behind the point, but for zeros at the end; the most where there is an exponent.
+std::size_t decimals_of(std::string_view text, char separator) {
+  if (text.find_first_of("eE") != std::string_view::npos) return kMostDecimals;
   const std::size_t point = text.find_last_of(separator == ',' ? "." : ".,");
-  return point == std::string_view::npos ? 0 : static_cast<int>(text.size() - point - 1);
+  if (point == std::string_view::npos) return 0;
+  return std::min(kMostDecimals, text.find_last_not_of('0') - point);
 }
 
 double seconds_per(StepUnit unit) {
@@ -160,18 +165,20 @@ class StepTableReader {
                !times_.add(*series, step, Seconds(value * seconds_per(columns_.unit)))) {
       ++bad_;
     } else {
-      decimals_ = std::max(decimals_, decimals_of(text, columns_.separator));
-      sum_ += value;
-      ++numbers_;
+      ++with_decimals_[decimals_of(text, columns_.separator)];
     }
   }
 
-  /// What the table's times are multiples of by their digits: one of the last place that any of them has.
+  /// What the table's times are multiples of by their digits: one of the last place that all but a few of them have.
   [[nodiscard]] Duration resolution(Seconds unit) const {
-    const double last = std::pow(10.0, -decimals_);
-    if (sum_ < kRoundedFrom * last * static_cast<double>(numbers_)) return {};
-    return duration_from_seconds(
-        last * (columns_.unit == StepUnit::None ? unit.count() : seconds_per(columns_.unit)));
+    const auto all =
+        static_cast<double>(std::accumulate(with_decimals_.begin(), with_decimals_.end(), std::int64_t{0}));
+    std::size_t decimals = 0;
+    for (std::int64_t n = with_decimals_[0]; static_cast<double>(n) < kOfNumbers * all;)
+      n += with_decimals_[++decimals];
+    const Seconds one{seconds_per(columns_.unit) * std::pow(10.0, -static_cast<double>(decimals))};
+    if (times_.usual() < kRoundedFrom * one) return {};
+    return duration_from_seconds(columns_.unit == StepUnit::None ? one.count() * unit.count() : one.count());
   }
 
   void count_note(std::int64_t n, std::string_view what) {
@@ -198,9 +205,7 @@ class StepTableReader {
   std::vector<std::optional<std::uint32_t>> wide_series_;  // by wide column
   std::map<std::uint32_t, std::int64_t> rows_of_;          // by series
   std::int64_t rows_ = 0, cells_ = 0, missing_ = 0, bad_ = 0, unnumbered_ = 0;
-  int decimals_ = 0;          // most that a number has
-  double sum_ = 0;            // of all numbers, as they are written
-  std::int64_t numbers_ = 0;  // that are used
+  std::array<std::int64_t, kMostDecimals + 1> with_decimals_{};  // numbers that are used
 };
 
 /// The runs of one table, told apart by the columns that name them.

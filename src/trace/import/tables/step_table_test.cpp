@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/import/tables/step_table.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -228,12 +229,20 @@ TEST_F(StepTable, AnUnknownUnitIsTakenSoThatTheRunFits) {
 
 TEST_F(StepTable, ItsLastDigitIsTheResolution) {
   EXPECT_EQ(read("rank,step,time_ms\n0,0,101\n1,0,100\n").resolution, 1ms);
-  EXPECT_EQ(read("rank,step,time_ms\n0,0,101.25\n1,0,100\n").resolution, 10us)
-      << "of the number that has most";
+  EXPECT_EQ(read("rank,step,time_ms\n0,0,101.25\n1,0,100\n").resolution, 10us);
+  EXPECT_EQ(read("rank,step,time_ms\n0,0,101.0\n1,0,100.000\n").resolution, 1ms) << "zeros say nothing";
   EXPECT_EQ(read("rank;step;time_ms\n0;0;101,5\n1;0;100\n").resolution, 100us);
   EXPECT_EQ(read("rank,step,time_s\n0,0,1.01e2\n1,0,100\n").resolution, 0ns) << "written by a program";
   EXPECT_EQ(read("rank,step,time_s\n0,0,2\n1,0,1\n").resolution, 0ns) << "small numbers are exact";
   EXPECT_EQ(read("rank,step,time\n0,0,130\n1,0,100\n").resolution, 1s) << "of whatever unit";
+  // An hour of compilation, and a number that another program wrote.
+  const auto table = [](const std::string& usual) {
+    std::string text = "rank,step,time_s\n0,0,3600\n1,0,20.25\n";
+    for (int s = 1; s < 100; ++s) text += fmt::format("0,{0},{1}\n1,{0},{1}\n", s, usual);
+    return text;
+  };
+  EXPECT_EQ(read(table("2")).resolution, 0ns);
+  EXPECT_EQ(read(table("8")).resolution, 1s);
 }
 
 }  // namespace

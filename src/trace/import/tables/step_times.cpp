@@ -82,6 +82,18 @@ Seconds StepTimes::largest_unit() {
   return Seconds(unit);
 }
 
+Seconds StepTimes::usual() const {
+  constexpr std::size_t kMost = 100'000;
+  std::vector<Seconds> some;
+  const std::size_t stride = times_.size() / kMost + 1;
+  some.reserve(times_.size() / stride + 1);
+  for (std::size_t i = 0; i < times_.size(); i += stride) some.push_back(times_[i].own);
+  if (some.empty()) return {};
+  const auto middle = some.begin() + static_cast<std::ptrdiff_t>(some.size() / 2);
+  std::nth_element(some.begin(), middle, some.end());
+  return *middle;
+}
+
 /// Only ranks that have a value: an empty column of a wide table is nobody.
 void StepTimes::add_ranks(PartBuilder& part) {
   std::vector<bool> present(ranks_.size());

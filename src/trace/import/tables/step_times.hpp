@@ -31,6 +31,8 @@ class StepTimes {
   /// The rank spent so long on its own work in a step; in seconds, or in the unknown unit. False: no such time.
   bool add(std::uint32_t series, std::int64_t step, Seconds own);
   [[nodiscard]] bool is_empty() const { return times_.empty(); }
+  /// The median of what was added, of some 100,000 where it is more.
+  [[nodiscard]] Seconds usual() const;
 
   /// The largest of 1, 1e-3, 1e-6 and 1e-9 s that an unknown unit may be taken as, so that the run fits a Duration.
   [[nodiscard]] Seconds largest_unit();
