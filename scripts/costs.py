@@ -4,7 +4,8 @@
 
 usage: costs.py [--write] [BUILD]     (build/release; --write puts the table into CONTRIBUTING.md)
 
-Job-seconds of the last build of every object that still exists, from ninja's log, and seconds of every test, from ctest's.
+Job-seconds of the last build of every object that still exists, from ninja's log, and seconds of every test, from the log of
+./cox-test.
 They are worth something where nothing else ran: build and test from nothing, without a compiler cache, on an idle machine:
   CCACHE_DISABLE=1 ./cox-test && scripts/costs.py --write
 """
@@ -31,17 +32,12 @@ def seconds_of_objects():
 
 
 def seconds_of_tests():
-    """Name of a test to its seconds: lines `name runs seconds` up to a line of dashes."""
-    took = {}
-    costs = build / "Testing" / "Temporary" / "CTestCostData.txt"
-    if not costs.exists():
-        return took
-    for line in costs.read_text().splitlines():
-        if line.startswith("---"):
-            break
-        name, _, seconds = line.rsplit(maxsplit=2)
-        took[name] = float(seconds)
-    return took
+    """Name of a test to its seconds, by what ./cox-test logged: ctest's own costs begin with what a test is said to cost."""
+    log = build.parent / "log" / f"test-{build.name}.log"
+    if not log.exists():
+        return {}
+    ended = re.findall(r"Test +#\d+: (.+?) \.*(?:\*\*\*\w+)? +(?:Passed)? +([\d.]+) sec$", log.read_text(errors="replace"), re.M)
+    return {name: float(seconds) for name, seconds in ended}
 
 
 def room_of_object(path):
