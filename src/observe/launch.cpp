@@ -347,14 +347,21 @@ Result<ChildEnd> run_child(const LaunchOptions& options, const fs::path& dir,
                     "check that it is an executable program"));
 }
 
+/// As it is given where there is no current folder any more.
+fs::path whole_path(const fs::path& path) {
+  std::error_code ec;
+  fs::path whole = fs::absolute(path, ec);
+  return ec ? path : whole;
+}
+
 /// The folder as asked for; where a launcher started us, all of its ranks have to arrive at one name.
 Result<fs::path> choose_dir(const LaunchOptions& options, const guest::Launcher* launcher) {
-  if (launcher == nullptr) return fs::absolute(options.out.empty() ? default_run_dir() : options.out);
+  if (launcher == nullptr) return whole_path(options.out.empty() ? default_run_dir() : options.out);
   if (options.force)
     return fail(error(Errc::Usage, "observe-006",
                       fmt::format("--force cannot be used where {} starts cox once per rank", launcher->name),
                       "choose another folder with -o, or remove that Run before the job"));
-  if (!options.out.empty()) return fs::absolute(options.out);
+  if (!options.out.empty()) return whole_path(options.out);
   std::string key = launch_key(*launcher);
   const std::size_t space = key.find(' ');
   if (space == std::string::npos)
@@ -363,7 +370,7 @@ Result<fs::path> choose_dir(const LaunchOptions& options, const guest::Launcher*
                       "name a folder for all ranks with -o"));
   std::ranges::replace(key, ' ', '-');
   std::ranges::replace(key, '/', '_');
-  return fs::absolute("cox-" + key);
+  return whole_path("cox-" + key);
 }
 
 trace::RunInfo describe(const LaunchOptions& options, const fs::path& dir) {

@@ -36,6 +36,13 @@ sys.exit(subprocess.run([sys.argv[1], "observe", "--max-size", "1B", "-o", sys.a
 PY
 )
 equal "$code" 7 "exit status where nobody reads standard error"
+# nor does it hang on the current folder, which somebody may have removed
+mkdir "$work/gone" && cd "$work/gone" && rmdir "$work/gone"
+code=$(status "$cox" observe -o "$work/from-nowhere" -- /bin/sh -c 'exit 7')
+equal "$code" 7 "exit status where the current folder was removed"
+code=$(status "$cox" observe -o nowhere -- /bin/sh -c 'exit 7')
+equal "$code" 125 "exit status where the Run would lie in a folder that was removed"
+cd "$work"
 # what the job closes is closed: neither cox nor its witness holds a pipe open that the job inherited
 python3 - "$cox" "$work/closes" <<'PY' || fail "an inherited descriptor was held open"
 import os, select, subprocess, sys

@@ -41,7 +41,9 @@ constexpr std::chrono::seconds kPatience{3};
 /// `run` where it lies in the current folder: that is what the next command needs.
 std::string shown(const std::filesystem::path& dir) {
   std::error_code ec;
-  const auto relative = std::filesystem::relative(dir, ec);
+  const auto here = std::filesystem::current_path(ec);  // which somebody may have removed
+  if (ec) return report::terminal_text(dir.string());
+  const auto relative = std::filesystem::relative(dir, here, ec);
   if (ec || relative.empty() || *relative.begin() == "..") return report::terminal_text(dir.string());
   return report::terminal_text(relative.string());
 }
