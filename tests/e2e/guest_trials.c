@@ -7,6 +7,7 @@
 //   skew      N R MS: N steps of 10 ms of timed sleep and an 8-byte all-reduce; rank R sleeps MS longer
 //   closes    closes every descriptor that it may, opens files of its own and makes many events
 //   alarms N  N steps in which rank 1 takes 5 ms longer, with a signal in every millisecond
+//   freed     frees a communicator whose attribute's callback uses it once more, then one with fewer members is made
 //   reload    opens the MPI library by name, uses it, closes it and opens it again
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -174,6 +176,35 @@ static int alarms(int count) {
   return 0;
 }
 
+static int use_it(MPI_Comm comm, int key, void* value, void* extra) {
+  (void)key, (void)value, (void)extra;
+  return MPI_Barrier(comm);
+}
+
+/// The list of counts of a group of one ends where memory does.
+static int freed(void) {
+  int key = 0, rank = 0, got = 0;
+  const int given = 7, place = 0;
+  MPI_Comm all, alone;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, use_it, &key, NULL);
+  const long page = sysconf(_SC_PAGESIZE);
+  char* pages = mmap(NULL, 2 * (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED || mprotect(pages + page, (size_t)page, PROT_NONE) != 0) return 1;
+  int* const counts = (int*)(pages + page) - 1;
+  counts[0] = 1;
+  for (int i = 0; i < 3; ++i) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &all);
+    MPI_Comm_set_attr(all, key, NULL);
+    MPI_Comm_free(&all);
+    MPI_Comm_split(MPI_COMM_WORLD, rank, 0, &alone);
+    MPI_Allgatherv(&given, 1, MPI_INT, &got, counts, &place, MPI_INT, alone);
+    MPI_Comm_free(&alone);
+  }
+  if (rank == 0) printf("gathered %d\n", got);
+  return 0;
+}
+
 /// Not linked against anything it calls here: the library comes and goes by name.
 static int reload(void) {
 #if defined(OPEN_MPI)
@@ -206,6 +237,7 @@ int main(int argc, char** argv) {
   if (strcmp(trial, "skew") == 0 && argc > 4) rc = skew(atoi(value), atoi(argv[3]), atof(argv[4]));
   if (strcmp(trial, "closes") == 0) rc = closes();
   if (strcmp(trial, "alarms") == 0) rc = alarms(atoi(value));
+  if (strcmp(trial, "freed") == 0) rc = freed();
   if (strcmp(trial, "reload") == 0) rc = reload();
   MPI_Finalize();
   return rc;

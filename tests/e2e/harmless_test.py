@@ -146,6 +146,11 @@ def case_threads(work):
     return None
 
 
+def case_freed(work):
+    ours, without = observed(os.path.join(work, "run"), "freed").stdout, plain("freed")
+    assert ours == without, (ours, without)
+
+
 def case_reload(work):
     ours, without = observed(os.path.join(work, "run"), "reload").stdout, plain("reload")
     assert ours == without, (ours, without)

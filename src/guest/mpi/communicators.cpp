@@ -2,6 +2,8 @@
 // The life of MPI and of communicators. A communicator is learned where it is made: its identity is what it was
 // made of and which of that one's, in the order in which all members make them. So threads that make communicators
 // of different ones at once do not disturb each other.
+#include <utility>
+
 #include "cox/base/hash.hpp"
 
 #include "guest/mpi/bindings.hpp"
@@ -76,7 +78,9 @@ Birth birth_of(const Parent& parent) noexcept {
   return {hash.value(), true};
 }
 void learn_fresh(MPI_Comm fresh, MPI_Comm like, Birth birth) noexcept {
-  if (announced) learn(fresh, like, birth);
+  if (!announced) return;
+  comms.erase(key_of(fresh));  // what is known of that handle is of one that was freed
+  learn(fresh, like, birth);
 }
 
 /// Wrappers of functions whose last argument but the error is the new communicator.
@@ -171,12 +175,14 @@ int wrap_Finalize() {
   return real_Finalize();
 }
 /// Forgets a communicator before `call` frees it, since the handle may be given out again at once; where the
-/// call refuses that, what was known of it stays.
+/// call refuses that, what was known of it stays. What a callback does with it meanwhile is not recorded.
 template <class Call>
 int forgetting(MPI_Comm comm, Call call) {
   CommFacts facts;
   const bool known = comms.take(key_of(comm), facts);
+  const std::uintptr_t outer = std::exchange(being_freed, key_of(comm));
   const int rc = call();
+  being_freed = outer;
   if (known && rc != MPI_SUCCESS) comms.insert(key_of(comm), [&](CommFacts& slot) { slot = facts; });
   return rc;
 }

@@ -64,7 +64,8 @@ std::uint64_t identity_of(const CommFacts& facts, std::int32_t* members, Birth b
 // Fills in a communicator; called where one is made, and at the first use of one that came another way.
 void describe(MPI_Comm comm, MPI_Comm like, Birth birth, CommFacts& facts) {
   int inter = 0;
-  library.comm_size(like, &facts.size);
+  // What is refused once is not asked again: each time calls the program's error handler.
+  if (library.comm_size(like, &facts.size) != MPI_SUCCESS) return;
   library.comm_rank(like, &facts.rank);
   library.comm_test_inter(like, &inter);
   if (inter != 0) {
@@ -149,8 +150,13 @@ void Library::ask() noexcept {
 }
 
 Comm* learn(MPI_Comm comm, MPI_Comm like, Birth birth) noexcept {
-  if (!is_communicator(comm) || !is_communicator(like)) return nullptr;
-  return comms.insert(key_of(comm), [&](CommFacts& facts) { describe(comm, like, birth, facts); });
+  thread_local bool learns [[gnu::tls_model("initial-exec")]] = false;
+  if (learns || !is_communicator(comm) || !is_communicator(like)) return nullptr;
+  learns = true;
+  Comm* const known =
+      comms.insert(key_of(comm), [&](CommFacts& facts) { describe(comm, like, birth, facts); });
+  learns = false;
+  return known;
 }
 
 void announce() noexcept {

@@ -81,15 +81,18 @@ struct Birth {
   std::uint64_t of = 0;  ///< of which communicator it was made, and how; 0 = not known
   bool once = false;     ///< no other one was made so; else it counts how many were before
 };
+/// The communicator that this thread frees: a callback that uses it must not make it known again.
+inline thread_local std::uintptr_t being_freed [[gnu::tls_model("initial-exec")]] = 0;
+
 /// Records a communicator that is new here. `like` is the one that tells its members where `comm` cannot yet.
-/// Null for what is none.
+/// Null for what is none, and for one that the program's error handler uses while another is looked at.
 Comm* learn(MPI_Comm comm, MPI_Comm like, Birth birth) noexcept;
 
 inline Comm* lookup(MPI_Comm comm) noexcept {
   if (!announced) [[unlikely]]
     announce();
   Comm* found = comms.find(key_of(comm));
-  if (found == nullptr && announced) [[unlikely]]
+  if (found == nullptr && announced && key_of(comm) != being_freed) [[unlikely]]
     found = learn(comm, comm, {});
   return found;
 }

@@ -48,6 +48,7 @@ enum class Phase : int { Off = 0, Opening = 1, On = 2, Dead = 3, Closed = 4 };
 
 struct Global {
   std::atomic<Phase> phase{Phase::Off};
+  std::atomic<pid_t> opener{0};  // the process that opens it or has
   std::atomic<bool> use_tsc{false};
   bool wants_tsc = false;
   std::atomic<bool> off{false};

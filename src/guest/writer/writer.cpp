@@ -198,11 +198,19 @@ void switch_off(std::uint32_t reason) noexcept {
 }
 
 bool open(const WriterOptions& options, const Identity& identity) noexcept {
-  Phase expected = Phase::Off;
-  if (!g.phase.compare_exchange_strong(expected, Phase::Opening, std::memory_order_acq_rel)) {
-    while (g.phase.load(std::memory_order_acquire) == Phase::Opening) sched_yield();
+  pid_t nobody = 0;
+  if (!g.opener.compare_exchange_strong(nobody, getpid(), std::memory_order_acq_rel)) {
+    while (g.phase.load(std::memory_order_acquire) <= Phase::Opening) {
+      if (g.opener.load(std::memory_order_acquire) !=
+          getpid()) {  // forked in the middle of it: nobody goes on here
+        after_fork_in_child();
+        return false;
+      }
+      sched_yield();
+    }
     return active();
   }
+  g.phase.store(Phase::Opening, std::memory_order_release);
   const int saved_errno = errno;
   const NoCancel whole;
   g.pid = getpid();

@@ -22,6 +22,8 @@
 
 #include "cox/base/processes.h"
 
+#include "guest/writer/state.hpp"
+
 namespace {
 
 namespace guest = cox::guest;
@@ -117,6 +119,18 @@ TEST_F(GuestWriter, WhatItHasOpenIsNotTheProgramsToSee) {
         return open_files_of(dir_).empty() ? 0 : 3;
       }),
       0);
+}
+
+TEST_F(GuestWriter, WhoWasForkedInTheMiddleOfAnOpeningDoesNotWaitForIt) {
+  const std::string dir = dir_.string();
+  for (const guest::Phase phase : {guest::Phase::Off, guest::Phase::Opening})
+    EXPECT_EQ(in_child([&] {
+                alarm(20);  // instead of waiting for ever
+                guest::g.opener.store(getppid());
+                guest::g.phase.store(phase);
+                return guest::open({.dir = dir.c_str()}, {.rank = 0}) || guest::active() ? 1 : 0;
+              }),
+              0);
 }
 
 TEST_F(GuestWriter, RecordsEventsInOrderAndClosesTheFile) {
