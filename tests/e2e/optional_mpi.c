@@ -6,7 +6,7 @@
 
 static int use_mpi(void) {
   int (*init)(int*, char***) = (int (*)(int*, char***))dlsym(RTLD_DEFAULT, "MPI_Init");
-  return init == NULL ? -1 : init(NULL, NULL);
+  return init == NULL ? -1 : init(NULL, NULL) == 0 ? 0 : 1;
 }
 #else
 int use_mpi(void);
