@@ -52,8 +52,13 @@ bool Collector::near(std::int64_t at) const {
   return at >= middle_ - kFarNs && at <= middle_ + kFarNs;
 }
 
+/// What is too far away for a Duration lies at its end: a host call may stand anywhere.
 Duration Collector::since_origin(std::int64_t at) const {
-  return Nanoseconds(at - origin_);
+  constexpr std::int64_t kFarthest =
+      std::numeric_limits<std::int64_t>::max() / 1000;  // in picoseconds it fits
+  std::int64_t ns = 0;
+  if (__builtin_sub_overflow(at, origin_, &ns)) ns = at < origin_ ? -kFarthest : kFarthest;
+  return Nanoseconds(std::clamp(ns, -kFarthest, kFarthest));
 }
 
 /// A single wild time stamp must not decide where the time line lies: the middle of a sample does.
