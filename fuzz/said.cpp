@@ -177,7 +177,7 @@ std::string wrong_figures(const diagnose::Diagnosis& d) {
 }
 
 /// Names from files may read like numbers that cannot be; sentences that quote them are not to blame.
-bool has_odd_names(const trace::Run& run) {
+bool has_odd_names(const trace::Run& run, const model::Program* program) {
   const auto odd = [](const std::string& name) {
     for (const char* part : {"%", " of ", "nan", "inf", "("})
       if (name.find(part) != std::string::npos) return true;
@@ -186,7 +186,10 @@ bool has_odd_names(const trace::Run& run) {
   return std::any_of(run.communicators.begin(), run.communicators.end(),
                      [&](const auto& c) { return odd(c.name); }) ||
          std::any_of(run.nodes.begin(), run.nodes.end(), [&](const auto& n) { return odd(n.host); }) ||
-         std::any_of(run.names.begin(), run.names.end(), odd);
+         std::any_of(run.names.begin(), run.names.end(), odd) ||
+         (program != nullptr && (std::any_of(program->names.begin(), program->names.end(), odd) ||
+                                 std::any_of(program->groups.begin(), program->groups.end(),
+                                             [&](const auto& g) { return odd(g.name); })));
 }
 
 }  // namespace
@@ -198,9 +201,10 @@ std::string absurdity(const std::string& sentence) {
   return {};
 }
 
-std::vector<std::string> absurdities(const trace::Run& run, const diagnose::Diagnosis& d) {
+std::vector<std::string> absurdities(const trace::Run& run, const diagnose::Diagnosis& d,
+                                     const model::Program* program) {
   std::vector<std::string> found;
-  if (!has_odd_names(run))
+  if (!has_odd_names(run, program))
     for (const std::string& s : sentences_of(d))
       if (std::string wrong = absurdity(s); !wrong.empty()) found.push_back(wrong + " in: " + s);
   for (std::string wrong : {wrong_figures(d), wrong_screen(run, d)})
@@ -211,7 +215,7 @@ std::vector<std::string> absurdities(const trace::Run& run, const diagnose::Diag
 void check_said(const trace::Run& run, const model::Program* program) {
   const auto d = diagnose::diagnose(run, {.threads = 1, .program = program});
   if (!d) return;
-  const std::vector<std::string> wrong = absurdities(run, *d);
+  const std::vector<std::string> wrong = absurdities(run, *d, program);
   for (const std::string& line : wrong) std::fprintf(stderr, "%s\n", line.c_str());
   COX_ASSERT(wrong.empty(), "no sentence is absurd");
 }

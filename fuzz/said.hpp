@@ -21,7 +21,8 @@ namespace cox::fuzz {
 /// The same of everything that is said of a diagnosis, in all forms and widths, with the laws of the first
 /// screen: at most 20 lines, none wider than the terminal but for single words, at most three different
 /// percentages, ASCII where that is asked for, no control character. One line per law that is broken.
-[[nodiscard]] std::vector<std::string> absurdities(const trace::Run& run, const diagnose::Diagnosis& d);
+[[nodiscard]] std::vector<std::string> absurdities(const trace::Run& run, const diagnose::Diagnosis& d,
+                                                   const model::Program* program = nullptr);
 
 /// Diagnoses what was read, and aborts where a law is broken. Nothing where there is nothing to diagnose.
 void check_said(const trace::Run& run, const model::Program* program);

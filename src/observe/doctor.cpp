@@ -346,7 +346,8 @@ Check check_program(const Surroundings& where, const LibraryPaths& paths) {
     check.text = fmt::format("{} is no file", where.program.string());
     return check;
   }
-  const auto found = looks_for_mpi(where.program, paths);
+  const fs::path whole = fs::absolute(where.program, ec);
+  const auto found = looks_for_mpi(std::vector<std::string>{whole.string()}, paths);
   if (!found) {
     check.text =
         fmt::format("{} does not look for an MPI library that it is not linked to", where.program.string());
@@ -356,8 +357,8 @@ Check check_program(const Surroundings& where, const LibraryPaths& paths) {
   check.text = fmt::format("{} looks for MPI by {} and is linked to none: it would take cox for one",
                            found->object, found->how);
   check.hint =
-      "cox observe starts it without cox; where a script starts it, set COX_DISABLE=1 and link it to MPI "
-      "to have it observed";
+      "cox observe starts it without cox, through a shell script, too; where something else starts it, set COX_DISABLE=1 for "
+      "it; link it to MPI to have it observed";
   return check;
 }
 

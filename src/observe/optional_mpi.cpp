@@ -158,15 +158,72 @@ std::optional<OptionalMpi> looks_for_mpi(const fs::path& program, const LibraryP
   return found;
 }
 
-std::optional<OptionalMpi> looks_for_mpi(const std::vector<std::string>& command, const LibraryPaths& paths) {
-  for (const std::string& word : command) {
-    if (word.empty() || word.front() == '-') continue;
+namespace {
+
+constexpr std::size_t kMostScriptBytes = std::size_t{64} << 10;
+constexpr std::size_t kMostScriptWords = 200;
+constexpr int kMostScripts = 3;  // one that starts another, and so on
+
+bool is_shell(const fs::path& program) {
+  constexpr std::array<std::string_view, 5> kShells = {"sh", "bash", "dash", "ksh", "zsh"};
+  return std::ranges::find(kShells, program.filename().string()) != kShells.end();
+}
+
+/// Words of a shell's text, comments left out; what the shell would make of quotes and variables is not asked.
+std::vector<std::string> shell_words(std::string_view text) {
+  constexpr std::string_view kBetween = " \t\n;&|()<>`'\"{}";
+  std::vector<std::string> out;
+  for (std::size_t at = 0; out.size() < kMostScriptWords;) {
+    at = text.find_first_not_of(kBetween, at);
+    if (at == std::string_view::npos) break;
+    if (text[at] == '#') {
+      at = text.find('\n', at);
+      if (at == std::string_view::npos) break;
+      continue;
+    }
+    const std::size_t end = std::min(text.find_first_of(kBetween, at), text.size());
+    out.emplace_back(text.substr(at, end - at));
+    at = end;
+  }
+  return out;
+}
+
+/// What a shell script says; nothing for any other file.
+std::string script_text(const fs::path& path) {
+  std::error_code ec;
+  if (!fs::is_regular_file(path, ec) || fs::file_size(path, ec) > kMostScriptBytes || ec) return {};
+  auto bytes = read_file(path, kMostScriptBytes);
+  if (!bytes || !bytes->starts_with("#!")) return {};
+  const auto first = shell_words(std::string_view(*bytes).substr(0, bytes->find('\n')).substr(2));
+  const bool is_of_shell = std::ranges::any_of(first, [](const std::string& word) { return is_shell(word); });
+  return is_of_shell ? *std::move(bytes) : std::string{};
+}
+
+std::optional<OptionalMpi> any_looks_for_mpi(const std::vector<std::string>& words, const LibraryPaths& paths,
+                                             int scripts) {
+  bool text_follows = false;  // `sh -c TEXT`
+  bool in_shell = false;
+  for (const std::string& word : words) {
+    if (word.empty()) continue;
+    if (text_follows && scripts > 0)
+      if (auto found = any_looks_for_mpi(shell_words(word), paths, scripts - 1)) return found;
+    text_follows = in_shell && word.front() == '-' && word.back() == 'c';
+    if (word.front() == '-') continue;
     const std::optional<fs::path> program =
         word.find('/') != std::string::npos ? fs::path(word) : paths.find_program(word);
     if (!program) continue;
+    in_shell = is_shell(*program);
     if (auto found = looks_for_mpi(*program, paths)) return found;
+    if (const std::string text = scripts > 0 ? script_text(*program) : std::string{}; !text.empty())
+      if (auto found = any_looks_for_mpi(shell_words(text), paths, scripts - 1)) return found;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<OptionalMpi> looks_for_mpi(const std::vector<std::string>& command, const LibraryPaths& paths) {
+  return any_looks_for_mpi(command, paths, kMostScripts);
 }
 
 }  // namespace cox::observe

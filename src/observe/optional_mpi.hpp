@@ -26,7 +26,7 @@ struct OptionalMpi {
 [[nodiscard]] std::optional<OptionalMpi> looks_for_mpi(const std::filesystem::path& program,
                                                        const LibraryPaths& paths);
 
-/// The first program of a command for which that holds.
+/// The first program of a command for which that holds; those too that `sh -c` or a shell script names.
 [[nodiscard]] std::optional<OptionalMpi> looks_for_mpi(const std::vector<std::string>& command,
                                                        const LibraryPaths& paths);
 

@@ -27,8 +27,8 @@ observed() {
   equal "$(LD_PRELOAD=$preload status "$@")" 0 "exit status without us ($name)"
   cp out plain
   equal "$(LD_PRELOAD=$preload status "$cox" observe -q -o "$run" -- "$@")" 0 "exit status under us ($name)"
-  # Times differ from run to run; everything else does not.
-  diff <(grep -v ' ms' plain) <(grep -v ' ms' out) || fail "the output differs ($name)"
+  # Times differ from run to run, and so does whose line comes first; everything else does not.
+  diff <(grep -v ' ms' plain | sort) <(grep -v ' ms' out | sort) || fail "the output differs ($name)"
 }
 # complete NAME: everything that the program counted was recorded, and nothing was missed
 complete() {
@@ -82,3 +82,77 @@ observed "a PMPI tool in the program" "" "${mpirun[@]}" ./order_sum_inside
 "$cox" diagnose "$run" >out 2>err || true
 grep -q 'the guest says: calls of MPI_.*order_sum_inside before us' err ||
   fail "not said that the program's own tool keeps calls from us: $(cat err)"
+
+# two plugins opened privately, one with the library and one with a stand-in of the same names (as MUMPS's libmpiseq):
+# each reaches its own, in whatever order they come and go
+cat >seq.c <<'C'
+#include <string.h>
+int MPI_Initialized(int* yes) { return *yes = 1, 0; }
+int MPI_Comm_size(int comm, int* size) { return *size = 1, 0; }
+int MPI_Allreduce(const void* from, void* to, int n, int type, int op, int comm) { return memcpy(to, from, sizeof(int)), 0; }
+C
+cat >plugin.c <<'C'
+#ifdef SEQ
+typedef int MPI_Comm;
+enum { MPI_COMM_WORLD, MPI_INT, MPI_SUM };
+int MPI_Initialized(int*);
+int MPI_Comm_size(MPI_Comm, int*);
+int MPI_Allreduce(const void*, void*, int, int, int, int);
+#else
+#include <mpi.h>
+#endif
+int sum_of_ones(void) {
+  int ready = 0, one = 1, sum = 0;
+  MPI_Initialized(&ready);
+#ifndef SEQ
+  if (!ready) MPI_Init(0, 0);
+#endif
+  for (int i = 0; i < 10; ++i) MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  return sum;
+}
+void finish(void) {
+#ifndef SEQ
+  MPI_Finalize();
+#endif
+}
+C
+cat >host.c <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char** argv) {
+  char said[999] = "";
+  void (*finish)(void) = 0;
+  for (int i = 1; i < argc; ++i)  // all are bound before Open MPI makes itself everybody's, but for those that are closed again
+    if (argv[i][0] != '-') dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+  for (int i = 1; i < argc; ++i) {
+    const int closes = argv[i][0] == '-';
+    const char* name = argv[i] + closes;
+    void* plugin = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (plugin == 0) return fprintf(stderr, "%s\n", dlerror()), 1;
+    const int sum = ((int (*)(void))dlsym(plugin, "sum_of_ones"))();
+    sprintf(said + strlen(said), "%s: %d\n", name, sum);
+    if (strstr(name, "real") != 0) finish = (void (*)(void))dlsym(plugin, "finish");
+    if (closes) dlclose(plugin);
+  }
+  write(1, said, strlen(said));
+  if (finish != 0) finish();
+  return 0;
+}
+C
+gcc -w -O1 -shared -fPIC -o libseq_mpi.so seq.c
+gcc -w -O1 -shared -fPIC -DSEQ -o plugin_seq.so plugin.c -L. -lseq_mpi -Wl,-rpath,"$work"
+mpicc."$library" -w -O1 -shared -fPIC -o plugin_real.so plugin.c
+gcc -w -O1 -o host host.c -ldl
+real=./plugin_real.so seq=./plugin_seq.so
+for order in "$seq $real $seq $real" "$real $seq $real $seq" "-$seq -$seq $real $real"; do
+  # shellcheck disable=SC2086
+  observed "plugins $order" "" "${mpirun[@]}" ./host $order
+  cp out printed
+  equal "$(grep -o 'seq.so: 1' printed | wc -l) $(grep -o 'real.so: 2' printed | wc -l)" \
+    "$(grep -o seq <<<"$order$order" | wc -l) $(grep -o real <<<"$order$order" | wc -l)" "each its own ($order)"
+  equal "$(status "$cox" diagnose "$run" --json)" 0 "exit status of diagnose ($order)"
+  equal "$(json out 'sorted(x["collectives"] for x in r["ranks"])')" \
+    "[$((10 * $(grep -o real <<<"$order" | wc -l))), $((10 * $(grep -o real <<<"$order" | wc -l)))]" "collectives ($order)"
+done

@@ -8,9 +8,11 @@
 //   closes    closes every descriptor that it may, opens files of its own and makes many events
 //   alarms N  N steps in which rank 1 takes 5 ms longer, with a signal in every millisecond
 //   freed     frees a communicator whose attribute's callback uses it once more, then one with fewer members is made
+//   traps     is ended by any inexact, invalid or otherwise exceptional result of floating point but its own
 //   reload    opens the MPI library by name, uses it, closes it and opens it again
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fenv.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -177,7 +179,9 @@ static int alarms(int count) {
 }
 
 static int use_it(MPI_Comm comm, int key, void* value, void* extra) {
-  (void)key, (void)value, (void)extra;
+  (void)key;
+  (void)value;
+  (void)extra;
   return MPI_Barrier(comm);
 }
 
@@ -202,6 +206,29 @@ static int freed(void) {
     MPI_Comm_free(&alone);
   }
   if (rank == 0) printf("gathered %d\n", got);
+  return 0;
+}
+
+/// Calls that make, end, flush and take back records, with every trap on and no flag up.
+static int traps(void) {
+  int rank = 0, done = 0, polls = 0;
+  MPI_Request request;
+  MPI_Comm pair;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  feclearexcept(FE_ALL_EXCEPT);  // what MPI_Init raised
+  feenableexcept(FE_ALL_EXCEPT);
+  MPI_Comm_dup(MPI_COMM_WORLD, &pair);
+  for (int i = 0; i < 200; ++i) {
+    int sum = 0;
+    if (i % 20 == rank) usleep(2000);
+    MPI_Iallreduce(&i, &sum, 1, MPI_INT, MPI_SUM, pair, &request);
+    for (done = 0; !done; ++polls) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    MPI_Barrier(pair);
+  }
+  MPI_Comm_free(&pair);
+  const int raised = fetestexcept(FE_ALL_EXCEPT);
+  fedisableexcept(FE_ALL_EXCEPT);  // MPI_Finalize computes
+  if (rank == 0) printf("%s, flags %d\n", polls > 200 ? "polled" : "too fast", raised);
   return 0;
 }
 
@@ -238,6 +265,7 @@ int main(int argc, char** argv) {
   if (strcmp(trial, "closes") == 0) rc = closes();
   if (strcmp(trial, "alarms") == 0) rc = alarms(atoi(value));
   if (strcmp(trial, "freed") == 0) rc = freed();
+  if (strcmp(trial, "traps") == 0) rc = traps();
   if (strcmp(trial, "reload") == 0) rc = reload();
   MPI_Finalize();
   return rc;

@@ -151,6 +151,15 @@ def case_freed(work):
     assert ours == without, (ours, without)
 
 
+def case_traps(work):
+    """A program that traps every exception of floating point is not ended by ours, and sees no flag of ours."""
+    for pace in ("", "observe", "always"):
+        folder = os.path.join(work, "run" + pace)
+        ours = observed(folder, "traps", options=["--pace", pace] if pace else []).stdout
+        assert ours == plain("traps"), (pace, ours, plain("traps"))
+    assert diagnosis(folder)["result"]["coverage"] == 1.0
+
+
 def case_reload(work):
     ours, without = observed(os.path.join(work, "run"), "reload").stdout, plain("reload")
     assert ours == without, (ours, without)

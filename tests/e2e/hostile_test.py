@@ -7,6 +7,7 @@ usage: hostile_test.py BUILD SOURCE [CASE...]
 import ctypes
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -129,6 +130,23 @@ def case_much_thread_local_memory(folder):
     with_us = run(f"{guest}:{library}", inner)
     assert with_us == (0, "", ""), with_us
     is_recorded(inner)
+
+
+def case_other_c_library(folder):
+    """A program that is built for musl, as everything in an Alpine container: it starts, and its marks are recorded."""
+    compiler = shutil.which("musl-gcc")
+    if compiler is None:
+        raise Skip("needs musl-gcc (package musl-tools)")
+    of_musl = os.path.join(folder, "many_marks")
+    include = os.path.join(sys.argv[2], "include")
+    subprocess.run([compiler, "-O1", "-I", include, "-o", of_musl,
+                    os.path.join(sys.argv[2], "tests", "e2e", "many_marks.c")], check=True)
+    inner = os.path.join(folder, "run")
+    done = subprocess.run([cox, "observe", "-q", "-o", inner, "--", of_musl, "2", "1000"], env=clean, capture_output=True,
+                          text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+    is_recorded(inner)
+    assert re.search(r"2 ranks", diagnosed(inner)[1]), diagnosed(inner)[1]
 
 
 def elf_hash(name):

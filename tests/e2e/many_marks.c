@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many marked collectives in little time, for tests of big Runs. usage: many_marks RANKS COLLECTIVES */
+/* Many marked collectives in little time, for tests of big Runs, or with a pause after each.
+   usage: many_marks RANKS COLLECTIVES [MICROSECONDS] */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 int main(int argc, char** argv) {
   const int32_t ranks = argc > 1 ? (int32_t)strtol(argv[1], NULL, 10) : 2;
   const long count = argc > 2 ? strtol(argv[2], NULL, 10) : 1000;
+  const long pause = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
   if (ranks < 1 || ranks > 64 || count < 1) {
     fprintf(stderr, "many_marks: expected 1 to 64 ranks and at least one collective\n");
     return 2;
@@ -26,7 +28,10 @@ int main(int argc, char** argv) {
     for (int32_t i = 0; i < ranks; ++i) members[i] = i;
     cox_rank(rank, ranks);
     const cox_communicator all = cox_define_communicator(members, (size_t)ranks, rank, "all");
-    for (long i = 0; i < count; ++i) cox_collective_end(cox_collective_begin(COX_ALL_REDUCE, all, 4096));
+    for (long i = 0; i < count; ++i) {
+      cox_collective_end(cox_collective_begin(COX_ALL_REDUCE, all, 4096));
+      if (pause > 0) usleep((useconds_t)pause);
+    }
     exit(0);
   }
   int status = 0;

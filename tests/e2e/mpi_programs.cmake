@@ -23,7 +23,7 @@ foreach(library openmpi mpich)
     endif()
     set(program ${CMAKE_CURRENT_BINARY_DIR}/${name}.${library})
     add_custom_command(OUTPUT ${program}
-                       COMMAND ${compiler} -O2 -o ${program} ${CMAKE_CURRENT_SOURCE_DIR}/${source} -pthread
+                       COMMAND ${compiler} -O2 -o ${program} ${CMAKE_CURRENT_SOURCE_DIR}/${source} -pthread -lm
                        WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
                        DEPENDS ${source} ${PROJECT_SOURCE_DIR}/include/cox/base/processes.h VERBATIM)
     list(APPEND mpi_programs ${program})

@@ -30,8 +30,16 @@ for program in optional_mpi_weak optional_mpi_dlsym; do
   equal "$("$tests/$program")" "no MPI" "$program without cox"
   equal "$("$cox" observe -o "$work/$program" -- "$tests/$program" 2>"$work/err")" "no MPI" "$program under cox"
   grep -q "cox: .*optional_mpi.* looks for an MPI library by .* nothing is preloaded" "$work/err" || fail "$(cat "$work/err")"
+  # through a shell, and through a script that starts another
+  printf '#!/bin/sh\n# a comment\nexec "%s"\n' "$tests/$program" >"$work/inner.sh"
+  printf '#!/usr/bin/env bash\ncd / && %s\n' "$work/inner.sh" >"$work/outer.sh"
+  chmod +x "$work/inner.sh" "$work/outer.sh"
+  equal "$("$cox" observe -q -o "$work/$program-c" -- sh -ec "$tests/$program; true")" "no MPI" "$program by sh -c"
+  equal "$("$cox" observe -q -o "$work/$program-s" -- "$work/outer.sh")" "no MPI" "$program by scripts"
   "$cox" doctor --program "$tests/$program" >"$work/out"
   grep -q 'missing  program .*looks for MPI by' "$work/out" || fail "doctor says nothing of $program"
+  "$cox" doctor --program "$work/outer.sh" >"$work/out"
+  grep -q 'missing  program .*looks for MPI by' "$work/out" || fail "doctor says nothing of a script for $program"
 done
 "$cox" doctor --program "$marks" >"$work/out"
 grep -q 'ok       program' "$work/out" || fail "doctor on a program that does not look for MPI"

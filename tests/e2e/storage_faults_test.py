@@ -23,8 +23,8 @@ FEW_MARKS = 100_000
 clean = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COX_")}
 
 
-def start(folder, preload=guest, marks=MARKS, **variables):
-    job = [os.path.join(build, "many_marks"), str(RANKS), str(marks)]
+def start(folder, preload=guest, marks=MARKS, pause_us=0, **variables):
+    job = [os.path.join(build, "many_marks"), str(RANKS), str(marks), str(pause_us)]
     return subprocess.Popen(job, env=clean | {"LD_PRELOAD": preload, "COX_DIR": folder, "COX_MAX_OVERHEAD": "1000"} | variables,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -78,6 +78,22 @@ def case_write_fails(folder):
             if written:  # nothing can be written any more, the reason neither: what was there before is readable
                 said = diagnosed(inner)
                 assert "damaged" not in said, (error, said)
+
+
+def case_disk_fails(folder):
+    """The file system takes what is written and says afterwards that the disk has not got it."""
+    # It lasts for some seconds: the disk is asked once a second.
+    ended_well(start(folder, f"{guest}:{faulty}", marks=4000, pause_us=1000, FAULT_SYNC=str(errno.EIO)))
+    assert "recording ended: the file could not be written (an input or output error" in diagnosed(folder)
+
+
+def case_file_takes_long(folder):
+    """The program waits ten seconds for its file and no more, and nothing else of it is slower."""
+    began = time.monotonic()
+    ended_well(start(folder, f"{guest}:{faulty}", FEW_MARKS, FAULT_OPEN="600"))
+    took = time.monotonic() - began
+    assert 9 < took < 60, took
+    assert files(folder) == []
 
 
 COPY_ON_WRITE = """

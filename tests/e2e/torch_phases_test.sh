@@ -36,3 +36,22 @@ for rank, said in printed.items():
     assert synced == said["steps"] * said["gradient bytes"], (synced, said)
     print(f"rank {rank}: as it counted:", dict(n))
 PY
+
+# Trainings in eight threads at once: the results as without us, and the steps of one of them.
+threads=("${job[@]}" "$(free_port)" 8)
+equal "$(status "${threads[@]}")" 0 "exit status of threads without cox"
+sort "$work/out" >"$work/plain"
+threads=("${job[@]}" "$(free_port)" 8)
+equal "$(status "$cox" observe -o "$work/threads" -- "${threads[@]}")" 0 "exit status of threads under cox"
+sort "$work/out" >"$work/printed"
+diff "$work/plain" "$work/printed" || fail "the output of threads differs"
+equal "$(status "$cox" diagnose "$work/threads" --json)" 0 "exit status of diagnose"
+/usr/bin/python3 - "$work/out" "$work/printed" <<'PY'
+import json, re, sys
+d = json.load(open(sys.argv[1]))
+told = [int(n) for n in re.findall(r"steps of each = (\d+)", open(sys.argv[2]).read())]
+found = [r["steps"] for r in d["result"]["ranks"]]
+assert all(0.8 * n <= f <= n for n, f in zip(told, found, strict=True)), (told, found)
+assert any("train at the same time" in w for w in d["warnings"]), d["warnings"]
+print("threads: steps of one training", told, "found", found)
+PY

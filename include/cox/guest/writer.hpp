@@ -113,6 +113,8 @@ void add_locality(const char* lines, std::size_t bytes) noexcept;
 [[nodiscard]] std::uint32_t thread_id() noexcept;
 /// Current reading of the recording clock.
 [[nodiscard]] std::uint64_t ticks() noexcept;
+/// A span of that clock as time, as of that estimate; no floating point. 0 before the file was opened.
+[[nodiscard]] std::uint64_t nanoseconds(std::uint64_t ticks) noexcept;
 /// First estimate of a tick's length, from when the file was opened; 0 before.
 /// For decisions made inside the process.
 [[nodiscard]] double picoseconds_per_tick() noexcept;

@@ -17,6 +17,8 @@ constexpr std::string_view kVerbs =
     "thus to into";
 
 constexpr int kBare = 5;
+constexpr double kLargestSize =
+    1e18;  // nine times that is a Bytes still; an algorithm moves four times its buffer at most
 
 bool is_dimension(Dimension needed, const Quantity& q, bool is_named) {
   if (q.dimension() == needed) return true;
@@ -27,7 +29,7 @@ bool is_dimension(Dimension needed, const Quantity& q, bool is_named) {
 
 bool is_in(Domain domain, const Quantity& q) {
   const double x = q.in_base_unit();
-  if (q.dimension() == Dimension::Size && x > 4e18) return false;
+  if (q.dimension() == Dimension::Size && x > kLargestSize) return false;
   switch (domain) {
     case Domain::Positive:
       return x > 0;

@@ -77,8 +77,8 @@ constexpr MPI_Fint kMessage = kFirst + 2;
 
 #if defined(OPEN_MPI)
 MPI_Request handle_of(MPI_Fint number) {
-  return reinterpret_cast<MPI_Request>(static_cast<std::uintptr_t>(number) *
-                                       64);  // NOLINT(performance-no-int-to-ptr)
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return reinterpret_cast<MPI_Request>(static_cast<std::uintptr_t>(number) * 64);
 }
 #else
 MPI_Request handle_of(MPI_Fint number) {

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "guest/writer/at_fork.hpp"
 #include "guest/writer/threads.hpp"
 
 namespace cox::guest {
@@ -234,8 +235,7 @@ PriorityOffer start_priority() noexcept {
   if (asked == nullptr || strcmp(asked, "1") != 0) return {};
   if (process.steps > 0) return {.steps = process.steps};
   const PriorityOffer offer = probe_on_own_thread();
-  if (offer.steps > 0 && pthread_atfork(nullptr, nullptr, forget_in_child) != 0)
-    return {.refused = kNotUndone};
+  if (offer.steps > 0 && at_fork_in_child(forget_in_child) != 0) return {.refused = kNotUndone};
   process.steps = offer.steps;
   return offer;
 }

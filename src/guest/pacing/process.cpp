@@ -18,6 +18,7 @@
 #include "guest/pacing/ordering.hpp"
 #include "guest/pacing/pacing.hpp"
 #include "guest/pacing/priority.hpp"
+#include "guest/writer/own_arithmetic.hpp"
 
 namespace cox::guest {
 namespace {
@@ -151,13 +152,16 @@ void look() noexcept {
 }
 
 void enter(std::uint32_t comm) noexcept {
+  const OwnArithmetic own;
   pacer.load(std::memory_order_relaxed)->enter(comm);
 }
 void leave(std::uint32_t comm, std::uint64_t begin, std::uint64_t end, std::int64_t bytes,
            Boundary boundary) noexcept {
+  const OwnArithmetic own;
   pacer.load(std::memory_order_relaxed)->leave(comm, begin, end, bytes, boundary);
 }
 void keep_order(std::uint32_t comm, std::uint64_t number) noexcept {
+  const OwnArithmetic own;
   ordering->enter(comm, number);
 }
 constexpr PaceApi kApi = {.enter = enter, .leave = leave, .keep_order = keep_order};
@@ -187,6 +191,7 @@ void pace_define(std::uint32_t comm, std::int32_t size, std::int32_t rank) noexc
 }
 
 void pace_mark() noexcept {
+  const OwnArithmetic own;
   if (Pacer* p = pacer.load(std::memory_order_acquire)) p->mark();
 }
 

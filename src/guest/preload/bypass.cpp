@@ -26,8 +26,12 @@ const char* stands_before(const char* symbol, Dl_info& info) {
   if (first == nullptr || (first >= &__ehdr_start && first < &_end)) return nullptr;
   // A program that is not position-independent and takes a function's address has an entry of that name,
   // which only jumps on: it has no size.
+  // By name: musl has no such function.
+  using Ask = int (*)(const void*, Dl_info*, void**, int);
+  static const auto ask = reinterpret_cast<Ask>(dlsym(RTLD_DEFAULT, "dladdr1"));
   ElfW(Sym)* entry = nullptr;
-  if (dladdr1(first, &info, reinterpret_cast<void**>(&entry), RTLD_DL_SYMENT) == 0) return nullptr;
+  if (ask == nullptr || ask(first, &info, reinterpret_cast<void**>(&entry), RTLD_DL_SYMENT) == 0)
+    return nullptr;
   if (entry == nullptr || entry->st_shndx == SHN_UNDEF || entry->st_size == 0) return nullptr;
   return info.dli_fname != nullptr && *info.dli_fname != 0 ? info.dli_fname : "the program";
 }

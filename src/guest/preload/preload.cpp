@@ -3,7 +3,6 @@
 // the first time. Then it finds the real library and loads the typed object for its ABI; where it cannot, or
 // is not wanted, the hook becomes a direct jump to the real function.
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -24,8 +23,11 @@
 #include "guest/pacing/priority.hpp"
 #include "guest/preload/bypass.hpp"
 #include "guest/preload/exit.hpp"
+#include "guest/preload/lookup.hpp"
 #include "guest/preload/mark_api.hpp"
 #include "guest/seam/typed.hpp"
+#include "guest/writer/at_fork.hpp"
+#include "guest/writer/own_arithmetic.hpp"
 
 namespace cox::guest {
 namespace {
@@ -67,11 +69,11 @@ static_assert(static_cast<int>(Unobserved::Sessions) == 0 && static_cast<int>(Un
 
 extern "C" {
 extern void* cox_slots[] __attribute__((visibility("hidden")));
-extern void* const cox_counting[]
-    __attribute__((visibility("hidden")));  // NOLINT(readability-identifier-naming)
+// NOLINTNEXTLINE(readability-identifier-naming): beside the others
+extern void* const cox_counting[] __attribute__((visibility("hidden")));
 extern void* cox_counted[] __attribute__((visibility("hidden")));
 extern std::uint64_t* cox_counters __attribute__((visibility("hidden")));
-void* cox_resolve(std::size_t index) __attribute__((visibility("hidden")));
+void* cox_resolve(std::size_t index, const void* caller) __attribute__((visibility("hidden")));
 }
 
 namespace cox::guest {
@@ -80,77 +82,6 @@ namespace {
 // A function that the process asks for although no library has it.
 int missing_function() {
   return -1;
-}
-
-const char* own_path() {
-  Dl_info info{};
-  return dladdr(reinterpret_cast<void*>(&missing_function), &info) != 0 ? info.dli_fname : "";
-}
-
-bool is_own(void* address) {
-  Dl_info mine{};
-  Dl_info theirs{};
-  if (dladdr(address, &theirs) == 0) return false;
-  if (dladdr(reinterpret_cast<void*>(&missing_function), &mine) == 0) return false;
-  return mine.dli_fbase == theirs.dli_fbase;
-}
-
-// Names of all loaded objects, one after the other. Copied first and opened afterwards:
-// the loader holds a lock while it lists them, and a thread that loads a library at that moment holds
-// the other one that opening needs.
-struct Names {
-  char* text = nullptr;
-  std::size_t used = 0;
-  std::size_t room = 0;
-};
-
-int copy_name(dl_phdr_info* object, std::size_t, void* data) {
-  auto& names = *static_cast<Names*>(data);
-  if (object->dlpi_name == nullptr || object->dlpi_name[0] == 0) return 0;
-  const std::size_t length = strlen(object->dlpi_name) + 1;
-  if (names.used + length > names.room) {
-    const std::size_t room = 2 * (names.used + length);
-    auto* grown = static_cast<char*>(realloc(names.text, room));
-    if (grown == nullptr) return 1;
-    names.text = grown;
-    names.room = room;
-  }
-  memcpy(names.text + names.used, object->dlpi_name, length);
-  names.used += length;
-  return 0;
-}
-
-// The symbol in any loaded object but ours, those included that Python opened privately. Loads nothing.
-void* search_objects(const char* symbol) {
-  Names names;
-  dl_iterate_phdr(copy_name, &names);
-  void* found = nullptr;
-  for (std::size_t at = 0; at < names.used && found == nullptr; at += strlen(names.text + at) + 1) {
-    void* handle = dlopen(names.text + at, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle == nullptr) continue;
-    found = dlsym(handle, symbol);
-    dlclose(handle);
-    if (found != nullptr && is_own(found)) found = nullptr;
-  }
-  free(names.text);
-  return found;
-}
-
-void* find_real(const char* symbol) {
-  void* next = dlsym(RTLD_NEXT, symbol);
-  return next != nullptr && !is_own(next) ? next : search_objects(symbol);
-}
-
-// Keeps the object that holds a function from being unloaded: the slots point into it for ever.
-void pin(void* function) {
-  Dl_info where{};
-  if (dladdr(function, &where) == 0 || where.dli_fname == nullptr) return;
-  if (void* handle = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)) dlclose(handle);
-}
-
-void* find_data(const char* symbol) {
-  void* seen = dlsym(RTLD_DEFAULT, symbol);
-  return seen != nullptr ? seen : search_objects(symbol);
 }
 
 bool look_whether_wanted() {
@@ -246,7 +177,7 @@ void count_here() {
 void count_in_file() noexcept {
   std::uint64_t* const counters = unobserved_calls();
   if (counters == nullptr) return;
-  pthread_atfork(nullptr, nullptr, count_here);
+  at_fork_in_child(count_here);
   std::atomic_ref<std::uint64_t*>(cox_counters).store(counters, std::memory_order_release);
   for (std::size_t i = 0; i < trace::kUnobservedRoom; ++i)
     std::atomic_ref<std::uint64_t>(counters[i])
@@ -304,6 +235,7 @@ void note_bypassed() {
 bool open_writer(const Identity& identity) noexcept {
   if (active()) return true;
   if (!wanted()) return false;
+  const OwnArithmetic own;
   WriterOptions options;
   options.dir = allowed_folder();
   if (options.dir == nullptr) return false;
@@ -341,10 +273,6 @@ bool open_writer(const Identity& identity) noexcept {
   return true;
 }
 
-std::uint64_t nanoseconds(std::uint64_t ticks) noexcept {
-  return static_cast<std::uint64_t>(static_cast<double>(ticks) * picoseconds_per_tick() * 1e-3);
-}
-
 std::uint32_t define_group(std::uint64_t identity, std::int32_t size, std::int32_t my_rank,
                            const std::int32_t* members, std::uint32_t member_count,
                            const char* name) noexcept {
@@ -370,6 +298,7 @@ constexpr WriterApi kWriter = {
     .define_communicator = define_group,
     .note = note,
     .thread_id = thread_id,
+    .at_fork_in_child = at_fork_in_child,
     .group_identity = group_identity,
 };
 
@@ -496,6 +425,35 @@ void* wrapping(std::size_t index, void* real) {
   return real;
 }
 
+struct Target {
+  void* function;
+  void* real;
+  bool is_everybodys;  // for every caller, for ever
+  bool is_settled;     // for this one, until a library goes
+};
+
+// Where the call of a hook goes that returns to `caller`.
+Target find_target(std::size_t index, const void* caller) {
+  const char* const symbol = kHooks[index].symbol;
+  const Definition found =
+      kHooks[index].family == Mpi ? find_for(caller, symbol) : Definition{.function = find_real(symbol)};
+  void* const real = found.function;
+  // Whoever defines it may come yet.
+  if (real == nullptr) return {reinterpret_cast<void*>(&missing_function), nullptr, false, false};
+  if (!found.is_everybodys && !is_observed_mpi(real)) return {real, real, false, false};
+  void* target = real;
+  if (!wanted()) {
+    // A direct jump from now on.
+  } else if (strncmp(symbol, "PMPI_", 5) == 0) {
+    if (is_bypassed(symbol + 1)) init_passed_us_by.store(true);
+  } else {
+    target = index < kFirstCounted ? wrapping(index, real) : counting(index, real);
+  }
+  pin(real);
+  real_functions[index].store(real, std::memory_order_release);
+  return {switched_off() ? real : target, real, found.is_everybodys, true};
+}
+
 }  // namespace
 
 // A child of fork or vfork has nothing to end.
@@ -516,25 +474,16 @@ const PaceApi* mark_pacing() {
 
 }  // namespace cox::guest
 
-void* cox_resolve(std::size_t index) {
+void* cox_resolve(std::size_t index, const void* caller) {
   using namespace cox::guest;
+  if (const KnownCall* known = recall(caller, index)) return switched_off() ? known->real : known->target;
   const int saved_errno = errno;
-  const char* const symbol = kHooks[index].symbol;
-  void* real = find_real(symbol);
-  void* target = real;
-  if (real == nullptr) {
-    target = reinterpret_cast<void*>(&missing_function);
-  } else if (!wanted()) {
-    // A direct jump from now on.
-  } else if (strncmp(symbol, "PMPI_", 5) == 0) {
-    if (is_bypassed(symbol + 1)) init_passed_us_by.store(true);
-  } else {
-    target = index < kFirstCounted ? wrapping(index, real) : counting(index, real);
-  }
-  if (real != nullptr) pin(real);
-  if (real != nullptr) real_functions[index].store(real, std::memory_order_release);
-  if (switched_off()) target = real != nullptr ? real : target;
-  std::atomic_ref<void*>(cox_slots[index]).store(target, std::memory_order_release);
+  const OwnArithmetic own;
+  const Target target = find_target(index, caller);
+  if (target.is_everybodys)
+    std::atomic_ref<void*>(cox_slots[index]).store(target.function, std::memory_order_release);
+  else if (target.is_settled)
+    remember(caller, index, target.function, target.real);
   errno = saved_errno;
-  return target;
+  return target.function;
 }

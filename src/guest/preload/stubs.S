@@ -78,7 +78,7 @@ cox_counted:
   .skip cox_counted_index * 8
 
 // On the stack: hook number, return address of the caller. Saves every register that may carry an argument,
-// asks cox_resolve(number) for the target, restores and jumps there.
+// asks cox_resolve(number, return address) for the target, restores and jumps there.
   .text
   .p2align 4
   .type cox_resolve_lazily, @function
@@ -110,6 +110,7 @@ cox_resolve_lazily:
   movups %xmm6, 160(%rsp)
   movups %xmm7, 176(%rsp)
   movq 8(%rbp), %rdi
+  movq 16(%rbp), %rsi
   call cox_resolve
   movq %rax, %r11
   movq 0(%rsp), %rax

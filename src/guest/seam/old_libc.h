@@ -6,7 +6,6 @@ __asm__(".symver dlopen, dlopen@GLIBC_2.2.5");
 __asm__(".symver dlsym, dlsym@GLIBC_2.2.5");
 __asm__(".symver dlclose, dlclose@GLIBC_2.2.5");
 __asm__(".symver dladdr, dladdr@GLIBC_2.2.5");
-__asm__(".symver dladdr1, dladdr1@GLIBC_2.3.3");
 /* What glibc 2.38 and later make of strtol and its like. */
 __asm__(".symver __isoc23_strtol, strtol@GLIBC_2.2.5");
 __asm__(".symver __isoc23_strtoul, strtoul@GLIBC_2.2.5");

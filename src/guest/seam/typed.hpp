@@ -12,7 +12,7 @@
 
 namespace cox::guest {
 
-inline constexpr std::uint32_t kTypedAbi = 6;
+inline constexpr std::uint32_t kTypedAbi = 7;
 
 /// The writer, as function pointers: a typed object links to nothing of ours.
 struct WriterApi {
@@ -41,6 +41,7 @@ struct WriterApi {
                                        const char* name) noexcept;
   void (*note)(const char* text) noexcept;
   std::uint32_t (*thread_id)() noexcept;
+  int (*at_fork_in_child)(void (*child)()) noexcept;
   std::uint64_t (*group_identity)(std::int32_t* ranks, std::size_t count, std::uint32_t occurrence) noexcept;
 };
 

@@ -77,8 +77,8 @@ TEST_F(C10dAbi, PointersAndStrings) {
   static_assert(!std::is_trivially_copyable_v<StorePointer> && !std::is_trivially_copyable_v<WorkPointer>);
   for (const std::string& text : {std::string("default_pg"), std::string(100, 'x')}) {
     abi::String ours{};
-    std::memcpy(&ours, static_cast<const void*>(&text),
-                sizeof ours);  // NOLINT(bugprone-undefined-memory-manipulation)
+    // NOLINTNEXTLINE(bugprone-undefined-memory-manipulation)
+    std::memcpy(&ours, static_cast<const void*>(&text), sizeof ours);
     EXPECT_EQ(ours.data, text.data());
     EXPECT_EQ(ours.size, text.size());
   }

@@ -6,6 +6,10 @@
 // A forward pass is only known for what it was afterwards: with gradients synchronised, with gradients
 // accumulated (no_sync), or without any (an evaluation that left gradients on). Its records stay open until
 // then, which also keeps them from being overwritten; only their ends are stored late.
+//
+// One training of a process is followed. Reducer and ranges call from threads without a common lock, of one
+// training or of several at once: whoever changes what is here takes a turn, and where it cannot be had soon,
+// nothing is recorded.
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -35,11 +39,12 @@ struct Pass {
 };
 constexpr std::size_t kPasses = 8;  // DDP models whose forward passes precede one backward pass
 Pass passes[kPasses];
-Pass* current = nullptr;         // the pass under way
-bool current_is_range = false;   // it ends with the range, not with prepare_for_backward
-std::uint64_t steps = 0;         // begun by this process
-bool in_step = false;            // a step has begun and no gradients were synchronised since
-std::uint32_t phase_thread = 0;  // the thread whose ranges count
+Pass* current = nullptr;        // the pass under way
+bool current_is_range = false;  // it ends with the range, not with prepare_for_backward
+std::uint64_t steps = 0;        // begun by this process
+bool in_step = false;           // a step has begun and no gradients were synchronised since
+// The thread whose passes and ranges count.
+std::atomic<std::uint32_t> phase_thread{0};
 
 RawRecord* backward = nullptr;
 std::atomic<bool> backward_syncs{false};  // `backward` is open and the hooks need not look closer
@@ -177,15 +182,6 @@ void look_at_hook(const void* reducer, std::size_t index) {
   last_hook.store(writer->ticks(), std::memory_order_relaxed);
 }
 
-std::atomic<bool> looking{false};  // hooks of several threads: one looks, the others pass by
-
-void forget_in_child() {  // the records are the parent's
-  for (Pass& pass : passes) pass = Pass{};
-  current = nullptr;
-  backward = gap = nullptr;
-  backward_syncs.store(false);
-}
-
 // Named ranges.
 enum class Range : std::uint8_t {
   None,
@@ -287,7 +283,7 @@ void end_sharded_backward() {
 bool take_sharded_begin(Range what) {
   switch (what) {
     case Range::ShardedForward:
-      phase_thread = writer->thread_id();  // as in DDP's forward pass
+      phase_thread.store(writer->thread_id(), std::memory_order_relaxed);  // as in DDP's forward pass
       begin_sharded_forward();
       return true;
     case Range::ShardedBackward:
@@ -333,7 +329,101 @@ RawRecord* begin_range(Range range) {
 }
 
 bool counts_here() {
-  return writer->thread_id() == phase_thread;
+  return writer->thread_id() == phase_thread.load(std::memory_order_relaxed);
+}
+
+std::atomic<bool> is_taken{false};
+
+// The right to change what is here. Short waits alone: what a turn does takes less than a microsecond.
+class Turn {
+ public:
+  explicit Turn(int tries = 1000) noexcept {
+    for (; tries > 0 && !mine_; --tries) mine_ = !is_taken.exchange(true, std::memory_order_acquire);
+  }
+  ~Turn() {
+    if (mine_) is_taken.store(false, std::memory_order_release);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  explicit operator bool() const noexcept { return mine_; }
+
+ private:
+  bool mine_ = false;
+};
+
+// Several trainings in threads of one process: the one that was there first is followed.
+bool several = false;
+std::uint32_t rival = 0;  // the thread of another training that came last; 0 = none since ours was heard of
+std::uint64_t heard_at = 0;  // when ours was heard of last, in ticks
+constexpr std::uint64_t kSilentNs = 1'000'000'000;
+constexpr std::size_t kReducers = 8;
+const void* reducers[kReducers];  // of the training that is followed, newest last
+std::size_t reducer_count = 0;
+
+bool is_ours(const void* reducer) {
+  for (const void* own : reducers)
+    if (own == reducer) return true;
+  return false;
+}
+
+bool is_followed(const void* reducer) {
+  return (!several && rival == 0) || is_ours(reducer);
+}
+
+// Another thread goes on with the training: what the one before left open is over.
+void hand_over(std::uint32_t to) {
+  for (Pass& pass : passes)
+    if (pass.forward != nullptr) confirm(pass);
+  current = nullptr;
+  end_backward();
+  end_phase(gap);
+  for (Nested& n : nested) {
+    end_phase(n.record);
+    n.depth = 0;
+  }
+  in_step = false;
+  for (const void*& own : reducers) own = nullptr;
+  phase_thread.store(to, std::memory_order_relaxed);
+}
+
+void hear_of_ours() {
+  if (rival != 0 && !several) {
+    several = true;
+    writer->note(
+        "several threads of this process train at the same time: steps and phases are those of one training");
+  }
+  rival = 0;
+  heard_at = writer->ticks();
+}
+
+// Whether a forward pass that begins on this thread belongs to the training that is followed: by its thread, or by its model,
+// whichever thread of a pool goes on with it. Another one takes over where ours is not heard of again.
+bool is_of_training(const void* reducer) {
+  const std::uint32_t own = writer->thread_id();
+  if (phase_thread.load(std::memory_order_relaxed) == own || is_ours(reducer)) {
+    phase_thread.store(own, std::memory_order_relaxed);
+    hear_of_ours();
+  } else {
+    if (several) return false;
+    const bool was_heard = heard_at != 0 && writer->nanoseconds(writer->ticks() - heard_at) < kSilentNs;
+    if (was_heard || (in_step && rival != own)) {
+      rival = own;
+      return false;
+    }
+    hand_over(own);
+    rival = 0;
+    heard_at = writer->ticks();
+  }
+  if (!is_ours(reducer)) reducers[reducer_count++ % kReducers] = reducer;
+  return true;
+}
+
+void forget_in_child() {  // the records are the parent's, and a turn that was under way is nobody's
+  for (Pass& pass : passes) pass = Pass{};
+  current = nullptr;
+  backward = gap = nullptr;
+  backward_syncs.store(false);
+  is_taken.store(false);
 }
 
 // Passes of fully_shard are those of one thread, the first that begins one.
@@ -350,7 +440,8 @@ void* on_range_start(void** context, const void* range) {
   const Range what = range_of(range);
   if (what == Range::None || (what == Range::ShardedForward ? !takes_passes() : !counts_here()))
     return static_cast<void*>(context);
-  if (take_sharded_begin(what)) return static_cast<void*>(context);
+  const Turn turn;
+  if (!turn || take_sharded_begin(what)) return static_cast<void*>(context);
   Nested& n = nested[static_cast<std::size_t>(what)];
   if (n.depth++ == 0) n.record = begin_range(what);
   return static_cast<void*>(context);
@@ -358,7 +449,9 @@ void* on_range_start(void** context, const void* range) {
 
 void on_range_end(const void* range, void*) {
   const Range what = range_of(range);
-  if (what == Range::None || !counts_here() || take_sharded_end(what)) return;
+  if (what == Range::None || !counts_here()) return;
+  const Turn turn;
+  if (!turn || take_sharded_end(what)) return;
   Nested& n = nested[static_cast<std::size_t>(what)];
   if (n.depth == 0 || --n.depth > 0) return;  // began before we were told
   if (what == Range::Forward && n.record == nullptr) {
@@ -368,10 +461,60 @@ void on_range_end(const void* range, void*) {
   end_phase(n.record);
 }
 
+// Called by DDP at each forward pass that is to end in a gradient all-reduce: steps begin here, on the thread that trains.
+void begin_synchronised_pass(const void* reducer) {
+  const Turn turn;
+  if (!turn || !is_of_training(reducer)) return;
+  if (current == nullptr || !current_is_range) {
+    current = &begin_pass();
+    current_is_range = false;
+  }
+  current->reducer = reducer;
+  judge_earlier(reducer);
+  begin_step(*current);
+}
+
+void end_synchronised_pass() {
+  if (!counts_here()) return;
+  const Turn turn;
+  if (!turn) return;
+  if (current != nullptr && current->end == 0) current->end = writer->ticks();
+  if (!current_is_range) current = nullptr;
+}
+
+void look_in_turn(const void* reducer, std::size_t index) {
+  const Turn turn(1);  // hooks of several threads: one looks, the others pass by
+  if (turn && is_followed(reducer)) look_at_hook(reducer, index);
+}
+
+void finish_step(const void* reducer) {
+  const Turn turn;
+  if (!turn || !is_followed(reducer)) return;
+  for (Pass& pass : passes)
+    if (pass.forward != nullptr && pass.reducer == reducer) confirm(pass);
+  if (backward != nullptr && !backward_syncs.load(std::memory_order_relaxed)) {
+    // Under no_sync, but an earlier forward pass had told the reducer to expect gradients: it synchronises.
+    backward->flags &= static_cast<std::uint16_t>(~trace::kNoSync);
+    backward_syncs.store(true, std::memory_order_relaxed);
+  }
+  end_backward();
+  in_step = false;
+  if (is_ours(reducer)) hear_of_ours();
+}
+
+void begin_gap(const void* reducer) {
+  const Turn turn;
+  if (!turn || !is_followed(reducer)) return;
+  end_phase(gap);
+  gap = begin_phase(PhaseKind::Other);
+}
+
 }  // namespace
 
 // What is still open when the process ends in order.
 void settle() noexcept {
+  const Turn turn;
+  if (!turn) return;
   end_pass();
   end_backward();
   for (Pass& pass : passes)
@@ -379,8 +522,8 @@ void settle() noexcept {
 }
 
 void start_ranges(void* library, const char* file) noexcept {
-  pthread_atfork(nullptr, nullptr, forget_in_child);
-  phase_thread = writer->thread_id();
+  writer->at_fork_in_child(forget_in_child);
+  phase_thread.store(writer->thread_id());
   const auto add = reinterpret_cast<std::uint64_t (*)(c10d_abi::RangeCallback)>(
       dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"));
   range_name =
@@ -419,46 +562,26 @@ std::uint64_t wrap_add_callback(c10d_abi::RangeCallback callback) {
   return real_add_callback(callback);
 }
 
-// Called by DDP at each forward pass that is to end in a gradient all-reduce.
 void wrap_prepare_for_forward(void* self) {
-  phase_thread = writer->thread_id();  // whoever made the first group: this is where the model is trained
-  if (current == nullptr || !current_is_range) {
-    current = &begin_pass();
-    current_is_range = false;
-  }
-  current->reducer = self;
-  judge_earlier(self);
-  begin_step(*current);
+  begin_synchronised_pass(self);
   real_prepare_for_forward(self);
 }
 
 void wrap_prepare_for_backward(void* self, const void* outputs) {
-  if (current != nullptr && current->end == 0) current->end = writer->ticks();
-  if (!current_is_range) current = nullptr;
+  end_synchronised_pass();
   real_prepare_for_backward(self, outputs);
 }
 
 // Called for every parameter of every backward pass, whether gradients are synchronised or not.
 void wrap_autograd_hook(void* self, std::size_t index) {
-  if (!backward_syncs.load(std::memory_order_relaxed) && !looking.exchange(true, std::memory_order_acquire)) {
-    look_at_hook(self, index);
-    looking.store(false, std::memory_order_release);
-  }
+  if (!backward_syncs.load(std::memory_order_relaxed)) look_in_turn(self, index);
   real_autograd_hook(self, index);
 }
 
 // Here the program waits for the all-reduces that its pool threads run:
 // the exposed communication of the step.
 void wrap_finalize_backward(void* self) {
-  for (Pass& pass : passes)
-    if (pass.forward != nullptr && pass.reducer == self) confirm(pass);
-  if (backward != nullptr && !backward_syncs.load(std::memory_order_relaxed)) {
-    // Under no_sync, but an earlier forward pass had told the reducer to expect gradients: it synchronises.
-    backward->flags &= static_cast<std::uint16_t>(~trace::kNoSync);
-    backward_syncs.store(true, std::memory_order_relaxed);
-  }
-  end_backward();
-  in_step = false;
+  finish_step(self);
   const Submitted what = last_submitted();
   RawRecord* const record = writer->begin(EventKind::Wait, static_cast<std::uint8_t>(WaitKind::GradientSync),
                                           0, what.comm, what.tag, 0, 0);
@@ -467,10 +590,7 @@ void wrap_finalize_backward(void* self) {
   if (pacing != nullptr)
     pacing->leave(record->comm, record->begin, record->end, gloo::take_background_bytes(),
                   Boundary::Gradients);
-  if (!ranges_on) {
-    end_phase(gap);
-    gap = begin_phase(PhaseKind::Other);
-  }
+  if (!ranges_on) begin_gap(self);
 }
 
 }  // namespace cox::guest::torch

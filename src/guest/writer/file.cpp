@@ -50,6 +50,8 @@ void fill_header(RawHeader& h, const Identity& id, std::uint32_t chunk_limit) no
   h.clock_kind = g.use_tsc.load() ? ClockKind::Tsc : ClockKind::Monotonic;
   h.ticks_per_second = estimate_ticks_per_second();
   g.ps_per_tick = 1e12 / h.ticks_per_second;
+  g.ns_per_tick =
+      static_cast<std::uint64_t>(g.ps_per_tick * 1e-3 * static_cast<double>(std::uint64_t{1} << kTickShift));
   h.pid = static_cast<std::int32_t>(g.pid);
   h.ppid = static_cast<std::int32_t>(getppid());
   h.rank = id.rank;

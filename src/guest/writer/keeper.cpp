@@ -23,11 +23,12 @@ namespace {
 constexpr std::int64_t kPeriodsPerSecond = 3;
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int64_t kPeriodNs = kSecondNs / kPeriodsPerSecond + 1;
-constexpr std::uint64_t kWholeSampleSeconds = 10;      // every tenth sample also reads what is dear
-constexpr std::uint64_t kOwnLookSeconds = 3;           // whether to stop, where nobody else looks
-constexpr int kFilesAtOnce = 16;                       // of the node's topology, each second
-constexpr std::int64_t kLingerNs = 2'000'000'000;      // that the others of a node have to hear of a stop
-constexpr std::int64_t kLongestEndNs = 2'000'000'000;  // that the end of a process waits for its file
+constexpr std::uint64_t kWholeSampleSeconds = 10;         // every tenth sample also reads what is dear
+constexpr std::uint64_t kOwnLookSeconds = 3;              // whether to stop, where nobody else looks
+constexpr int kFilesAtOnce = 16;                          // of the node's topology, each second
+constexpr std::int64_t kLingerNs = 2'000'000'000;         // that the others of a node have to hear of a stop
+constexpr std::int64_t kLongestStartNs = 10'000'000'000;  // that the first call of a program waits for it
+constexpr std::int64_t kLongestEndNs = 2'000'000'000;     // that the end of a process waits for its file
 
 void wait_for(std::atomic<std::uint32_t>& word, std::uint32_t while_it_is, std::int64_t ns) noexcept {
   const timespec at_most{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
@@ -202,7 +203,10 @@ void keep() noexcept {
   while (save_or_stop()) {
     if (is_new_second) {
       do_of_second(++seconds);
-      if (g.sync_seconds != 0 && seconds % g.sync_seconds == 0) sync_file();
+      if (g.sync_seconds != 0 && seconds % g.sync_seconds == 0 && !sync_file()) {
+        stop_as_unwritable(errno);
+        return;
+      }
       is_new_second = false;
     }
     sleep_through(period);
@@ -225,17 +229,28 @@ void keep() noexcept {
   }
 }
 
+enum class Outcome : std::uint8_t { Open, Known, GivenUp };
+
+// Outlives the call that waits for it, should that give up.
 struct Start {
-  const WriterOptions* options;
-  const Identity* identity;
+  WriterOptions options;
+  Identity identity;
   const char* text = nullptr;  // why the thread is of no use
   int error = 0;
+  std::atomic<Outcome> outcome{Outcome::Open};
   std::atomic<std::uint32_t> is_done{0};
+
+  bool settle(Outcome how) noexcept {
+    Outcome open = Outcome::Open;
+    return outcome.compare_exchange_strong(open, how, std::memory_order_acq_rel);
+  }
 };
+constinit Start the_start;
 
 constexpr const char* kNoTable =
     "nothing is recorded: this system lets no thread have descriptors of its own (close_range and unshare are "
     "refused)";
+constexpr const char* kNoFile = "nothing is recorded: the file was not made within 10 s";
 constexpr const char* kNoThread = "nothing is recorded: the guest's thread could not be started";
 
 bool begin_keeping(Start& start) noexcept {
@@ -244,9 +259,9 @@ bool begin_keeping(Start& start) noexcept {
     start.error = ENOSYS;
     return false;
   }
-  join_node(start.options->dir);
+  join_node(start.options.dir);
   errno = 0;
-  if (start_file(*start.options, *start.identity)) {
+  if (start_file(start.options, start.identity)) {
     // A filter of the job's own may end whoever connects.
     if (own_filters() == 0) tell_of_start();
     return true;
@@ -255,16 +270,35 @@ bool begin_keeping(Start& start) noexcept {
   return false;
 }
 
-void* keeper(void* argument) {
-  auto& start = *static_cast<Start*>(argument);
-  prctl(PR_SET_NAME, "cox-keeper");
+void close_file() noexcept {
+  ::close(g.fd);
+  g.fd = -1;
+}
+
+// False where nothing is to be kept.
+bool start_keeping() noexcept {
+  Start& start = the_start;
   const bool is_good = begin_keeping(start);
+  if (!start.settle(Outcome::Known)) {
+    if (!is_good) return false;
+    last_note(kNoFile);
+    shared(g.header->state).store(WriterState::Disabled, std::memory_order_release);
+    static_cast<void>(save());
+    close_file();
+    return false;
+  }
   if (is_good) {
     g.keeper_ended.store(0);
     g.phase.store(Phase::On, std::memory_order_release);
   }
-  tell(start.is_done, 1);  // the last that is seen of `start`
-  if (!is_good) return nullptr;
+  tell(start.is_done, 1);
+  return is_good;
+}
+
+void* keeper(void*) {
+  const OwnArithmetic own;  // a thread begins with its maker's traps
+  prctl(PR_SET_NAME, "cox-keeper");
+  if (!start_keeping()) return nullptr;
   keep();
   if (g.phase.load(std::memory_order_acquire) == Phase::Closed) {
     add_clock_pair();
@@ -273,8 +307,7 @@ void* keeper(void* argument) {
     if (g.speaks) read_machine(INT_MAX, add_locality);
   }
   static_cast<void>(save());  // of a process that ended in order, all of it
-  ::close(g.fd);
-  g.fd = -1;
+  close_file();
   tell(g.keeper_ended, 1);
   const timespec linger{.tv_sec = kLingerNs / kSecondNs, .tv_nsec = kLingerNs % kSecondNs};
   if (g.lingers) nanosleep(&linger, nullptr);
@@ -314,7 +347,9 @@ void add_clock_pair() noexcept {
 }
 
 int start_keeper(const WriterOptions& options, const Identity& identity, const char*& text) noexcept {
-  Start start{.options = &options, .identity = &identity};
+  Start& start = the_start;
+  start.options = options;
+  start.identity = identity;
   sigset_t all;
   sigset_t old;
   sigfillset(&all);
@@ -327,7 +362,7 @@ int start_keeper(const WriterOptions& options, const Identity& identity, const c
   // A stack holds the static thread-local memory of all libraries too, and of some that is much.
   for (std::size_t kib = 256; kib <= 16384 && error == EINVAL; kib *= 4) {
     g.threads->set_stack_size(&attr, kib * 1024);
-    error = g.threads->create(&thread, &attr, keeper, &start);
+    error = g.threads->create(&thread, &attr, keeper, nullptr);
   }
   pthread_attr_destroy(&attr);
   sigprocmask(SIG_SETMASK, &old, nullptr);
@@ -335,7 +370,12 @@ int start_keeper(const WriterOptions& options, const Identity& identity, const c
     text = kNoThread;
     return error;
   }
-  while (start.is_done.load(std::memory_order_acquire) == 0) wait_for(start.is_done, 0, -1);
+  const std::int64_t until = clock_ns(CLOCK_MONOTONIC) + kLongestStartNs;
+  while (start.is_done.load(std::memory_order_acquire) == 0) {
+    const std::int64_t left = until - clock_ns(CLOCK_MONOTONIC);
+    if (left <= 0 && start.settle(Outcome::GivenUp)) return ETIMEDOUT;
+    wait_for(start.is_done, 0, left > 0 ? left : -1);
+  }
   text = start.text;
   return start.error;
 }

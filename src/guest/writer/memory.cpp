@@ -3,6 +3,7 @@
 // rank. Nothing of this runs per event.
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <bit>
 #include <cerrno>
@@ -37,13 +38,23 @@ void start_chunk(ChunkHeader* chunk, ChunkKind kind, std::uint32_t tid) noexcept
   shared(chunk->magic).store(kChunkMagic, std::memory_order_release);
 }
 
+// Slots to ask for: all, and where the process may have so much address space and no more (ulimit -v), the part of it
+// that a guest may take. What is left belongs to the program.
+std::uint32_t most_slots(std::uint32_t chunk_bytes) noexcept {
+  constexpr std::uint64_t kPart = 64;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMostSlots;
+  std::uint32_t slots = kMostSlots;
+  while (slots > kSlotsAhead && std::uint64_t{slots} * chunk_bytes > limit.rlim_cur / kPart) slots /= 2;
+  return slots;
+}
+
 }  // namespace
 
 // Shared and not private, so that a fork neither copies it nor makes the parent's next stores do so; the child
-// never writes to it. The kernel promises the whole of it here, or refuses. Where address space is short
-// (ulimit -v) less must do.
+// never writes to it. The kernel promises the whole of it here, or refuses; then less must do.
 bool start_memory(const WriterOptions& o) noexcept {
-  for (std::uint32_t slots = kMostSlots; slots >= kSlotsAhead; slots /= 2) {
+  for (std::uint32_t slots = most_slots(o.chunk_bytes); slots >= kSlotsAhead; slots /= 2) {
     const std::size_t bytes = kHeaderBytes + std::size_t{slots} * o.chunk_bytes;
     void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) continue;

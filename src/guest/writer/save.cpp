@@ -224,22 +224,33 @@ std::uint64_t unsaved_records() noexcept {
   return sum;
 }
 
-void sync_folder(const char* path) noexcept {
-  const int folder = ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;
-  fsync(folder);
-  ::close(folder);
+namespace {
+
+// The disk has it, or the file system is of the kind that has none to say.
+bool is_on_disk(int result) noexcept {
+  return result == 0 || errno == EINVAL || errno == ENOSYS || errno == EROFS || errno == EINTR;
 }
 
+bool sync_folder(const char* path) noexcept {
+  const int folder = ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return true;  // nobody promised that it may be opened
+  const bool good = is_on_disk(fsync(folder));
+  const int reason = errno;
+  ::close(folder);
+  errno = reason;
+  return good;
+}
+
+}  // namespace
+
 // Samples wait for the events that come with them: of a process that does nothing no disk is kept busy.
-void sync_file() noexcept {
-  if (is_synced) return;
+bool sync_file() noexcept {
+  if (is_synced) return true;
   is_synced = true;
-  fdatasync(g.fd);
-  if (is_folder_synced) return;
+  if (!is_on_disk(fdatasync(g.fd))) return false;
+  if (is_folder_synced) return true;
   is_folder_synced = true;
-  sync_folder(own_folder());
-  if (strcmp(own_folder(), run_folder()) != 0) sync_folder(run_folder());
+  return sync_folder(own_folder()) && (strcmp(own_folder(), run_folder()) == 0 || sync_folder(run_folder()));
 }
 
 }  // namespace cox::guest

@@ -23,6 +23,7 @@
 #include "cox/guest/writer.hpp"
 
 #include "guest/writer/budget.hpp"
+#include "guest/writer/own_arithmetic.hpp"
 #include "guest/writer/threads.hpp"
 #if defined(COX_TEST_GUEST)
 #include "support/guest_test_clock.hpp"
@@ -42,6 +43,7 @@ using namespace trace;  // the Run format: what is written here is nothing else
 inline constexpr std::uint32_t kMostSlots = 256;  ///< chunks in memory; a multiple of 64
 /// made ready at a time, and kept ready beyond those in use
 inline constexpr std::uint32_t kSlotsAhead = 16;
+inline constexpr int kTickShift = 32;
 
 /// Closed: the program ended in order; the keeper says so in the file.
 enum class Phase : int { Off = 0, Opening = 1, On = 2, Dead = 3, Closed = 4 };
@@ -80,6 +82,7 @@ struct Global {
   bool speaks = false;         // for its node, as of the last second
   bool lingers = false;        // the keeper, once it has told its node to stop
   double ps_per_tick = 0;
+  std::uint64_t ns_per_tick = 0;  // times 2^kTickShift
   double max_overhead = OverheadBudget::kDefaultLimit;
   void (*when_off)() noexcept = nullptr;
   bool (*told_to_stop)() noexcept = nullptr;
@@ -195,14 +198,15 @@ void leave_word(const WriterOptions& options, const Identity& identity, const ch
 [[nodiscard]] bool start_saving() noexcept;
 /// Writes what has changed since the last time and frees slots; false and errno where the file cannot take it.
 [[nodiscard]] bool save() noexcept;
-/// Has the disk hold what was saved, should the machine go down.
-void sync_file() noexcept;
+/// Has the disk hold what was saved, should the machine go down; false and errno where it says that it cannot: then what was
+/// written before may be lost, too.
+[[nodiscard]] bool sync_file() noexcept;
 /// Events in memory that no file holds.
 [[nodiscard]] std::uint64_t unsaved_records() noexcept;
 
 // keeper.cpp
-/// Starts the thread, which makes the file and keeps it, and waits until it is there. Else an errno; `text` says
-/// it in words where it is the thread that could not be had.
+/// Starts the thread, which makes the file and keeps it, and waits until it is there, ten seconds at most. Else an errno; `text`
+/// says it in words where it is the thread that could not be had. Once per process: what the options point to must stay.
 [[nodiscard]] int start_keeper(const WriterOptions& options, const Identity& identity,
                                const char*& text) noexcept;
 void wake_keeper() noexcept;

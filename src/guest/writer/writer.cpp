@@ -16,6 +16,7 @@
 #include <cpuid.h>
 #endif
 
+#include "guest/writer/at_fork.hpp"
 #include "guest/writer/state.hpp"
 
 namespace cox::guest {
@@ -213,6 +214,7 @@ bool open(const WriterOptions& options, const Identity& identity) noexcept {
   g.phase.store(Phase::Opening, std::memory_order_release);
   const int saved_errno = errno;
   const NoCancel whole;
+  const OwnArithmetic own;
   g.pid = getpid();
   g.wants_tsc = !options.force_monotonic;
   g.max_overhead = options.max_overhead;
@@ -225,7 +227,7 @@ bool open(const WriterOptions& options, const Identity& identity) noexcept {
   int error = g.threads == nullptr ? ENOSYS : g.threads->make_key(&g.thread_end, thread_ended);
   if (error == 0 && !start_memory(options)) error = ENOMEM;
   if (error == 0) {
-    pthread_atfork(nullptr, nullptr, after_fork_in_child);
+    at_fork_in_child(after_fork_in_child);
     error = start_keeper(options, identity, text);
     if (text != nullptr) leave_word(options, identity, text, error);
   }
@@ -310,7 +312,7 @@ void retract(RawRecord* r) noexcept {
 bool end_if_long(RawRecord* r, std::uint64_t shortest_ns) noexcept {
   if (g.header == nullptr) return false;
   const std::uint64_t t = now();
-  if (static_cast<double>(t - r->begin) * g.ps_per_tick < 1e3 * static_cast<double>(shortest_ns)) {
+  if (nanoseconds(t - r->begin) < shortest_ns) {
     retract(r);
     return false;
   }
@@ -398,6 +400,12 @@ std::uint64_t ticks() noexcept {
 
 double picoseconds_per_tick() noexcept {
   return g.ps_per_tick;
+}
+
+// In whole numbers: this is asked on the program's threads, whose floating-point flags are its own.
+std::uint64_t nanoseconds(std::uint64_t ticks) noexcept {
+  __extension__ typedef unsigned __int128 Wide;  // NOLINT(modernize-use-using): needs __extension__
+  return static_cast<std::uint64_t>(Wide{ticks} * g.ns_per_tick >> kTickShift);
 }
 
 std::uint64_t group_identity(std::int32_t* ranks, std::size_t count, std::uint32_t occurrence) noexcept {

@@ -2,6 +2,7 @@
 // The guest's writer keeps process-wide state, so each case runs in a child process of its own.
 #include "cox/guest/writer.hpp"
 
+#include <fenv.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -397,6 +398,45 @@ TEST_F(GuestWriter, AMissingFolderIsNoTrouble) {
               return on ? 1 : 0;
             }),
             0);
+}
+
+// A program that traps inexact results would be ended by ours, and one that reads its flags would see them.
+TEST_F(GuestWriter, ArithmeticOfTheProgramIsLeftAlone) {
+  const std::string dir = dir_.string();
+  ASSERT_EQ(in_child([&] {
+              feclearexcept(FE_ALL_EXCEPT);
+              feenableexcept(FE_ALL_EXCEPT);
+              guest::open({.dir = dir.c_str()}, {.rank = 0});
+              record(100);
+              for (int i = 0; i < 100; ++i)
+                static_cast<void>(guest::end_if_long(guest::begin(EventKind::Wait, 0, 0, 0, 0, 0, 0), 30));
+              const bool counted = guest::nanoseconds(1'000'003) > 0;
+              usleep(1'100'000);  // the keeper computes, too, with the traps of its maker
+              guest::close();
+              const bool raised = fetestexcept(FE_ALL_EXCEPT) != 0;
+              fedisableexcept(FE_ALL_EXCEPT);
+              return raised || !counted ? 1 : 0;
+            }),
+            0);
+}
+
+// `ulimit -v`: what is left of it is the program's.
+TEST_F(GuestWriter, OfLittleAddressSpaceItTakesLittle) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take terabytes of it";
+#endif
+  const std::string dir = dir_.string();
+  const auto mapped_under = [&](rlim_t limit) {
+    return in_child([&] {
+      const rlimit tight{limit, limit};
+      if (setrlimit(RLIMIT_AS, &tight) != 0 || !guest::open({.dir = dir.c_str()}, {.rank = 0})) return 255;
+      record(1);
+      return static_cast<int>(guest::g.mapped_bytes >> 20);
+    });
+  };
+  EXPECT_EQ(mapped_under(RLIM_INFINITY), 16);
+  EXPECT_EQ(mapped_under(rlim_t{256} << 20), 4);
+  EXPECT_EQ(mapped_under(rlim_t{128} << 20), 2);
 }
 
 TEST_F(GuestWriter, CommunicatorsAndNotesGoToMetaChunks) {

@@ -18,8 +18,8 @@ class PicosecondsPer {
   explicit PicosecondsPer(Seconds one);
   [[nodiscard]] std::int64_t over(std::uint64_t n) const {
     if (whole_ >= 0) return static_cast<std::int64_t>(n) * whole_;
-    return static_cast<std::int64_t>(static_cast<double>(n) * fraction_ +
-                                     0.5);  // NOLINT(bugprone-incorrect-roundings)
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): not negative
+    return static_cast<std::int64_t>(static_cast<double>(n) * fraction_ + 0.5);
   }
   [[nodiscard]] double about(std::uint64_t n) const { return static_cast<double>(n) * fraction_; }
 
