@@ -8,6 +8,7 @@
 //   closes    closes every descriptor that it may, opens files of its own and makes many events
 //   alarms N  N steps in which rank 1 takes 5 ms longer, with a signal in every millisecond
 //   freed     frees a communicator whose attribute's callback uses it once more, then one with fewer members is made
+//   many N    N communicators at once, each with a barrier
 //   traps     is ended by any inexact, invalid or otherwise exceptional result of floating point but its own
 //   reload    opens the MPI library by name, uses it, closes it and opens it again
 #define _GNU_SOURCE
@@ -209,6 +210,19 @@ static int freed(void) {
   return 0;
 }
 
+static int many(int count) {
+  int rank = 0;
+  MPI_Comm* all = malloc((size_t)count * sizeof *all);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < count; ++i) MPI_Comm_dup(MPI_COMM_SELF, &all[i]);
+  for (int i = 0; i < count; ++i) MPI_Barrier(all[i]);
+  for (int i = 0; i < count; ++i) MPI_Comm_free(&all[i]);
+  free(all);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) printf("%d communicators\n", count);
+  return 0;
+}
+
 /// Calls that make, end, flush and take back records, with every trap on and no flag up.
 static int traps(void) {
   int rank = 0, done = 0, polls = 0;
@@ -265,6 +279,7 @@ int main(int argc, char** argv) {
   if (strcmp(trial, "closes") == 0) rc = closes();
   if (strcmp(trial, "alarms") == 0) rc = alarms(atoi(value));
   if (strcmp(trial, "freed") == 0) rc = freed();
+  if (strcmp(trial, "many") == 0) rc = many(atoi(value));
   if (strcmp(trial, "traps") == 0) rc = traps();
   if (strcmp(trial, "reload") == 0) rc = reload();
   MPI_Finalize();

@@ -160,6 +160,20 @@ def case_traps(work):
     assert diagnosis(folder)["result"]["coverage"] == 1.0
 
 
+def case_many_communicators(work):
+    """So many that one of our tables was full long before; beyond it that is said."""
+    folder = os.path.join(work, "run")
+    assert observed(folder, "many", 1500).stdout == plain("many", 1500)
+    result = diagnosis(folder)["result"]
+    assert result["coverage"] == 1.0 and len(result["communicators"]) >= 1501, result["coverage_detail"]
+    if library != "openmpi":  # MPICH has no more than 2,048
+        return
+    beyond = os.path.join(work, "beyond")
+    assert observed(beyond, "many", 6000).stdout == plain("many", 6000)
+    said = run([cox, "diagnose", "--all", beyond])
+    assert "more communicators at once than there is room for" in re.sub(r"\s+", " ", said.stdout + said.stderr), said
+
+
 def case_reload(work):
     ours, without = observed(os.path.join(work, "run"), "reload").stdout, plain("reload")
     assert ours == without, (ours, without)

@@ -20,6 +20,23 @@
 #define PERSISTENT(name) MPI_##name##_init
 #endif
 #define NONE MPI_DATATYPE_NULL
+// LARGE: the same calls with counts and places of 64 bits.
+#if defined(LARGE) && MPI_VERSION < 4
+int main(void) { return 77; }  // MPI 3 has none of them
+#define main no_main
+#undef LARGE
+#endif
+#if defined(LARGE)
+#define BY_COUNT(Name) MPI_##Name##_c
+#define PREPARED_BY_COUNT(Name) MPI_##Name##_init_c
+typedef MPI_Count Count;
+typedef MPI_Aint Place;
+#else
+#define BY_COUNT(Name) MPI_##Name
+#define PREPARED_BY_COUNT(Name) PERSISTENT(Name)
+typedef int Count;
+typedef int Place;
+#endif
 // The standard ABI of MPI 5: its first libraries convert lists before they look whether they need them.
 #if defined(MPI_ABI_VERSION) && MPI_ABI_VERSION > 0
 #define STANDARD_ABI 1
@@ -43,8 +60,8 @@ enum { kBad = -7, kCount = 3, kRanks = 4, kRoom = 1 << 16 };
 static void *poison, *beyond;  // in a page without access; two, since buffers must differ
 static int rank, handled;
 static int in[64], out[64];
-static int ones[kRanks] = {kCount, kCount, kCount, kCount}, zeros[kRanks], places[kRanks],
-           byte_places[kRanks];
+static Count ones[kRanks] = {kCount, kCount, kCount, kCount}, zeros[kRanks];
+static Place places[kRanks], byte_places[kRanks];
 static MPI_Aint wide_places[kRanks];
 static MPI_Datatype ints[kRanks], no_types[kRanks];
 static char told[kRoom];
@@ -68,23 +85,24 @@ static void result(const char* call, int code) {
   tell("rank %d %s %s: %s %d\n", rank, part, call, code == MPI_SUCCESS ? "good" : "error", class);
 }
 static void handle(MPI_Comm* comm, int* code, ...) {
-  (void)comm, (void)code;
+  (void)comm;
+  (void)code;
   ++handled;
 }
 
 // The three forms of a collective, with the same arguments.
-#define BLOCKING(Name, ...) result(#Name, MPI_##Name(__VA_ARGS__))
+#define BLOCKING(Name, ...) result(#Name, BY_COUNT(Name)(__VA_ARGS__))
 #define STARTED(Name, ...)                                                      \
   do {                                                                          \
     MPI_Request r_ = MPI_REQUEST_NULL;                                          \
-    const int code_ = MPI_##Name(__VA_ARGS__, &r_);                             \
+    const int code_ = BY_COUNT(Name)(__VA_ARGS__, &r_);                         \
     result(#Name, code_);                                                       \
     if (code_ == MPI_SUCCESS) result("Wait", MPI_Wait(&r_, MPI_STATUS_IGNORE)); \
   } while (0)
 #define PREPARED(Name, ...)                                              \
   do {                                                                   \
     MPI_Request r_ = MPI_REQUEST_NULL;                                   \
-    const int code_ = PERSISTENT(Name)(__VA_ARGS__, MPI_INFO_NULL, &r_); \
+    const int code_ = PREPARED_BY_COUNT(Name)(__VA_ARGS__, MPI_INFO_NULL, &r_); \
     result(#Name "_init", code_);                                        \
     if (code_ != MPI_SUCCESS) break;                                     \
     result("Start", MPI_Start(&r_));                                     \
@@ -149,7 +167,9 @@ static void in_place(MPI_Comm c) {
 /// Nothing is sent: buffers are not looked at, and in some libraries types neither.
 static void nothing(MPI_Comm c) {
   part = "nothing";
+#if !defined(LARGE)
   FORMS(Barrier, Ibarrier, c);
+#endif
   FORMS(Bcast, Ibcast, poison, 0, MPI_INT, 1, c);
   FORMS(Gather, Igather, poison, 0, MPI_INT, beyond, 0, MPI_INT, 1, c);
   FORMS(Gatherv, Igatherv, poison, 0, MPI_INT, beyond, zeros, places, MPI_INT, 1, c);
@@ -224,7 +244,9 @@ static void between(MPI_Comm c, int sending, int in_first) {
 }
 static void between_all(MPI_Comm c) {
   part = "between, all";
+#if !defined(LARGE)
   TWO_FORMS(Barrier, Ibarrier, c);
+#endif
   TWO_FORMS(Allgather, Iallgather, in, kCount, MPI_INT, out, kCount, MPI_INT, c);
   TWO_FORMS(Allgatherv, Iallgatherv, in, kCount, MPI_INT, out, ones, places, MPI_INT, c);
   TWO_FORMS(Alltoall, Ialltoall, in, kCount, MPI_INT, out, kCount, MPI_INT, c);
@@ -239,7 +261,7 @@ static void between_all(MPI_Comm c) {
 #define STARTED_TWICE(Name, ...)                                 \
   do {                                                           \
     MPI_Request r_ = MPI_REQUEST_NULL;                           \
-    const int code_ = MPI_##Name(__VA_ARGS__, &r_);              \
+    const int code_ = BY_COUNT(Name)(__VA_ARGS__, &r_);          \
     result(#Name, code_);                                        \
     if (code_ != MPI_SUCCESS) break;                             \
     result("Startall", MPI_Startall(1, &r_));                    \
@@ -274,8 +296,8 @@ static void messages(MPI_Comm c, const char* name) {
   STARTED_TWICE(Recv_init, poison, 0, NONE, nobody, 1, c);
   BLOCKING(Sendrecv, poison, 0, NONE, nobody, 1, poison, 0, NONE, nobody, 1, c, MPI_STATUS_IGNORE);
   BLOCKING(Sendrecv_replace, poison, 0, NONE, nobody, 1, nobody, 1, c, MPI_STATUS_IGNORE);
-  BLOCKING(Probe, nobody, 1, c, MPI_STATUS_IGNORE);
-  BLOCKING(Mprobe, nobody, 1, c, &message, MPI_STATUS_IGNORE);
+  result("Probe", MPI_Probe(nobody, 1, c, MPI_STATUS_IGNORE));
+  result("Mprobe", MPI_Mprobe(nobody, 1, c, &message, MPI_STATUS_IGNORE));
 }
 /// To oneself, of no length and no type; a library may refuse it.
 static void empty_messages(void) {
@@ -364,6 +386,40 @@ static void refused(void) {
   result("Barrier", MPI_Barrier(MPI_COMM_WORLD));  // works as before
 }
 
+/// Communicators of every kind: rank 3 is in none that has members to choose.
+static void made_of(MPI_Comm c) {
+  part = "made";
+  const int members[3] = {0, 1, 2}, sides[2] = {2, 1}, along[2] = {1, 0}, periods[2] = {0, 1};
+  const int index[3] = {1, 3, 4}, edges[4] = {1, 0, 2, 1}, in_it = rank < 3;
+  MPI_Group all, some;
+  MPI_Request request;
+  MPI_Comm made[7];
+  for (int i = 0; i < 7; ++i) made[i] = MPI_COMM_NULL;
+  MPI_Comm_group(c, &all);
+  MPI_Group_incl(all, 3, members, &some);
+  result("Comm_dup_with_info", MPI_Comm_dup_with_info(c, MPI_INFO_NULL, &made[0]));
+  result("Comm_idup", MPI_Comm_idup(c, &made[1], &request));
+  result("Wait", MPI_Wait(&request, MPI_STATUS_IGNORE));
+  result("Comm_create", MPI_Comm_create(c, some, &made[2]));
+  if (in_it) result("Comm_create_group", MPI_Comm_create_group(c, some, 5, &made[3]));
+  result("Comm_split_type", MPI_Comm_split_type(c, in_it ? MPI_COMM_TYPE_SHARED : MPI_UNDEFINED, kBad, MPI_INFO_NULL, &made[4]));
+  result("Cart_create", MPI_Cart_create(c, 2, sides, periods, 0, &made[5]));
+  if (made[5] != MPI_COMM_NULL) {
+    MPI_Comm line;
+    result("Cart_sub", MPI_Cart_sub(made[5], along, &line));
+    result("Allreduce", MPI_Allreduce(in, out, 1, MPI_INT, MPI_SUM, line));
+    result("Comm_free", MPI_Comm_free(&line));
+  }
+  result("Graph_create", MPI_Graph_create(c, 3, index, edges, 0, &made[6]));
+  for (int i = 0; i < 7; ++i) {
+    if (made[i] == MPI_COMM_NULL) continue;
+    result("Barrier", MPI_Barrier(made[i]));
+    result("Comm_free", MPI_Comm_free(&made[i]));
+  }
+  MPI_Group_free(&some);
+  MPI_Group_free(&all);
+}
+
 /// Rank 0 prints what each rank was told, in the order of ranks.
 static void print(void) {
   for (int r = 0; r < kRanks; ++r) {
@@ -431,6 +487,7 @@ int main(int argc, char** argv) {
   result("Comm_free", MPI_Comm_free(&merged));
   result("Comm_disconnect", MPI_Comm_disconnect(&both));
   result("Comm_free", MPI_Comm_free(&half));
+  made_of(MPI_COMM_WORLD);
   completion();
   refused();
   tell("rank %d: the handlers of errors heard of %d\n", rank, handled);

@@ -156,6 +156,9 @@ Comm* learn(MPI_Comm comm, MPI_Comm like, Birth birth) noexcept {
   Comm* const known =
       comms.insert(key_of(comm), [&](CommFacts& facts) { describe(comm, like, birth, facts); });
   learns = false;
+  if (known == nullptr)
+    writer->note(
+        "more communicators at once than there is room for: what later ones do is recorded without their members");
   return known;
 }
 

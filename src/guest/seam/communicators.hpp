@@ -41,7 +41,7 @@ struct alignas(64) Comm : CommFacts {
 /// A handle freed and given out again must be erased in between. Threads: any.
 class CommTable {
  public:
-  static constexpr std::size_t kSlots = 1024;
+  static constexpr std::size_t kSlots = 4096;
 
   [[nodiscard]] Comm* find(std::uintptr_t handle) noexcept {
     if (handle <= kErased) [[unlikely]]
