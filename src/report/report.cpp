@@ -141,15 +141,13 @@ std::string foot() {
 Result<std::string> render_html(const trace::Run& run, const diagnose::Matched& matched,
                                 const diagnose::Diagnosis& diagnosis, const ReportOptions& options) {
   const UnknownUnit unit(trace::unknown_unit(run.ranks));
-  if (run.ranks.empty() || run.event_count() == 0) {
-    return fail(
-        {.code = Errc::InvalidInput,
-         .id = "report-001",
-         .message = fmt::format("nothing to draw: got {} ranks and {} events, wanted at least one of each",
-                                run.ranks.size(), run.event_count()),
-         .hint = "check what was recorded: cox diagnose DIR",
-         .where = {}});
-  }
+  // A job that failed before anything was recorded has a page all the same: how it ended.
+  if (run.ranks.empty())
+    return fail({.code = Errc::InvalidInput,
+                 .id = "report-001",
+                 .message = "nothing to draw: got no rank, wanted at least one",
+                 .hint = "check what was recorded: cox diagnose DIR",
+                 .where = {}});
   const Names names(run, options.anonymize);
   const Page page{run, diagnosis, names};
 

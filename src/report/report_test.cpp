@@ -190,6 +190,24 @@ TEST(Report, RefusesAnEmptyRun) {
   EXPECT_EQ(none.error().code, Errc::InvalidInput);
 }
 
+// A job that failed before its ranks met.
+TEST(Report, DrawsRanksOfWhichNothingWasRecorded) {
+  Input in;
+  in.run = test::make_run({.ranks = 2, .steps = 3});
+  for (trace::RankTrack& track : in.run.ranks) {
+    trace::RankTrack bare;
+    bare.rank = track.rank;
+    bare.node = track.node;
+    track = std::move(bare);
+  }
+  ASSERT_EQ(in.run.event_count(), 0U);
+  const std::string page = page_of(in);
+  EXPECT_TRUE(has(page, "No event was recorded"));
+  EXPECT_TRUE(has(page, "no step was found"));
+  EXPECT_TRUE(has(page, "no collective call was recorded"));
+  EXPECT_FALSE(has(page, "100 %"));
+}
+
 TEST(Report, DrawsOneRankWithoutSteps) {
   Input in;
   in.run = test::make_run({.ranks = 1, .steps = 3});

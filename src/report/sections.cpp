@@ -189,18 +189,24 @@ std::string verdict_section(const Page& page) {
                                     plural(d.steps, "step", "steps"),
                                     grouped(static_cast<std::int64_t>(page.run.event_count())));
   const bool is_part = d.lost <= d.run_time && d.run_time > Duration::zero();
+  constexpr const char* kNone = "\u2013<small>{}</small>";
+  const std::string step_time =
+      d.step_time.count > 0 ? fmt::format("{}<small>{} to {} (5th to 95th percentile, n = {})</small>",
+                                          time(d.step_time.median), time(d.step_time.p05),
+                                          time(d.step_time.p95), grouped(d.step_time.count))
+                            : fmt::format(kNone, "no step was found");
+  const std::string coverage =
+      d.coverage.calls_expected > 0 || d.steps > 0
+          ? fmt::format("{}<small>of the expected collective calls</small>", percent(d.coverage.ratio))
+          : fmt::format(kNone, "no collective call was recorded");
   const std::string facts =
-      definition(
-          "step time, median",
-          fmt::format("{}<small>{} to {} (5th to 95th percentile, n = {})</small>", time(d.step_time.median),
-                      time(d.step_time.p05), time(d.step_time.p95), grouped(d.step_time.count))) +
+      definition("step time, median", step_time) +
       definition("lost to late arrivals",
                  is_part ? fmt::format("{}<small>{} of {} of run time</small>",
                                        percent(lost_ratio(d).value_or(0)), time(d.lost), time(d.run_time))
                          : fmt::format("{}<small>over all groups, {} of run time</small>", time(d.lost),
                                        time(d.run_time))) +
-      definition("coverage", fmt::format("{}<small>of the expected collective calls</small>",
-                                         percent(d.coverage.ratio))) +
+      definition("coverage", coverage) +
       definition("clock residual", fmt::format("{}<small>{}</small>", time(d.coverage.clock_residual),
                                                d.coverage.clocks_comparable
                                                    ? "one clock for all ranks"
@@ -275,12 +281,14 @@ std::string timeline_section(const Page& page, const Columns& columns) {
       " Where spans are narrower than a pixel, each column shows its exact shares, stacked. Times are "
       "rounded to {}.",
       grain_of(columns));
-  return section("timeline", "Timeline of ranks",
-                 "Drag to pan, wheel or + and \u2212 to zoom." + rounding + merge_note(columns),
-                 legend_keys(waits_for_messages(page.diagnosis)) + controls +
-                     "<div class=\"chart ranks\"><div id=\"timeline-chart\"></div><div class=\"rank-scroll\" "
-                     "id=\"rank-scroll\" tabindex=\"-1\" aria-hidden=\"true\"><div></div></div></div><p "
-                     "class=\"readout\" id=\"timeline-note\"></p>");
+  return section(
+      "timeline", "Timeline of ranks",
+      (page.run.event_count() == 0 ? "No event was recorded: there is nothing to draw yet. " : "") +
+          ("Drag to pan, wheel or + and \u2212 to zoom." + rounding + merge_note(columns)),
+      legend_keys(waits_for_messages(page.diagnosis)) + controls +
+          "<div class=\"chart ranks\"><div id=\"timeline-chart\"></div><div class=\"rank-scroll\" "
+          "id=\"rank-scroll\" tabindex=\"-1\" aria-hidden=\"true\"><div></div></div></div><p "
+          "class=\"readout\" id=\"timeline-note\"></p>");
 }
 
 std::string heat_map_section(const Page& page, const Columns& columns) {
