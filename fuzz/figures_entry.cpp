@@ -2,8 +2,10 @@
 #include <cmath>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "cox/base/assert.hpp"
+#include "cox/report/terminal.hpp"
 #include "cox/trace/figures.hpp"
 
 #include "diagnose/figures/figures.hpp"
@@ -30,8 +32,9 @@ void check(const diagnose::FiguresAnswer& a) {
                "extremes");
   }
   COX_ASSERT(!figure_lines(a).empty(), "something is said");
-  for (const std::string& line : figure_lines(a))
-    for (const char c : line) COX_ASSERT(c >= ' ' || c < 0, "that a terminal can show");
+  const std::vector<std::string> lines = figure_lines(a);
+  for (const std::string& text : {report::render_lines(lines, {}), report::render_list(lines)})
+    for (const char c : text) COX_ASSERT(c >= ' ' || c < 0 || c == '\n', "that a terminal can show");
   COX_ASSERT(to_json(a, "x").size() > 2, "also for programs");
 }
 
