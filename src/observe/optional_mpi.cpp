@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -97,9 +98,18 @@ bool names_mpi(std::string_view bytes) {
   return false;
 }
 
-std::optional<Object> read_object(const fs::path& path) {
+/// Of a data file on the command line no more than this is read.
+std::string first_bytes(const fs::path& path) {
   std::error_code ec;
-  if (!fs::is_regular_file(path, ec)) return std::nullopt;
+  if (!fs::is_regular_file(path, ec)) return {};
+  std::array<char, SELFMAG> head{};
+  std::ifstream in(path, std::ios::binary);
+  in.read(head.data(), head.size());
+  return {head.data(), static_cast<std::size_t>(in.gcount())};
+}
+
+std::optional<Object> read_object(const fs::path& path) {
+  if (first_bytes(path) != ELFMAG) return std::nullopt;
   const auto bytes = read_file(path, kMostBytes);
   if (!bytes || bytes->size() < sizeof(Elf64_Ehdr)) return std::nullopt;
   const ElfView elf(*bytes);
@@ -191,9 +201,9 @@ std::vector<std::string> shell_words(std::string_view text) {
 /// What a shell script says; nothing for any other file.
 std::string script_text(const fs::path& path) {
   std::error_code ec;
-  if (!fs::is_regular_file(path, ec) || fs::file_size(path, ec) > kMostScriptBytes || ec) return {};
+  if (!first_bytes(path).starts_with("#!") || fs::file_size(path, ec) > kMostScriptBytes || ec) return {};
   auto bytes = read_file(path, kMostScriptBytes);
-  if (!bytes || !bytes->starts_with("#!")) return {};
+  if (!bytes) return {};
   const auto first = shell_words(std::string_view(*bytes).substr(0, bytes->find('\n')).substr(2));
   const bool is_of_shell = std::ranges::any_of(first, [](const std::string& word) { return is_shell(word); });
   return is_of_shell ? *std::move(bytes) : std::string{};
