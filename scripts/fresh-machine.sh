@@ -91,5 +91,9 @@ unshare --mount --pid --fork --kill-child env -i "${environment[@]}" ROOT="$root
   mount -t tmpfs tmpfs "$ROOT/dev/shm"
   mount -t tmpfs -o mode=1777 tmpfs "$ROOT/tmp"
   exec chroot "$ROOT" bash -c "cd /srv/cox && exec \"\$@\"" fresh "$@"' fresh "${command[@]}" || status=$?
+say "the kernel is $(uname -r); of what is observed or built with there are"
+# shellcheck disable=SC2016
+chroot "$root" dpkg-query -W -f='${db:Status-Abbrev} ${Package} ${Version}\n' libc6 gcc libfmt-dev libopenmpi-dev libmpich-dev \
+  libtorch-dev python3-torch python3-mpi4py slurm-wlm 2>/dev/null | sed -n 's/^ii */  /p' || true
 if [ $status = 0 ]; then say "passed"; else say "failed with status $status"; fi
 exit $status

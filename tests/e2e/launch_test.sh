@@ -158,3 +158,18 @@ equal "$(status "$cox" observe -f -o "$work/foreign" -- /bin/true)" 125 "the sam
 equal "$(cat "$work/foreign/file")" precious "the foreign file"
 equal "$(status "$cox" observe -o "$work/run-term" -- /bin/true)" 125 "exit status over an earlier Run"
 equal "$(status "$cox" observe -f -o "$work/run-term" -- /bin/true)" 0 "the same with --force"
+
+# a Run is its owner's, whatever the umask, and --share group widens it for reading; while the job runs and afterwards
+for share in owner group; do
+  options=()
+  [ $share = owner ] || options=(--share group)
+  (umask 0 && "$cox" observe -q -o "$work/rights-$share" "${options[@]}" -- "$build/many_marks" 2 3000 500) &
+  job=$!
+  for _ in $(seq 200); do [ "$(files_of_guests "$work/rights-$share" 2>/dev/null)" = 2 ] && break || sleep 0.01; done
+  rights() { (cd "$work/rights-$share" && stat -c '%a' . && find . -type f -printf '%m\n' | sort -u) | xargs; }
+  expected="700 600"
+  [ $share = owner ] || expected="750 640"
+  equal "$(rights)" "$expected" "rights of folder and files while the job runs (--share $share)"
+  wait $job
+  equal "$(rights)" "$expected" "rights of folder and files afterwards (--share $share)"
+done
