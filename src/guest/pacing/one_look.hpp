@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <ctime>
 
 namespace cox::guest {
 
@@ -22,17 +23,34 @@ class OneLook {
  public:
   template <class Find>
   void take(Find find) noexcept {
-    if (state_.load(std::memory_order_acquire) == kOver) return;
-    pid_t nobody = 0;
-    if (state_.compare_exchange_strong(nobody, getpid(), std::memory_order_acq_rel)) {
-      find();
-      state_.store(kOver, std::memory_order_release);
-      return;
-    }
+    if (is_taken(find)) return;
     while (!is_over()) sched_yield();
   }
 
+  /// The same, but false where another thread has looked for half a second: it may wait for what this one holds (the loader's
+  /// lock, in a constructor).
+  template <class Find>
+  [[nodiscard]] bool take_soon(Find find) noexcept {
+    if (is_taken(find)) return true;
+    constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 1'000'000};
+    for (int naps = 0; naps < 500; ++naps) {
+      if (is_over()) return true;
+      nanosleep(&kNap, nullptr);
+    }
+    return is_over();
+  }
+
  private:
+  template <class Find>
+  bool is_taken(Find& find) noexcept {
+    if (state_.load(std::memory_order_acquire) == kOver) return true;
+    pid_t nobody = 0;
+    if (!state_.compare_exchange_strong(nobody, getpid(), std::memory_order_acq_rel)) return false;
+    find();
+    state_.store(kOver, std::memory_order_release);
+    return true;
+  }
+
   static constexpr pid_t kOver = -1;
 
   bool is_over() noexcept {

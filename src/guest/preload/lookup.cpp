@@ -65,13 +65,23 @@ int copy_name(dl_phdr_info* object, std::size_t, void* data) {
   return 0;
 }
 
-// The symbol in any loaded object but ours, those included that Python opened privately. Loads nothing.
-void* search_objects(const char* symbol) noexcept {
+struct Everywhere {
+  void* first = nullptr;
+  bool is_only = true;
+};
+
+// The symbol in all loaded objects but ours, those included that Python opened privately; until a second definition is found.
+// Loads nothing.
+Everywhere search_objects(const char* symbol) noexcept {
   Names names;
   dl_iterate_phdr(copy_name, &names);
-  void* found = nullptr;
-  for (std::size_t at = 0; at < names.used && found == nullptr; at += strlen(names.text + at) + 1)
-    found = find_in(names.text + at, symbol);
+  Everywhere found;
+  for (std::size_t at = 0; at < names.used && found.is_only; at += strlen(names.text + at) + 1) {
+    void* here = find_in(names.text + at, symbol);
+    if (here == nullptr || here == found.first) continue;
+    found.is_only = found.first == nullptr;
+    if (found.first == nullptr) found.first = here;
+  }
   free(names.text);
   return found;
 }
@@ -98,34 +108,17 @@ bool is_mpi_everybodys(const char* symbol) noexcept {
   static std::atomic<int> answer{-1};
   int known = answer.load(std::memory_order_acquire);
   if (known < 0) {
-    const int seen = next_for_everybody(symbol) != nullptr ? 1 : 0;
+    const bool is_seen = next_for_everybody(symbol) != nullptr || next_for_everybody(kLibraryMark) != nullptr;
+    const int seen = is_seen ? 1 : 0;
     known = answer.compare_exchange_strong(known, seen) ? seen : known;
   }
   return known == 1;
 }
 
+std::atomic<bool> several_mpis{false};
+
 // PMPI_Get_library_version of the library that is observed, where it was found privately.
 std::atomic<void*> observed_mpi{nullptr};
-
-int read_unloads(dl_phdr_info* object, std::size_t, void* data) {
-  *static_cast<unsigned long long*>(data) = object->dlpi_subs;
-  return 1;  // the first will do
-}
-
-unsigned long long unloads_so_far() noexcept {
-  unsigned long long unloads = 0;
-  dl_iterate_phdr(read_unloads, &unloads);
-  return unloads;
-}
-
-constexpr std::size_t kKnownCalls = 32;
-[[gnu::tls_model("initial-exec")]] constinit thread_local KnownCall known_calls[kKnownCalls];
-
-KnownCall& place_of_call(const void* caller, std::size_t index) noexcept {
-  const std::uint64_t mixed = (reinterpret_cast<std::uintptr_t>(caller) ^ index << 48) * 0x9e3779b97f4a7c15;
-  return known_calls[mixed >> 59];
-}
-static_assert(kKnownCalls == 1U << (64 - 59));
 
 }  // namespace
 
@@ -138,17 +131,27 @@ Definition find_for(const void* caller, const char* symbol) noexcept {
   const bool is_linked = is_mpi_everybodys(symbol);
   void* const everybodys = next_for_everybody(symbol);
   if (everybodys != nullptr && (is_linked || !is_of_library(everybodys))) return {.function = everybodys};
-  Definition found{.function = find_beside(caller, symbol), .is_everybodys = false};
-  if (found.function == nullptr) found.function = everybodys;
-  if (found.function == nullptr) found.function = search_objects(symbol);
+  if (!several_mpis.load(std::memory_order_acquire)) {
+    const Everywhere found = search_objects(symbol);
+    if (found.is_only) return {.function = found.first, .reach = Reach::Process};
+    several_mpis.store(true, std::memory_order_release);
+  }
+  Definition found{.function = find_beside(caller, symbol), .reach = Reach::Caller};
+  void* const observed = observed_mpi.load(std::memory_order_acquire);
+  if (found.function == nullptr && observed != nullptr) found.function = find_beside(observed, symbol);
+  if (found.function == nullptr) found.function = search_objects(symbol).first;
   return found;
+}
+
+bool are_several_mpis() noexcept {
+  return several_mpis.load(std::memory_order_acquire);
 }
 
 void* find_real(const char* symbol) noexcept {
   void* found = next_for_everybody(symbol);
   void* const library = observed_mpi.load(std::memory_order_acquire);
   if (found == nullptr && library != nullptr) found = find_beside(library, symbol);
-  return found != nullptr ? found : search_objects(symbol);
+  return found != nullptr ? found : search_objects(symbol).first;
 }
 
 void* find_data(const char* symbol) noexcept {
@@ -167,17 +170,6 @@ bool is_observed_mpi(void* function) noexcept {
   if (library == nullptr) return false;
   void* before = nullptr;
   return observed_mpi.compare_exchange_strong(before, library) || before == library;
-}
-
-const KnownCall* recall(const void* caller, std::size_t index) noexcept {
-  const KnownCall& known = place_of_call(caller, index);
-  const bool same = known.caller == caller && known.index == index;
-  return same && known.unloads == unloads_so_far() ? &known : nullptr;
-}
-
-void remember(const void* caller, std::size_t index, void* target, void* real) noexcept {
-  place_of_call(caller, index) = {
-      .caller = caller, .index = index, .unloads = unloads_so_far(), .target = target, .real = real};
 }
 
 }  // namespace cox::guest

@@ -371,22 +371,28 @@ struct FamilyState {
 };
 FamilyState family_states[kFamilies];
 
-const TypedTable* table_of(Family family) {
+// `is_known`: false where another thread is at it and does not come to an end.
+const TypedTable* table_of(Family family, bool& is_known) {
   // PyTorch and Gloo share one typed object.
   FamilyState& state = family_states[family == C10d ? Gloo : family];
-  state.look.take([&state, family]() noexcept { state.table = typed_for(family); });
-  return state.table;
+  is_known = state.look.take_soon([&state, family]() noexcept { state.table = typed_for(family); });
+  return is_known ? state.table : nullptr;
 }
 
 // The real function of each hook that was called.
 std::atomic<void*> real_functions[kHookCount];
+// What a slot held before it was filled for a library that was the only one: the way to the resolver.
+std::atomic<void*> lazy_stubs[kHookCount];
 
 // Every hook becomes the direct jump that it is in a process without us.
 void take_hooks_out() noexcept {
   restore_priority();
-  for (std::size_t i = 0; i < kHookCount; ++i)
-    if (void* real = real_functions[i].load(std::memory_order_acquire))
+  for (std::size_t i = 0; i < kHookCount; ++i) {
+    void* const real = real_functions[i].load(std::memory_order_acquire);
+    const bool is_asked_for = are_several_mpis() && lazy_stubs[i].load(std::memory_order_acquire) != nullptr;
+    if (real != nullptr && !is_asked_for)
       std::atomic_ref<void*>(cox_slots[i]).store(real, std::memory_order_release);
+  }
 }
 
 // PMPI_Init was called and MPI_Init is not ours: a tool that takes every call
@@ -401,10 +407,10 @@ std::atomic<bool> init_passed_us_by{false};
 
 // Where a call that is only counted goes. MPICH's Fortran calls the C names, which count it, but for mpi_f08's
 // functions without a choice buffer.
-void* counting(std::size_t index, void* real) {
+void* counting(std::size_t index, void* real, bool& is_known) {
   const char* const symbol = kHooks[index].symbol;
   const bool mpif = strncmp(symbol, "MPI", 3) != 0 && strstr(symbol, "_f08_") == nullptr;
-  if (table_of(Mpi) == nullptr) return real;
+  if (table_of(Mpi, is_known) == nullptr) return real;
   if (mpif && find_data("ompi_mpi_comm_world") == nullptr) return real;
   counting_process.store(getpid());
   const std::size_t number = index - kFirstCounted;
@@ -413,9 +419,9 @@ void* counting(std::size_t index, void* real) {
 }
 
 // Where a call of a hooked function goes: to the typed object's wrapper, where there is one.
-void* wrapping(std::size_t index, void* real) {
+void* wrapping(std::size_t index, void* real, bool& is_known) {
   const auto& hook = kHooks[index];
-  const TypedTable* table = table_of(hook.family);
+  const TypedTable* table = table_of(hook.family, is_known);
   for (std::uint32_t i = 0; table != nullptr && i < table->count; ++i) {
     const Wrapper& wrapper = table->wrappers[i];
     if (strcmp(wrapper.symbol, hook.symbol) != 0) continue;
@@ -425,33 +431,48 @@ void* wrapping(std::size_t index, void* real) {
   return real;
 }
 
-struct Target {
-  void* function;
-  void* real;
-  bool is_everybodys;  // for every caller, for ever
-  bool is_settled;     // for this one, until a library goes
-};
+// Several libraries: from now on each caller is asked for.
+void make_lazy_again() {
+  for (std::size_t i = 0; i < kHookCount; ++i)
+    if (void* lazy = lazy_stubs[i].load(std::memory_order_acquire))
+      std::atomic_ref<void*>(cox_slots[i]).store(lazy, std::memory_order_release);
+}
+
+void fill_slot(std::size_t index, void* target, Reach reach) {
+  std::atomic_ref<void*> slot(cox_slots[index]);
+  if (reach == Reach::Process) {
+    void* none = nullptr;
+    lazy_stubs[index].compare_exchange_strong(none, slot.load(std::memory_order_acquire));
+  }
+  slot.store(target, std::memory_order_release);
+  if (reach == Reach::Process && are_several_mpis()) make_lazy_again();
+}
 
 // Where the call of a hook goes that returns to `caller`.
-Target find_target(std::size_t index, const void* caller) {
+void* find_target(std::size_t index, const void* caller) {
   const char* const symbol = kHooks[index].symbol;
+  const bool were_several = are_several_mpis();
   const Definition found =
       kHooks[index].family == Mpi ? find_for(caller, symbol) : Definition{.function = find_real(symbol)};
   void* const real = found.function;
-  // Whoever defines it may come yet.
-  if (real == nullptr) return {reinterpret_cast<void*>(&missing_function), nullptr, false, false};
-  if (!found.is_everybodys && !is_observed_mpi(real)) return {real, real, false, false};
+  if (!were_several && are_several_mpis()) make_lazy_again();
+  if (real == nullptr) return reinterpret_cast<void*>(&missing_function);  // whoever defines it may come yet
   void* target = real;
-  if (!wanted()) {
-    // A direct jump from now on.
+  bool is_known = true;
+  const bool is_ours = found.reach == Reach::Everybody || is_observed_mpi(real);
+  if (!wanted() || !is_ours) {
+    // As it is without us.
   } else if (strncmp(symbol, "PMPI_", 5) == 0) {
     if (is_bypassed(symbol + 1)) init_passed_us_by.store(true);
   } else {
-    target = index < kFirstCounted ? wrapping(index, real) : counting(index, real);
+    target = index < kFirstCounted ? wrapping(index, real, is_known) : counting(index, real, is_known);
+    if (!is_known) return real;  // this call is not recorded, the next one may be
   }
-  pin(real);
-  real_functions[index].store(real, std::memory_order_release);
-  return {switched_off() ? real : target, real, found.is_everybodys, true};
+  if (is_ours || found.reach == Reach::Process) pin(real);  // slots and wrappers point into it
+  if (found.reach != Reach::Caller) real_functions[index].store(real, std::memory_order_release);
+  if (switched_off()) target = real;
+  if (found.reach != Reach::Caller) fill_slot(index, target, found.reach);
+  return target;
 }
 
 }  // namespace
@@ -476,14 +497,9 @@ const PaceApi* mark_pacing() {
 
 void* cox_resolve(std::size_t index, const void* caller) {
   using namespace cox::guest;
-  if (const KnownCall* known = recall(caller, index)) return switched_off() ? known->real : known->target;
   const int saved_errno = errno;
   const OwnArithmetic own;
-  const Target target = find_target(index, caller);
-  if (target.is_everybodys)
-    std::atomic_ref<void*>(cox_slots[index]).store(target.function, std::memory_order_release);
-  else if (target.is_settled)
-    remember(caller, index, target.function, target.real);
+  void* const target = find_target(index, caller);
   errno = saved_errno;
-  return target.function;
+  return target;
 }

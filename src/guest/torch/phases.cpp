@@ -18,6 +18,7 @@
 #include "guest/torch/abi.hpp"
 #include "guest/torch/groups.hpp"
 #include "guest/torch/state.hpp"
+#include "guest/torch/turn.hpp"
 
 namespace cox::guest::torch {
 
@@ -279,31 +280,18 @@ void end_sharded_backward() {
   end_backward();
 }
 
-// What fully_shard's ranges say where they begin. Returns false for the others.
-bool take_sharded_begin(Range what) {
-  switch (what) {
-    case Range::ShardedForward:
-      phase_thread.store(writer->thread_id(), std::memory_order_relaxed);  // as in DDP's forward pass
-      begin_sharded_forward();
-      return true;
-    case Range::ShardedBackward:
-      begin_sharded_backward();
-      return true;
-    case Range::ShardedReduction:
-      reduce_sharded();
-      return true;
-    case Range::ShardedForwardPart:
-    case Range::ShardedBackwardEnd:
-      return true;
-    default:
-      return false;
+// What fully_shard's ranges say where they begin and where they end.
+void take_sharded_begin(Range what) {
+  if (what == Range::ShardedForward) {
+    phase_thread.store(writer->thread_id(), std::memory_order_relaxed);  // as in DDP's forward pass
+    begin_sharded_forward();
   }
+  if (what == Range::ShardedBackward) begin_sharded_backward();
+  if (what == Range::ShardedReduction) reduce_sharded();
 }
-bool take_sharded_end(Range what) {
-  if (what < Range::ShardedForward) return false;
+void take_sharded_end(Range what) {
   if (what == Range::ShardedForwardPart) end_sharded_part();
   if (what == Range::ShardedBackwardEnd) end_sharded_backward();
-  return true;
 }
 
 RawRecord* begin_range(Range range) {
@@ -332,30 +320,12 @@ bool counts_here() {
   return writer->thread_id() == phase_thread.load(std::memory_order_relaxed);
 }
 
-std::atomic<bool> is_taken{false};
-
-// The right to change what is here. Short waits alone: what a turn does takes less than a microsecond.
-class Turn {
- public:
-  explicit Turn(int tries = 1000) noexcept {
-    for (; tries > 0 && !mine_; --tries) mine_ = !is_taken.exchange(true, std::memory_order_acquire);
-  }
-  ~Turn() {
-    if (mine_) is_taken.store(false, std::memory_order_release);
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  explicit operator bool() const noexcept { return mine_; }
-
- private:
-  bool mine_ = false;
-};
-
 // Several trainings in threads of one process: the one that was there first is followed.
 bool several = false;
 std::uint32_t rival = 0;  // the thread of another training that came last; 0 = none since ours was heard of
 std::uint64_t heard_at = 0;  // when ours was heard of last, in ticks
 constexpr std::uint64_t kSilentNs = 1'000'000'000;
+std::uint64_t longest_gap = 0;  // between two times that ours was heard of, in ticks
 constexpr std::size_t kReducers = 8;
 const void* reducers[kReducers];  // of the training that is followed, newest last
 std::size_t reducer_count = 0;
@@ -393,7 +363,16 @@ void hear_of_ours() {
         "several threads of this process train at the same time: steps and phases are those of one training");
   }
   rival = 0;
-  heard_at = writer->ticks();
+  const std::uint64_t now = writer->ticks();
+  if (heard_at != 0 && now - heard_at > longest_gap) longest_gap = now - heard_at;
+  heard_at = now;
+}
+
+// Whether ours may come back: not heard of for a second, and for four times as long as ever before, it is over.
+bool may_come_back() {
+  if (heard_at == 0) return false;
+  const std::uint64_t silent = writer->ticks() - heard_at;
+  return writer->nanoseconds(silent) < kSilentNs || silent / 4 < longest_gap;
 }
 
 // Whether a forward pass that begins on this thread belongs to the training that is followed: by its thread, or by its model,
@@ -404,14 +383,14 @@ bool is_of_training(const void* reducer) {
     phase_thread.store(own, std::memory_order_relaxed);
     hear_of_ours();
   } else {
-    if (several) return false;
-    const bool was_heard = heard_at != 0 && writer->nanoseconds(writer->ticks() - heard_at) < kSilentNs;
-    if (was_heard || (in_step && rival != own)) {
+    if (may_come_back()) {
       rival = own;
       return false;
     }
     hand_over(own);
     rival = 0;
+    several = false;
+    longest_gap = 0;
     heard_at = writer->ticks();
   }
   if (!is_ours(reducer)) reducers[reducer_count++ % kReducers] = reducer;
@@ -423,7 +402,7 @@ void forget_in_child() {  // the records are the parent's, and a turn that was u
   current = nullptr;
   backward = gap = nullptr;
   backward_syncs.store(false);
-  is_taken.store(false);
+  Turn::forget();
 }
 
 // Passes of fully_shard are those of one thread, the first that begins one.
@@ -440,20 +419,31 @@ void* on_range_start(void** context, const void* range) {
   const Range what = range_of(range);
   if (what == Range::None || (what == Range::ShardedForward ? !takes_passes() : !counts_here()))
     return static_cast<void*>(context);
+  const bool is_sharded = what >= Range::ShardedForward;
+  Nested* const n = is_sharded ? nullptr : &nested[static_cast<std::size_t>(what)];
+  // Depths are of the thread that counts: a turn that is lost loses a record and no count.
+  if (n != nullptr && n->depth++ > 0) return static_cast<void*>(context);
   const Turn turn;
-  if (!turn || take_sharded_begin(what)) return static_cast<void*>(context);
-  Nested& n = nested[static_cast<std::size_t>(what)];
-  if (n.depth++ == 0) n.record = begin_range(what);
+  if (!turn) return static_cast<void*>(context);
+  if (is_sharded)
+    take_sharded_begin(what);
+  else
+    n->record = begin_range(what);
   return static_cast<void*>(context);
 }
 
 void on_range_end(const void* range, void*) {
   const Range what = range_of(range);
   if (what == Range::None || !counts_here()) return;
+  const bool is_sharded = what >= Range::ShardedForward;
+  Nested& n = nested[is_sharded ? 0 : static_cast<std::size_t>(what)];
+  if (!is_sharded && (n.depth == 0 || --n.depth > 0)) return;  // began before we were told
   const Turn turn;
-  if (!turn || take_sharded_end(what)) return;
-  Nested& n = nested[static_cast<std::size_t>(what)];
-  if (n.depth == 0 || --n.depth > 0) return;  // began before we were told
+  if (!turn) return;
+  if (is_sharded) {
+    take_sharded_end(what);
+    return;
+  }
   if (what == Range::Forward && n.record == nullptr) {
     end_pass();
     current_is_range = false;
@@ -483,7 +473,7 @@ void end_synchronised_pass() {
 }
 
 void look_in_turn(const void* reducer, std::size_t index) {
-  const Turn turn(1);  // hooks of several threads: one looks, the others pass by
+  const Turn turn(Turn::Wait::None);  // hooks of several threads: one looks, the others pass by
   if (turn && is_followed(reducer)) look_at_hook(reducer, index);
 }
 

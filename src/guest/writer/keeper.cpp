@@ -235,7 +235,8 @@ enum class Outcome : std::uint8_t { Open, Known, GivenUp };
 struct Start {
   WriterOptions options;
   Identity identity;
-  const char* text = nullptr;  // why the thread is of no use
+  char library[sizeof(RawHeader::library)] = {};  // the caller's may be on its stack
+  const char* text = nullptr;                     // why the thread is of no use
   int error = 0;
   std::atomic<Outcome> outcome{Outcome::Open};
   std::atomic<std::uint32_t> is_done{0};
@@ -350,6 +351,8 @@ int start_keeper(const WriterOptions& options, const Identity& identity, const c
   Start& start = the_start;
   start.options = options;
   start.identity = identity;
+  set_text(start.library, identity.library);
+  start.identity.library = start.library;
   sigset_t all;
   sigset_t old;
   sigfillset(&all);

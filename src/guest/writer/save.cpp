@@ -228,17 +228,16 @@ namespace {
 
 // The disk has it, or the file system is of the kind that has none to say.
 bool is_on_disk(int result) noexcept {
-  return result == 0 || errno == EINVAL || errno == ENOSYS || errno == EROFS || errno == EINTR;
+  return result == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP || errno == EROFS ||
+         errno == EINTR;
 }
 
-bool sync_folder(const char* path) noexcept {
+// What a folder's sync says is no reason to end: the file is there for all who look.
+void sync_folder(const char* path) noexcept {
   const int folder = ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return true;  // nobody promised that it may be opened
-  const bool good = is_on_disk(fsync(folder));
-  const int reason = errno;
+  if (folder < 0) return;
+  fsync(folder);
   ::close(folder);
-  errno = reason;
-  return good;
 }
 
 }  // namespace
@@ -250,7 +249,9 @@ bool sync_file() noexcept {
   if (!is_on_disk(fdatasync(g.fd))) return false;
   if (is_folder_synced) return true;
   is_folder_synced = true;
-  return sync_folder(own_folder()) && (strcmp(own_folder(), run_folder()) == 0 || sync_folder(run_folder()));
+  sync_folder(own_folder());
+  if (strcmp(own_folder(), run_folder()) != 0) sync_folder(run_folder());
+  return true;
 }
 
 }  // namespace cox::guest
