@@ -8,6 +8,8 @@
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <map>
+#include <new>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -141,99 +143,154 @@ bool is_mpi_library(std::string_view name) {
   return name.starts_with("libmpi") || name.starts_with("libpmpi");
 }
 
-}  // namespace
-
-std::optional<OptionalMpi> looks_for_mpi(const fs::path& program, const LibraryPaths& paths) {
-  std::optional<OptionalMpi> found;
-  std::set<std::string> seen;
-  std::deque<fs::path> open = {program};
-  while (!open.empty() && seen.size() < kMostObjects) {
-    const fs::path path = std::move(open.front());
-    open.pop_front();
-    const auto object = read_object(path);
-    if (!object) continue;
-    if (!found && !object->weak.empty())
-      found = OptionalMpi{.object = path.string(), .how = "the weak symbol " + object->weak};
-    // Libraries that look by name do it when they are asked to; a program does it for itself.
-    if (!found && path == program && object->asks_by_name)
-      found = OptionalMpi{.object = path.string(), .how = "dlsym"};
-    for (const std::string& name : object->needed) {
-      if (is_mpi_library(name)) return std::nullopt;
-      if (!seen.insert(name).second) continue;
-      const auto library = find_needed(name, *object, paths);
-      if (!library) return std::nullopt;  // an MPI library may be behind it
-      open.push_back(*library);
-    }
-  }
-  return found;
-}
-
-namespace {
-
 constexpr std::size_t kMostScriptBytes = std::size_t{64} << 10;
-constexpr std::size_t kMostScriptWords = 200;
-constexpr int kMostScripts = 3;  // one that starts another, and so on
+constexpr std::size_t kMostScriptCommands = 400;
+constexpr std::size_t kMostLooks = 64;  ///< programs and scripts, whatever a command names
+
+template <std::size_t N>
+bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
+  return std::ranges::find(words, word) != words.end();
+}
 
 bool is_shell(const fs::path& program) {
   constexpr std::array<std::string_view, 5> kShells = {"sh", "bash", "dash", "ksh", "zsh"};
-  return std::ranges::find(kShells, program.filename().string()) != kShells.end();
+  return is_one_of(program.filename().string(), kShells);
 }
 
-/// Words of a shell's text, comments left out; what the shell would make of quotes and variables is not asked.
-std::vector<std::string> shell_words(std::string_view text) {
-  constexpr std::string_view kBetween = " \t\n;&|()<>`'\"{}";
-  std::vector<std::string> out;
-  for (std::size_t at = 0; out.size() < kMostScriptWords;) {
-    at = text.find_first_not_of(kBetween, at);
-    if (at == std::string_view::npos) break;
-    if (text[at] == '#') {
-      at = text.find('\n', at);
-      if (at == std::string_view::npos) break;
-      continue;
+/// Commands that start nothing of what they name.
+bool starts_nothing(std::string_view command) {
+  constexpr std::array<std::string_view, 22> kCommands = {
+      "[",     "[[",    "test",   "echo", "printf", "cd",      "cp", "mv",    "rm",   "ls",    "cat",
+      "chmod", "chown", "export", "set",  "unset",  "install", "ln", "mkdir", "file", "which", "type"};
+  return is_one_of(command, kCommands);
+}
+
+using Words = std::vector<std::string>;
+
+/// Words of a shell's text, command by command, comments left out. What the shell would make of variables is not asked;
+/// quotes go.
+std::vector<Words> shell_commands(std::string_view text) {
+  std::vector<Words> out(1);
+  std::string word;
+  const auto end_word = [&] {
+    if (!word.empty()) out.back().push_back(std::exchange(word, {}));
+  };
+  for (std::size_t at = 0; at < text.size() && out.size() < kMostScriptCommands; ++at) {
+    const char c = text[at];
+    const bool ends_command = std::string_view("\n;&|(){}`").find(c) != std::string_view::npos;
+    if (c == '#' && word.empty()) {
+      at = std::min(text.find('\n', at), text.size()) - 1;
+    } else if (ends_command) {
+      end_word();
+      if (!out.back().empty()) out.emplace_back();
+    } else if (c == ' ' || c == '\t' || c == '<' || c == '>') {
+      end_word();
+    } else if (c != '\'' && c != '"') {
+      word += c;
     }
-    const std::size_t end = std::min(text.find_first_of(kBetween, at), text.size());
-    out.emplace_back(text.substr(at, end - at));
-    at = end;
   }
+  end_word();
   return out;
 }
 
-/// What a shell script says; nothing for any other file.
-std::string script_text(const fs::path& path) {
-  std::error_code ec;
-  if (!first_bytes(path).starts_with("#!") || fs::file_size(path, ec) > kMostScriptBytes || ec) return {};
-  auto bytes = read_file(path, kMostScriptBytes);
-  if (!bytes) return {};
-  const auto first = shell_words(std::string_view(*bytes).substr(0, bytes->find('\n')).substr(2));
-  const bool is_of_shell = std::ranges::any_of(first, [](const std::string& word) { return is_shell(word); });
-  return is_of_shell ? *std::move(bytes) : std::string{};
-}
+/// Follows a command to the programs that it names, through shells and their scripts. Each file is looked at once.
+class Look {
+ public:
+  explicit Look(const LibraryPaths& paths) : paths_(paths) {}
 
-std::optional<OptionalMpi> any_looks_for_mpi(const std::vector<std::string>& words, const LibraryPaths& paths,
-                                             int scripts) {
-  bool text_follows = false;  // `sh -c TEXT`
-  bool in_shell = false;
-  for (const std::string& word : words) {
-    if (word.empty()) continue;
-    if (text_follows && scripts > 0)
-      if (auto found = any_looks_for_mpi(shell_words(word), paths, scripts - 1)) return found;
-    text_follows = in_shell && word.front() == '-' && word.back() == 'c';
-    if (word.front() == '-') continue;
-    const std::optional<fs::path> program =
-        word.find('/') != std::string::npos ? fs::path(word) : paths.find_program(word);
-    if (!program) continue;
-    in_shell = is_shell(*program);
-    if (auto found = looks_for_mpi(*program, paths)) return found;
-    if (const std::string text = scripts > 0 ? script_text(*program) : std::string{}; !text.empty())
-      if (auto found = any_looks_for_mpi(shell_words(text), paths, scripts - 1)) return found;
+  std::optional<OptionalMpi> program(const fs::path& program) {
+    std::optional<OptionalMpi> found;
+    std::set<std::string> seen;
+    std::deque<fs::path> open = {program};
+    while (!open.empty() && seen.size() < kMostObjects) {
+      const fs::path path = std::move(open.front());
+      open.pop_front();
+      const std::optional<Object>& object = object_at(path);
+      if (!object) continue;
+      if (!found && !object->weak.empty())
+        found = OptionalMpi{.object = path.string(), .how = "the weak symbol " + object->weak};
+      // Libraries that look by name do it when they are asked to; a program does it for itself.
+      if (!found && path == program && object->asks_by_name)
+        found = OptionalMpi{.object = path.string(), .how = "dlsym"};
+      for (const std::string& name : object->needed) {
+        if (is_mpi_library(name)) return std::nullopt;
+        if (!seen.insert(name).second) continue;
+        const auto library = find_needed(name, *object, paths_);
+        if (!library) return std::nullopt;  // an MPI library may be behind it
+        open.push_back(*library);
+      }
+    }
+    return found;
   }
-  return std::nullopt;
-}
+
+  std::optional<OptionalMpi> command(const Words& words) {
+    bool in_shell = false;
+    bool text_follows = false;  // `sh -c TEXT`
+    for (const std::string& word : words) {
+      if (word.empty()) continue;
+      if (text_follows) {
+        if (auto found = text(word)) return found;
+        text_follows = in_shell = false;
+        continue;
+      }
+      text_follows = in_shell && word.front() == '-' && word.back() == 'c';
+      if (word.front() == '-') continue;
+      // A shell's first word is a script in the current folder before it is a program in PATH.
+      std::error_code ec;
+      const bool is_script = in_shell && fs::is_regular_file(word, ec);
+      const std::optional<fs::path> path =
+          is_script || word.find('/') != std::string::npos ? fs::path(word) : paths_.find_program(word);
+      if (!path) continue;
+      in_shell = is_shell(*path);
+      if (auto found = file(*path, is_script)) return found;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<OptionalMpi> text(std::string_view script) {
+    for (const Words& words : shell_commands(script)) {
+      if (words.empty() || starts_nothing(words.front())) continue;
+      if (auto found = command(words)) return found;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<OptionalMpi> file(const fs::path& path, bool is_script) {
+    if (looked_.size() >= kMostLooks || !looked_.insert(path.string()).second) return std::nullopt;
+    const std::string head = first_bytes(path);
+    if (head == ELFMAG) return program(path);
+    if (!is_script && !head.starts_with("#!")) return std::nullopt;
+    const auto bytes = read_file(path, kMostScriptBytes);
+    if (!bytes) return std::nullopt;
+    if (bytes->starts_with("#!") && !names_shell(bytes->substr(2, bytes->find('\n')))) return std::nullopt;
+    return text(*bytes);
+  }
+
+  static bool names_shell(std::string_view line) {
+    const std::vector<Words> commands = shell_commands(line.substr(0, line.find('\n')));
+    return std::ranges::any_of(commands.front(), [](const std::string& word) { return is_shell(word); });
+  }
+
+  const std::optional<Object>& object_at(const fs::path& path) {
+    const auto [at, is_new] = objects_.try_emplace(path.string());
+    if (is_new) at->second = read_object(path);
+    return at->second;
+  }
+
+  const LibraryPaths& paths_;
+  std::set<std::string> looked_;
+  std::map<std::string, std::optional<Object>> objects_;
+};
 
 }  // namespace
 
 std::optional<OptionalMpi> looks_for_mpi(const std::vector<std::string>& command, const LibraryPaths& paths) {
-  return any_looks_for_mpi(command, paths, kMostScripts);
+  try {
+    return Look(paths).command(command);
+  } catch (const std::bad_alloc&) {  // what there is no memory to look at is started as it is
+    return std::nullopt;
+  }
 }
 
 }  // namespace cox::observe

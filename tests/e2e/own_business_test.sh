@@ -36,6 +36,8 @@ for program in optional_mpi_weak optional_mpi_dlsym; do
   chmod +x "$work/inner.sh" "$work/outer.sh"
   equal "$("$cox" observe -q -o "$work/$program-c" -- sh -ec "$tests/$program; true")" "no MPI" "$program by sh -c"
   equal "$("$cox" observe -q -o "$work/$program-s" -- "$work/outer.sh")" "no MPI" "$program by scripts"
+  printf '%s\n' "$tests/$program" >"$work/bare.sh"
+  equal "$(cd "$work" && "$cox" observe -q -o "$work/$program-b" -- sh bare.sh)" "no MPI" "$program by sh FILE"
   "$cox" doctor --program "$tests/$program" >"$work/out"
   grep -q 'missing  program .*looks for MPI by' "$work/out" || fail "doctor says nothing of $program"
   "$cox" doctor --program "$work/outer.sh" >"$work/out"
@@ -43,3 +45,11 @@ for program in optional_mpi_weak optional_mpi_dlsym; do
 done
 "$cox" doctor --program "$marks" >"$work/out"
 grep -q 'ok       program' "$work/out" || fail "doctor on a program that does not look for MPI"
+
+# A script that only names such a program is observed; a word that is a large file of data is not read.
+printf '#!/bin/sh\n[ -x %s ] && echo "usage: %s" >/dev/null\nexec "%s" 2 10\n' "$tests/optional_mpi_weak" \
+  "$tests/optional_mpi_weak" "$marks" >"$work/names.sh"
+truncate -s 100G "$work/data"
+chmod +x "$work/names.sh" "$work/data"
+equal "$(ulimit -v 2000000 && status "$cox" observe -q -o "$work/names" -- "$work/names.sh" "$work/data")" 0 "a script that names it"
+equal "$(ls "$work/names" | grep -c '\.cox$')" 2 "files of a job whose script names such a program"
