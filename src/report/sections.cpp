@@ -188,7 +188,6 @@ std::string verdict_section(const Page& page) {
                                     plural(static_cast<std::int64_t>(page.run.nodes.size()), "host", "hosts"),
                                     plural(d.steps, "step", "steps"),
                                     grouped(static_cast<std::int64_t>(page.run.event_count())));
-  const bool is_part = d.lost <= d.run_time && d.run_time > Duration::zero();
   constexpr const char* kNone = "\u2013<small>{}</small>";
   const std::string step_time =
       d.step_time.count > 0 ? fmt::format("{}<small>{} to {} (5th to 95th percentile, n = {})</small>",
@@ -199,13 +198,15 @@ std::string verdict_section(const Page& page) {
       d.coverage.calls_expected > 0 || d.steps > 0
           ? fmt::format("{}<small>of the expected collective calls</small>", percent(d.coverage.ratio))
           : fmt::format(kNone, "no collective call was recorded");
+  const auto lost_part = lost_ratio(d);
+  const std::string lost =
+      lost_part ? fmt::format("{}<small>{} of {} of run time</small>", percent(*lost_part), time(d.lost),
+                              time(d.run_time))
+      : d.lost > Duration::zero()
+          ? fmt::format("{}<small>over all groups, {} of run time</small>", time(d.lost), time(d.run_time))
+          : fmt::format(kNone, "no wait can be told");
   const std::string facts =
-      definition("step time, median", step_time) +
-      definition("lost to late arrivals",
-                 is_part ? fmt::format("{}<small>{} of {} of run time</small>",
-                                       percent(lost_ratio(d).value_or(0)), time(d.lost), time(d.run_time))
-                         : fmt::format("{}<small>over all groups, {} of run time</small>", time(d.lost),
-                                       time(d.run_time))) +
+      definition("step time, median", step_time) + definition("lost to late arrivals", lost) +
       definition("coverage", coverage) +
       definition("clock residual", fmt::format("{}<small>{}</small>", time(d.coverage.clock_residual),
                                                d.coverage.clocks_comparable

@@ -71,9 +71,10 @@ std::string step_lines(const Diagnosis& d, const Writer& w) {
 /// What never returned: first what hangs and why, then what may be nothing.
 std::string stall_lines(const Diagnosis& d, const Writer& w) {
   if (d.trouble.stalls.empty()) return {};
-  const std::string until = d.trouble.present.live ? "by this machine's clock"
-                                                   : "the job is not running here: up to the last record";
-  std::string out = '\n' + w.ink.bold(fmt::format("calls that have not returned ({})", until)) + '\n';
+  const std::string until = d.trouble.present.live
+                                ? "times are by this machine's clock"
+                                : "the job is not running here: times are up to the last record";
+  std::string out = '\n' + w.ink.bold("calls that have not returned") + '\n' + w.wrapped("  ", until);
   for (std::size_t i = 0; i < std::min(d.trouble.stalls.size(), kRows); ++i) {
     out += w.wrapped(d.trouble.stalls[i].hung ? "! " : "- ", terminal_text(d.trouble.stalls[i].text));
     for (const diagnose::LastSeen& seen : d.trouble.stalls[i].last_seen)

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cox/base/child.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/report/terminal.hpp"
 #include "cox/trace/collect.hpp"
@@ -42,7 +43,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   if (!call.common.json) {
     console.out << sentence(report, inputs.size(), out);
     if (!call.common.quiet)
-      console.err << fmt::format("cox: next: cox diagnose {}\n", report::terminal_text(out));
+      console.err << fmt::format("cox: next: cox diagnose {}\n", report::terminal_text(shell_word(out)));
     return ExitCode::Ok;
   }
   std::vector<std::string> warnings;

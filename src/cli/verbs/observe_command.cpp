@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/child.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/guest/pace_text.hpp"
 #include "cox/observe/launch.hpp"
@@ -73,8 +74,8 @@ std::string shared_summary(const observe::LaunchOutcome& outcome, const Recorded
   std::string text;
   if (heads.alone > 0 && outcome.world_size > 1) text = singletons(outcome.world_size);
   text += fmt::format("cox: rank {} has ended; all ranks of this launch record into {}\n", outcome.rank, dir);
-  return text +
-         fmt::format("cox: next: cox diagnose {} (hosts with folders of their own: cox collect)\n", dir);
+  return text + fmt::format("cox: next: cox diagnose {} (hosts with folders of their own: cox collect)\n",
+                            shell_word(dir));
 }
 
 /// Why no rank left anything, as far as that can be told afterwards.
@@ -124,7 +125,7 @@ std::string summary(const observe::LaunchOutcome& outcome, const Recorded& heads
   if (seen < heads.world_size && !outcome.hint.empty()) line += fmt::format("\ncox: hint: {}", outcome.hint);
   if (compacted.kept_raw > 0)
     line += fmt::format("\ncox: hint: cox compact {} puts the rest away once those processes are gone", dir);
-  return line + fmt::format("\ncox: next: cox diagnose {}\n", dir);
+  return line + fmt::format("\ncox: next: cox diagnose {}\n", shell_word(dir));
 }
 
 /// Null where they are not counted yet.

@@ -18,11 +18,15 @@ constexpr std::size_t kMostOperations = 16384;
 constexpr std::size_t kMostPairs = std::size_t{1} << 22;
 
 /// Open records of one rank that are still true, newest first. A thread that began another collective or a
-/// step has left what it was in, even where no record says so (an exception passed through).
-std::vector<std::size_t> open_records(const trace::RankTrack& track) {
+/// step has left what it was in, even where no record says so (an exception passed through). Not so where a device runs them:
+/// what is behind another on its queue is begun by the host, and all of them are open.
+/// A process that ended in order had left them, unless the job failed: a library may end its process out of a call that waits
+/// (Open MPI does where its daemon is gone).
+std::vector<std::size_t> open_records(const trace::RankTrack& track, bool job_failed) {
   std::vector<std::size_t> open;
   const EventColumns& e = track.events;
-  if (track.state != trace::WriterState::Open) return open;
+  if (track.state != trace::WriterState::Open && !(job_failed && track.state == trace::WriterState::Closed))
+    return open;
   if (std::find(e.end.begin(), e.end.end(), trace::kStillRunning) == e.end.end()) return open;
   struct Later {
     bool collective = false;
@@ -36,7 +40,8 @@ std::vector<std::size_t> open_records(const trace::RankTrack& track) {
     Later& seen = later[e.thread[i]];
     const bool running = e.end[i] == trace::kStillRunning;
     if (running && !seen.wait && (wait || !seen.collective)) open.push_back(i);
-    (wait ? seen.wait : seen.collective) = true;
+    const bool is_queued = running && !wait && (e.flags[i] & trace::kTagged) != 0;
+    if (!is_queued) (wait ? seen.wait : seen.collective) = true;
   }
   return open;
 }
@@ -70,7 +75,7 @@ class Finder {
     Standing& standing = out_.ranks[r];
     standing.recorded = track.state != trace::WriterState::Disabled && track.dropped_records == 0 &&
                         (e.size() > 0 || !track.samples.empty());
-    for (const std::size_t i : open_records(track)) {
+    for (const std::size_t i : open_records(track, m_.info().exit_status > 0)) {
       const bool collective = e.kind[i] == EventKind::Collective;
       if (!collective || !m_.scan(r).in_background(e, i)) standing.still = true;
       std::int32_t comm = m_.comms().find(e.comm[i]);

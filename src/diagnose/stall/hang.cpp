@@ -181,7 +181,9 @@ class StallFinder {
     stall.ranks = ranks(stall.consequence ? op.missing : free);
     const bool waiters_go_on =
         std::any_of(op.inside.begin(), op.inside.end(), [&](auto i) { return !is_out(i); });
-    if (waiters_go_on && !those_out(free).empty()) stall.hung = true;
+    // Of a job that failed this is how it ended, where nobody had waited for long.
+    const bool is_the_end = !present_.live && matched_.info().exit_status > 0 && stall.waited < kLeastBar;
+    if (waiters_go_on && !is_the_end && !those_out(free).empty()) stall.hung = true;
   }
 
   void describe(Stall& stall) {

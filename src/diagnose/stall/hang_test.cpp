@@ -111,6 +111,29 @@ TEST(Hang, AJobThatEndedInOrderHasNone) {
       << "an open call of a process that ended in order hangs nobody";
 }
 
+// Rank 2 threw; Open MPI ended the others out of a call when the job was killed.
+TEST(Hang, InAJobThatFailedAnOpenCallOfWhoEndedInOrderCounts) {
+  trace::Run run = running_job();
+  sample(run, 0, job_end(run) + 30s, 'S');
+  enter_all_but(run, 2, kSteps);
+  for (trace::RankTrack& track : run.ranks) track.state = trace::WriterState::Closed;
+  run.info.exit_status = 1;
+  const Diagnosis d = look(run);
+  ASSERT_EQ(d.trouble.stalls.size(), 1U);
+  EXPECT_TRUE(d.trouble.stalls[0].hung);
+  EXPECT_EQ(d.trouble.stalls[0].ranks, std::vector{Rank{2}});
+}
+
+// MPI_Abort: who called it is missing, and nobody waited.
+TEST(Hang, HowAFailedJobEndedIsNoHang) {
+  trace::Run run = running_job();
+  enter_all_but(run, 2, kSteps);
+  run.ranks[2].state = trace::WriterState::Closed;
+  run.info.exit_status = 7;
+  const Diagnosis d = look(run);
+  EXPECT_EQ(d.answer.kind, AnswerKind::JobFailed) << d.trouble.headline;
+}
+
 TEST(Hang, NamesTheRankThatNeverEnteredAndWhoWaits) {
   trace::Run run = running_job();
   enter_all_but(run, 2, kSteps);

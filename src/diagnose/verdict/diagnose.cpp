@@ -191,7 +191,11 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   add_findings_of_analyses(d);
   if (!d.findings.empty() && std::any_of(d.findings.begin(), d.findings.end(),
                                          [](const Finding& f) { return f.cause == Cause::Unknown; }))
-    d.cannot_tell.emplace_back("cause: no evidence in this input explains most of the extra work");
+    d.cannot_tell.push_back(
+        std::all_of(d.findings.begin(), d.findings.end(), has_no_data)
+            ? std::string("cause: there are no phases here and no samples of the processes") +
+                  (matched.provenance() == trace::Provenance::Observed ? ", which are taken each second" : "")
+            : std::string("cause: no evidence in this input explains most of the extra work"));
   std::vector<FindingKind> kinds;
   kinds.reserve(d.findings.size());
   for (const Finding& f : d.findings) kinds.push_back(f.kind);

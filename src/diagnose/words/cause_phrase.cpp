@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a late rank's extra time goes and why, as one clause.
+#include <algorithm>
 #include <variant>
 
 #include "diagnose/words/sentences.hpp"
@@ -73,6 +74,10 @@ const char* reason_of(Cause c) {
 
 }  // namespace
 
+bool has_no_data(const Finding& f) {
+  return std::ranges::all_of(f.tests, [](const CauseTest& t) { return t.state == CauseTestState::NoData; });
+}
+
 std::string cause_sentence(const Finding& f) {
   std::string text = place_of(f.cause);
   if (const auto* e = std::get_if<LateEvidence>(&f.evidence);
@@ -81,7 +86,9 @@ std::string cause_sentence(const Finding& f) {
   const std::string why = reason_of(f.cause);
   if (!text.empty() && !why.empty()) text += "; ";
   text += why;
-  return text.empty() ? "not known: nothing in this input explains most of it" : text;
+  if (!text.empty()) return text;
+  return has_no_data(f) ? "not known: this input holds nothing that causes are told by"
+                        : "not known: nothing in this input explains most of it";
 }
 
 }  // namespace cox::diagnose

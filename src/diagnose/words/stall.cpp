@@ -278,6 +278,16 @@ std::string trouble_words(const Trouble& trouble) {
     const auto more = std::count_if(first + 1, trouble.stalls.end(), is_hung);
     if (more > 0) say(fmt::format("{} more {} still", more, more == 1 ? "call stands" : "calls stand"));
   }
+  // A dump holds nothing that came later: how long they have waited by then it does not say.
+  const auto is_at_end = [](const Stall& s) {
+    return s.kind == StallKind::MissingRank && s.waited == Duration::zero() && s.calls.size() == 1;
+  };
+  if (const auto last = std::find_if(trouble.stalls.begin(), trouble.stalls.end(), is_at_end);
+      first == trouble.stalls.end() && !trouble.present.live && last != trouble.stalls.end()) {
+    const StalledCall& call = last->calls.front();
+    say(fmt::format("the record ends with {} inside {} and {} not; for how long it does not say",
+                    rank_words(call.waiting), call_words(call.call), rank_words(call.missing)));
+  }
   if (trouble.ending) say(trouble.ending->text);
   if (!trouble.mismatches.empty()) {
     say("members disagree: " + trouble.mismatches.front().text);

@@ -2,6 +2,7 @@
 #include "evaluate/pacing/measure.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -215,7 +216,7 @@ TEST(ReadResultsBefore, RefusesThoseOfAnotherPlanOrMachine) {
   const PacingStudy study = frozen();
   PacingResults results{.full = true, .plan = study.digest, .machine = {.kernel = "6.1", .cores = 4}};
   for (const PacingCondition& c : study.conditions) results.conditions.push_back({.name = c.name});
-  const std::string file = testing::TempDir() + "cox-results-before.json";
+  const std::string file = testing::TempDir() + "cox-results-before-" + std::to_string(getpid()) + ".json";
   const auto problem_of = [&](const PacingResults& r) {
     std::ofstream(file) << pacing_json(r);
     const auto read = read_results_before(study, file, {.kernel = "6.1", .cores = 4});

@@ -100,6 +100,9 @@ void add_band(TransitionBand& band, std::vector<RegimeBoundary> of_replicates) {
   const auto last = static_cast<double>(of_replicates.size() - 1);
   band.low = of_replicates[static_cast<std::size_t>(std::floor(0.05 * last))];
   band.high = of_replicates[static_cast<std::size_t>(std::ceil(0.95 * last))];
+  // Replicates are computed more coarsely than the estimate: where their spread is small that is more than it.
+  if (place_of(band.value) < place_of(band.low)) band.low = band.value;
+  if (place_of(band.value) > place_of(band.high)) band.high = band.value;
   const auto share = [&](RegimeBoundary::Place place) {
     return static_cast<double>(std::ranges::count(of_replicates, place, &RegimeBoundary::place)) / n;
   };

@@ -2,6 +2,7 @@
 #include "simulate/flow/places.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -66,7 +67,8 @@ TEST(Places, UnitsMoveAsOne) {
 
 class PlacementFiles : public testing::Test {
  protected:
-  PlacementFiles() : file_(std::filesystem::path(testing::TempDir()) / "places.txt") {}
+  PlacementFiles()
+      : file_(std::filesystem::path(testing::TempDir()) / ("cox-places-" + std::to_string(getpid()))) {}
   ~PlacementFiles() override { std::filesystem::remove(file_); }
 
   Result<Devices> read(const std::string& text, model::Scenario s = two_by_four()) {

@@ -2,6 +2,7 @@
 #include "cox/simulate/noise.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -385,7 +386,8 @@ TEST(Noise, RecordedDetoursComeBack) {
 }
 
 TEST(Noise, RecordedStepTimesReplay) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "cox_noise_steps.csv";
+  const auto path =
+      std::filesystem::path(testing::TempDir()) / ("cox_noise_steps-" + std::to_string(getpid()) + ".csv");
   ASSERT_TRUE(
       write_file_atomically(path, "step,rank,compute_s\n0,0,1\n0,1,3\n1,0,2\n1,1,2\n", IfExists::Replace));
   NoiseSource s{.name = "trace", .law = NoiseLaw::Trace, .relative = false, .file = path.string()};

@@ -141,7 +141,10 @@ class DumpMapper {
                              left->value()));
       return *left;
     }
-    const std::string stem = path_.filename().string();
+    // `nccl_trace_rank_3`, also with an ending
+    std::string stem = path_.filename().string();
+    for (const char* ending : {".gz", ".zst", ".json", ".pickle", ".pkl"})
+      if (stem.ends_with(ending)) stem.resize(stem.size() - std::string_view(ending).size());
     std::size_t first = stem.find_last_not_of("0123456789");
     first = first == std::string::npos ? 0 : first + 1;
     std::int32_t n = -1;
@@ -332,6 +335,8 @@ class DumpMapper {
     else
       track.timing = "collective=enqueue only";
     if (!any_completed_ && running_ + waiting_ < used_) part_.run().times = TimesKind::None;
+    track.state =
+        WriterState::Open;  // the process was under way when its ring was dumped: what is open is so still
     if (first_record_ > 0) track.recycled_records = static_cast<std::uint64_t>(first_record_);
     part_.count(0, static_cast<std::int64_t>(used_ + joined_));
   }

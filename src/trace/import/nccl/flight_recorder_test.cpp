@@ -104,6 +104,7 @@ TEST_F(FlightRecorder, AnUnfinishedCallIsStillRunning) {
   EXPECT_EQ(e.end[1], kStillRunning);
   EXPECT_EQ(e.begin[1], Duration(700ns));
   EXPECT_EQ(e.end[2], kStillRunning);
+  EXPECT_EQ(run.ranks.front().state, WriterState::Open) << "a dump is of a process that is under way";
   EXPECT_TRUE(has_note(run, "1 calls were on the queue"));
   EXPECT_TRUE(has_note(run, "1 calls had started"));
   EXPECT_EQ(run.times, TimesKind::Clocked);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -23,7 +24,8 @@ class TableFile {
  public:
   explicit TableFile(std::string_view text) {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::path(::testing::TempDir()) / (std::string("cox-table-") + test->name());
+    path_ = std::filesystem::path(::testing::TempDir()) /
+            ("cox-table-" + std::to_string(getpid()) + test->name());
     std::ofstream(path_, std::ios::binary) << text;
   }
   ~TableFile() { std::filesystem::remove(path_); }
