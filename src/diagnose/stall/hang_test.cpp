@@ -121,7 +121,7 @@ TEST(Hang, InAJobThatFailedAnOpenCallOfWhoEndedInOrderCounts) {
   const Diagnosis d = look(run);
   ASSERT_EQ(d.trouble.stalls.size(), 1U);
   EXPECT_TRUE(d.trouble.stalls[0].hung);
-  EXPECT_EQ(d.trouble.stalls[0].ranks, std::vector{Rank{2}});
+  EXPECT_EQ(d.remedies.at(0).ranks, std::vector{Rank{2}});
 }
 
 // MPI_Abort: who called it is missing, and nobody waited.

@@ -307,9 +307,30 @@ void add_fabric(const Diagnosis& d, std::vector<Remedy>& out) {
        .verify = "cox diagnose AFTER --against BEFORE: the median step and the transfer column should fall"});
 }
 
+/// A job that stands still first has to go on: where to look for why it does not. Nothing where nobody holds it up.
+std::vector<Remedy> look_at_stall(const Stall& stall, bool live) {
+  if (stall.ranks.empty()) return {};
+  std::string text =
+      fmt::format("see what {} did after its last call: its log, how it ended", rank_words(stall.ranks));
+  if (live && !stall.last_seen.empty() && stall.last_seen.front().pid > 0) {
+    const LastSeen& seen = stall.last_seen.front();
+    text = fmt::format("see where rank {} is: its stack (gdb -p {}, py-spy dump --pid {}) on {}, its log",
+                       seen.rank.value(), seen.pid, seen.pid, seen.host);
+  }
+  return {Remedy{.lever = "look_at_ranks",
+                 .text = std::move(text),
+                 .ranks = stall.ranks,
+                 .gain_ratio = {},
+                 .basis = "a job that stands still first has to go on",
+                 .verify = "cox diagnose of the next Run names nobody as missing"}};
+}
+
 }  // namespace
 
 std::vector<Remedy> find_remedies(const Diagnosis& d) {
+  const auto hung =
+      std::find_if(d.trouble.stalls.begin(), d.trouble.stalls.end(), [](const Stall& s) { return s.hung; });
+  if (hung != d.trouble.stalls.end()) return look_at_stall(*hung, d.trouble.present.live);
   std::vector<Remedy> out;
   out.reserve(d.findings.size());
   for (const Finding& f : d.findings) out.push_back(for_finding(f, d.hosts == 1));

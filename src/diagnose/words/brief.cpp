@@ -178,8 +178,11 @@ Brief brief_of(const Diagnosis& d, const Comparison* against) {
   else if (d.answer.kind != AnswerKind::JobFailed)
     say_nobody(d, percentages, brief);
   else if (d.series != SeriesState::None)
-    say_what_is_told(d, percentages, brief);                                     // up to its end
-  if (d.answer.kind != AnswerKind::JobFailed) say_to_do(d, percentages, brief);  // first of all it has to run
+    say_what_is_told(d, percentages, brief);  // up to its end
+  // First of all a job has to run: of one that stands still it is said where to look.
+  const bool stands_still =
+      std::ranges::any_of(d.trouble.stalls, [](const Stall& stall) { return stall.hung; });
+  if (d.answer.kind != AnswerKind::JobFailed || stands_still) say_to_do(d, percentages, brief);
   if (!d.cannot_tell.empty())
     brief.cannot_tell = d.cannot_tell.size() == 1 ? d.cannot_tell.front()
                                                   : fmt::format("{} things; first: {}", d.cannot_tell.size(),
