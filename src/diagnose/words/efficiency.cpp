@@ -50,8 +50,16 @@ std::vector<std::string> efficiency_lines(const Efficiencies& e) {
   const auto add = [&](const char* name, double ratio, const char* lost) {
     if (!(ratio > kNearlyAll)) lines.push_back(factor_line(name, ratio, lost));
   };
-  add("  load balance", e.load_balance, "other ranks have less to compute");
-  add("  communication", e.communication, "the busiest rank does not compute either");
+  const bool on_device = e.source == UsefulSource::ComputeKernels;
+  // One rank has nobody to share with or to talk to: what is left of its time is neither.
+  if (e.ranks > 1) {
+    add("  load balance", e.load_balance, "other ranks have less to compute");
+    add("  communication", e.communication,
+        on_device ? "the busiest rank's device does not compute either: it communicates or idles"
+                  : "the busiest rank does not compute either");
+  } else if (on_device) {
+    lines.emplace_back("the rest of the time its device ran no compute kernel");
+  }
   if (e.serialisation && e.transfer) {
     add("    serialisation", *e.serialisation, "waits that no network would save");
     add("    transfer", *e.transfer, "what an ideal network would save");
