@@ -92,7 +92,8 @@ const char* kind_of_numbers(trace::Provenance p) {
   return p == trace::Provenance::Simulated ? "simulated" : "measured";
 }
 
-void say_comparison(const PacingComparison& c, trace::Provenance provenance,
+/// `held`: somebody was held back in the second Run, where there are two; else they differ as any two starts do.
+void say_comparison(const PacingComparison& c, bool held, trace::Provenance provenance,
                     std::vector<std::string>& lines) {
   const std::string from = c.within_run ? count(c.pairs, "pair of blocks", "pairs of blocks")
                                         : fmt::format("two Runs of {} and {} iterations",
@@ -101,12 +102,15 @@ void say_comparison(const PacingComparison& c, trace::Provenance provenance,
                                     interval(c, c.faster_ratio), from, kind_of_numbers(provenance));
   if (c.has_interval && c.faster_ratio.low <= 0 && c.faster_ratio.high >= 0)
     verdict += ": no difference beyond the noise";
+  if (!held)
+    verdict += ": nobody was held back, so this is what two starts of the job differ by, and not pacing's";
   lines.push_back(std::move(verdict));
-  lines.push_back(
-      fmt::format("unpaced to paced: iteration {} to {}, CV {:.3f} to {:.3f}, p99 {} to {}, wait {} to {}",
-                  time(c.baseline.period.value), time(c.control.period.value), c.baseline.cv_ratio.value,
-                  c.control.cv_ratio.value, time(c.baseline.p99.value), time(c.control.p99.value),
-                  time(c.baseline.wait.value), time(c.control.wait.value)));
+  lines.push_back(fmt::format("{}: iteration {} to {}, CV {:.3f} to {:.3f}, p99 {} to {}, wait {} to {}",
+                              held ? "unpaced to paced" : "the Run before to this one",
+                              time(c.baseline.period.value), time(c.control.period.value),
+                              c.baseline.cv_ratio.value, c.control.cv_ratio.value, time(c.baseline.p99.value),
+                              time(c.control.p99.value), time(c.baseline.wait.value),
+                              time(c.control.wait.value)));
   const Bounded<double> energy{c.energy_ratio.value - 1, c.energy_ratio.low - 1, c.energy_ratio.high - 1};
   lines.push_back(fmt::format("energy per iteration {}{}: estimated, not measured",
                               percent_change(energy.value), c.has_interval ? interval(c, energy) : ""));
@@ -224,7 +228,8 @@ std::vector<std::string> describe(const Pacing& p) {
         fmt::format("the other Run was paced too, in mode {}: it is no baseline of an unpaced job",
                     pace::name_of(*p.baseline_mode)));
   if (p.comparison)
-    say_comparison(*p.comparison, p.provenance, lines);
+    say_comparison(*p.comparison, p.comparison->within_run || (p.record && p.record->delays > 0),
+                   p.provenance, lines);
   else if (p.record)
     lines.push_back(why_no_comparison(p.record->mode));
   if (open_loop && !p.replays.empty() && (!p.record || !p.record->settings_text.empty()))
