@@ -146,10 +146,14 @@ TEST(Import, WhatIsNotATraceIsNamed) {
   f.put("a.json", trace_of(0, 1, kStart));
   f.put("notes.txt", "nothing here");
   f.put(".hidden", "not looked at");
+  for (const char* beside : {"LICENSE", "README.md", "SHA256SUMS", "page.html.tmp-123-4"})
+    f.put(beside, "text");
   const Imported found = f.read();
   EXPECT_EQ(why_of(found, "a.json"), "used");
   EXPECT_EQ(why_of(found, "notes.txt"), "of no known format: text");
   EXPECT_EQ(why_of(found, ".hidden"), "not listed");
+  for (const char* beside : {"LICENSE", "README.md", "SHA256SUMS", "page.html.tmp-123-4"})
+    EXPECT_EQ(why_of(found, beside), "not listed");
 }
 
 TEST(Import, ADamagedFileBesideAGoodOneIsNoError) {

@@ -62,6 +62,17 @@ void recognise(Input& input) {
   input.looks_like = looks_like(bytes);
 }
 
+/// What lies beside traces and is none: hidden files, what `cox` is writing just now (base/file.cpp), licences, sums.
+bool stands_beside(std::string_view name) {
+  if (name.starts_with('.') || name == "SHA256SUMS" || name == "MD5SUMS") return true;
+  for (const std::string_view beside : {"LICENSE", "LICENCE", "COPYING", "NOTICE", "README"})
+    if (name == beside || name.starts_with(std::string(beside) + '.')) return true;
+  const std::size_t at = name.rfind(".tmp-");
+  return at != std::string_view::npos &&
+         name.find_first_not_of("0123456789-", at + std::string_view(".tmp-").size()) ==
+             std::string_view::npos;
+}
+
 class Walk {
  public:
   explicit Walk(const fs::path& root) : root_(root) {}
@@ -84,7 +95,7 @@ class Walk {
     auto entries = fs::directory_iterator(path, ec);
     if (ec == std::errc::permission_denied) return add(path, true);  // whoever reads it says so
     for (; !ec && entries != fs::directory_iterator(); entries.increment(ec)) {
-      if (entries->path().filename().string().starts_with('.')) continue;
+      if (stands_beside(entries->path().filename().string())) continue;
       std::error_code of_entry;
       if (entries->is_directory(of_entry) && !entries->is_symlink(of_entry))
         folders.push_back(entries->path());
