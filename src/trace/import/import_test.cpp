@@ -145,12 +145,15 @@ TEST(Import, WhatIsNotATraceIsNamed) {
   Folder f;
   f.put("a.json", trace_of(0, 1, kStart));
   f.put("notes.txt", "nothing here");
+  f.put("near.csv", "step,rank,compute,allreduce\n0,0,1,2\n");
   f.put(".hidden", "not looked at");
   for (const char* beside : {"LICENSE", "README.md", "SHA256SUMS", "page.html.tmp-123-4"})
     f.put(beside, "text");
   const Imported found = f.read();
   EXPECT_EQ(why_of(found, "a.json"), "used");
   EXPECT_EQ(why_of(found, "notes.txt"), "of no known format: text");
+  EXPECT_EQ(why_of(found, "near.csv"),
+            "of no known format: a table whose columns are not known: step,rank,compute,allreduce");
   EXPECT_EQ(why_of(found, ".hidden"), "not listed");
   for (const char* beside : {"LICENSE", "README.md", "SHA256SUMS", "page.html.tmp-123-4"})
     EXPECT_EQ(why_of(found, beside), "not listed");

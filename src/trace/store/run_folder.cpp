@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstring>
 #include <fstream>
 #include <map>
 
+#include "cox/base/spelling.hpp"
 #include "cox/trace/raw_format.hpp"
 #include "cox/trace/run_files.hpp"
 #include "cox/trace/run_info.hpp"
@@ -136,7 +138,15 @@ std::string looks_like(std::string_view head) {
     const auto u = static_cast<unsigned char>(c);
     return u >= 0x20 || u == '\n' || u == '\t' || u == '\r';
   });
-  return text ? "text" : "unknown binary data";
+  if (!text) return "unknown binary data";
+  if (start == std::string_view::npos) return "text";
+  // A near miss: the names of its columns say which one is spelt otherwise.
+  const std::string_view line = head.substr(start, head.find_first_of("\r\n", start) - start);
+  const bool is_table =
+      std::count(line.begin(), line.end(), ',') + std::count(line.begin(), line.end(), '\t') > 0 &&
+      std::isalpha(static_cast<unsigned char>(line[0])) != 0 && line.find(". ") == std::string_view::npos;
+  constexpr std::size_t kShown = 60;
+  return is_table ? fmt::format("a table whose columns are not known: {}", shown(line, kShown)) : "text";
 }
 
 Result<std::vector<ProcessPaths>> list_run(const fs::path& path) {
