@@ -18,26 +18,26 @@ class Turn {
   enum class Wait : std::uint8_t { None, Patient };
 
   explicit Turn(Wait wait = Wait::Patient) noexcept {
-    mine_ = !is_taken_.exchange(true, std::memory_order_acquire);
+    mine_ = !is_taken.exchange(true, std::memory_order_acquire);
     if (wait == Wait::None) return;
     for (int tries = 0; tries < kTries && !mine_; ++tries) {
       if (tries >= kTries / 2) sched_yield();
-      mine_ = !is_taken_.exchange(true, std::memory_order_acquire);
+      mine_ = !is_taken.exchange(true, std::memory_order_acquire);
     }
   }
   ~Turn() {
-    if (mine_) is_taken_.store(false, std::memory_order_release);
+    if (mine_) is_taken.store(false, std::memory_order_release);
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
   explicit operator bool() const noexcept { return mine_; }
 
   /// In a child of fork one that was under way is nobody's.
-  static void forget() noexcept { is_taken_.store(false); }
+  static void forget() noexcept { is_taken.store(false); }
 
  private:
   static constexpr int kTries = 2000;
-  static inline std::atomic<bool> is_taken_{false};
+  static inline std::atomic<bool> is_taken{false};
   bool mine_ = false;
 };
 

@@ -236,7 +236,7 @@ class Grouper {
       else
         jobs[{folder_of(inputs_[i]), parts_[i]->run.world_size}].push_back(i);
     }
-    for (auto& [key, members] : jobs) split(std::move(members));
+    for (auto& [key, members] : jobs) split(members);
     sort_groups();
     return std::move(out_);
   }
