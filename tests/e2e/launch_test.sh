@@ -165,7 +165,7 @@ for share in owner group; do
   [ $share = owner ] || options=(--share group)
   (umask 0 && "$cox" observe -q -o "$work/rights-$share" "${options[@]}" -- "$build/many_marks" 2 3000 500) &
   job=$!
-  for _ in $(seq 200); do [ "$(files_of_guests "$work/rights-$share" 2>/dev/null)" = 2 ] && break || sleep 0.01; done
+  for _ in $(seq 3000); do [ "$(files_of_guests "$work/rights-$share" 2>/dev/null)" = 2 ] && break || sleep 0.01; done
   rights() { (cd "$work/rights-$share" && stat -c '%a' . && find . -type f -printf '%m\n' | sort -u) | xargs; }
   expected="700 600"
   [ $share = owner ] || expected="750 640"
