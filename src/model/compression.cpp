@@ -33,10 +33,14 @@ std::optional<Compressed> compressed(Collective kind, Bytes bytes, int members, 
   } else {
     const std::int64_t elements = (bytes.count() + how.element.count() - 1) / how.element.count();
     const std::int64_t kept = part_of(Bytes{elements}, how.density).count();
-    const Bytes each = (how.element + how.index) * kept;
+    std::int64_t each = 0;
+    std::int64_t all = 0;
+    if (__builtin_mul_overflow((how.element + how.index).count(), kept, &each) ||
+        __builtin_mul_overflow(each, std::int64_t{members}, &all))
+      return std::nullopt;  // more than Bytes holds
     out.kind = Collective::AllGather;
-    out.bytes = each * members;
-    received = static_cast<double>(each.count()) * others;
+    out.bytes = Bytes{all};
+    received = static_cast<double>(each) * others;
   }
   out.decode = at_rate(received, how.decode);
   return out;

@@ -117,13 +117,14 @@ std::vector<pace::Advice> find_advice(const Matched& matched, const Pacing& p,
 }
 
 Error no_group(const Matched& matched) {
-  return Error{.code = Errc::InvalidInput,
-               .id = "pace-001",
-               .message = fmt::format("no group to replay: got {} ranks and {} communicators, expected two "
-                                      "ranks that synchronise with each other at least five times",
-                                      matched.ranks(), matched.communicators().size()),
-               .hint = "see what was recorded: cox diagnose PATH",
-               .where = {}};
+  return Error{
+      .code = Errc::InvalidInput,
+      .id = "pace-001",
+      .message = fmt::format("no group to replay: of ranks got {}, of communicators {}, expected two "
+                             "ranks that synchronise with each other at least five times",
+                             matched.ranks(), matched.communicators().size()),
+      .hint = "see what was recorded: cox diagnose PATH",
+      .where = {}};
 }
 
 }  // namespace

@@ -75,7 +75,8 @@ const char* reason_of(Cause c) {
 }  // namespace
 
 bool has_no_data(const Finding& f) {
-  return std::ranges::all_of(f.tests, [](const CauseTest& t) { return t.state == CauseTestState::NoData; });
+  return !f.tests.empty() &&
+         std::ranges::all_of(f.tests, [](const CauseTest& t) { return t.state == CauseTestState::NoData; });
 }
 
 std::string cause_sentence(const Finding& f) {

@@ -68,7 +68,7 @@ struct OpenEnds {
 [[nodiscard]] std::string sentence_below_headline(const Finding& f);
 /// Where the extra time goes and why, as far as known: `in its data loader; it slept or waited for I/O`.
 [[nodiscard]] std::string cause_sentence(const Finding& f);
-/// Whether no rule of causes found anything to look at.
+/// Whether rules of causes were asked and none found anything to look at.
 [[nodiscard]] bool has_no_data(const Finding& f);
 
 /// That some ranks have much less to do than others all along, which is no lateness of single ones; empty where
