@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cox/base/assert.hpp"
+
 namespace cox::model {
 namespace {
 
@@ -20,6 +22,7 @@ Seconds at_rate(double bytes, Bandwidth rate) {
 }  // namespace
 
 std::optional<Compressed> compressed(Collective kind, Bytes bytes, int members, const Compression& how) {
+  COX_ASSERT(how.element > Bytes{}, "an element has bytes");
   const bool sum = kind == Collective::AllReduce || kind == Collective::ReduceScatter;
   if (how.kind == Compressor::None) return Compressed{.kind = kind, .bytes = bytes};
   if (!sum || (how.kind == Compressor::Sparse && kind != Collective::AllReduce)) return std::nullopt;

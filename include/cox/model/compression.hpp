@@ -22,7 +22,7 @@ struct Compression {
   Compressor kind = Compressor::None;
   double bits = 8;        ///< quantised: of an element on the wire
   double density = 0.01;  ///< sparse: part of the elements that is sent
-  Bytes element{4};       ///< before
+  Bytes element{4};       ///< before; at least one (asserted)
   Bytes index{4};         ///< sparse: of a place
   Bandwidth encode{};     ///< of bytes before packing; zero = no time
   Bandwidth decode{};     ///< of packed bytes that a rank receives; zero = no time

@@ -96,6 +96,7 @@ TEST(Claims, MessagesAndCompression) {
            {"8-bit quantisation turns a gradient of 100 MB into 25 MB", kOurs, 25e6},
            {"8-bit quantised gradients are 8x smaller", kFalseOurs, 4},
            {"keeping the top 0.1 % of a 4 GB gradient leaves 8 MB", kOurs, 8e6},
+           {"top-1% of 700 MB with an element of 0.2 bytes leaves 14 MB", kOurs, 14e6},
            {"keeping the top 0.1 % of a 4 GB gradient leaves 1 MB", kFalseOurs, 8e6},
            {"keeping the top 1 % makes a gradient 100x smaller", kFalseOurs, 50},
            {"compression 10x pays on links below 9 GB/s with an encoder of 10 GB/s", kFollows, 9e9},

@@ -218,7 +218,8 @@ class Reader {
     if (c == '-' && before_digit && (at_ == 0 || text_[at_ - 1] == ' ')) out_.denies = true;
     // `.03`, `28,5`, `0.5.3`, `20-30`, `1e-300`, `10^23`: no part of these is the number that is meant.
     const bool after_power = at_ > 0 && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E');
-    if (before_digit && (c == '.' || c == '^' || (after_digit && (c == ',' || c == '-')) || (c == '-' && after_power)))
+    if (before_digit &&
+        (c == '.' || c == '^' || (after_digit && (c == ',' || c == '-')) || (c == '-' && after_power)))
       out_.unreadable = true;
     if (c == ',' || c == ';' || c == ':' || c == '(' || c == ')' || c == '.') {
       separate();

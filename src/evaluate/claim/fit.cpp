@@ -32,7 +32,7 @@ bool is_in(Domain domain, const Quantity& q) {
   if (q.dimension() == Dimension::Size && x > kLargestSize) return false;
   switch (domain) {
     case Domain::Positive:
-      return x > 0;
+      return q.dimension() == Dimension::Size ? x >= 0.5 : x > 0;  // a Bytes is a whole number of them
     case Domain::Whole:
       return x >= 1 && x <= 1e6 && x == std::floor(x);
     case Domain::Share:
