@@ -21,8 +21,10 @@
 #endif
 #define NONE MPI_DATATYPE_NULL
 // LARGE: the same calls with counts and places of 64 bits.
-#if defined(LARGE) && MPI_VERSION < 4
-int main(void) { return 77; }  // MPI 3 has none of them
+#if defined(LARGE) && MPI_VERSION < 4  // MPI 3 has none of them
+int main(void) {
+  return 77;
+}
 #define main no_main
 #undef LARGE
 #endif
@@ -99,15 +101,15 @@ static void handle(MPI_Comm* comm, int* code, ...) {
     result(#Name, code_);                                                       \
     if (code_ == MPI_SUCCESS) result("Wait", MPI_Wait(&r_, MPI_STATUS_IGNORE)); \
   } while (0)
-#define PREPARED(Name, ...)                                              \
-  do {                                                                   \
-    MPI_Request r_ = MPI_REQUEST_NULL;                                   \
+#define PREPARED(Name, ...)                                                     \
+  do {                                                                          \
+    MPI_Request r_ = MPI_REQUEST_NULL;                                          \
     const int code_ = PREPARED_BY_COUNT(Name)(__VA_ARGS__, MPI_INFO_NULL, &r_); \
-    result(#Name "_init", code_);                                        \
-    if (code_ != MPI_SUCCESS) break;                                     \
-    result("Start", MPI_Start(&r_));                                     \
-    result("Wait", MPI_Wait(&r_, MPI_STATUS_IGNORE));                    \
-    result("Request_free", MPI_Request_free(&r_));                       \
+    result(#Name "_init", code_);                                               \
+    if (code_ != MPI_SUCCESS) break;                                            \
+    result("Start", MPI_Start(&r_));                                            \
+    result("Wait", MPI_Wait(&r_, MPI_STATUS_IGNORE));                           \
+    result("Request_free", MPI_Request_free(&r_));                              \
   } while (0)
 #define FORMS(Name, Started, ...)  \
   do {                             \
@@ -402,7 +404,8 @@ static void made_of(MPI_Comm c) {
   result("Wait", MPI_Wait(&request, MPI_STATUS_IGNORE));
   result("Comm_create", MPI_Comm_create(c, some, &made[2]));
   if (in_it) result("Comm_create_group", MPI_Comm_create_group(c, some, 5, &made[3]));
-  result("Comm_split_type", MPI_Comm_split_type(c, in_it ? MPI_COMM_TYPE_SHARED : MPI_UNDEFINED, kBad, MPI_INFO_NULL, &made[4]));
+  result("Comm_split_type",
+         MPI_Comm_split_type(c, in_it ? MPI_COMM_TYPE_SHARED : MPI_UNDEFINED, kBad, MPI_INFO_NULL, &made[4]));
   result("Cart_create", MPI_Cart_create(c, 2, sides, periods, 0, &made[5]));
   if (made[5] != MPI_COMM_NULL) {
     MPI_Comm line;

@@ -21,7 +21,8 @@ static int no_network(void) {
   struct sock_filter lines[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, SYS_socket, 0, 2),
-      BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, SYS_getsockopt, 1, 0), /* all of the network's numbers lie between */
+      /* all of the network's numbers lie between */
+      BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, SYS_getsockopt, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };

@@ -37,7 +37,7 @@ struct ImportedJob {
 struct Imported {
   std::vector<ImportedJob> jobs;    ///< by name of the run; at least one
   std::vector<SourceFile> sources;  ///< every file looked at, by name
-  std::vector<SourceFile> unread;   ///< of these, what could not be opened, unpacked or read as what it is, and why
+  std::vector<SourceFile> unread;   ///< of these, what could not be opened, unpacked or read, and why
 };
 
 /// Reads a file, or a folder and what is in it, of any supported format; the format is found by content.

@@ -18,8 +18,7 @@ class StepRate {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
   StepRate(
-      std::ostream& stream, bool terminal, std::string unit = "steps",
-      std::chrono::seconds patience = {},
+      std::ostream& stream, bool terminal, std::string unit = "steps", std::chrono::seconds patience = {},
       Clock clock = [] { return std::chrono::steady_clock::now(); });
   /// `done` of `total`; draws at most five times a second on a terminal,
   /// once a second elsewhere, and at the end.

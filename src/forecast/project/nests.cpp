@@ -149,7 +149,8 @@ PositionLaws drawn(const PositionParts& part, const DrawKey& key) {
   PositionLaws laws = as_estimated(part);
   laws.residual = draw_residual(part, key);
   laws.level += normal_of(key, Parameter::Level) * (part.level.high - part.level.low) / (2 * 1.645);
-  laws.level = std::max(laws.level, Seconds{});  // of two ranks that differ much the interval reaches below: no work takes less
+  // Of two ranks that differ much the interval reaches below: no work takes less.
+  laws.level = std::max(laws.level, Seconds{});
   laws.rank = draw_deviation(part.rank, key, Parameter::Rank);
   laws.node = draw_deviation(part.node, key, Parameter::Node);
   laws.step = draw_deviation(part.step, key, Parameter::Step);

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# Proves that format.py can fail: one file with a blank too many beside one without.
+cmake_minimum_required(VERSION 3.25)
+file(REMOVE_RECURSE ${WORK})
+file(WRITE ${WORK}/src/as_it_should_be.cpp "int one() {\n  return 1;\n}\n")
+file(WRITE ${WORK}/include/cox/wide.hpp "int  two();\n")
+execute_process(COMMAND ${CHECK} ${WORK} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
+file(REMOVE_RECURSE ${WORK})
+if(code EQUAL 77)
+  message(STATUS "${text}")
+  return()
+endif()
+if(NOT code EQUAL 1 OR NOT text MATCHES "include/cox/wide.hpp is not")
+  message(FATAL_ERROR "a blank too many passed the check:\n${text}")
+endif()
+if(text MATCHES "as_it_should_be")
+  message(FATAL_ERROR "what is right was told:\n${text}")
+endif()
