@@ -156,3 +156,40 @@ for order in "$seq $real $seq $real" "$real $seq $real $seq" "-$seq -$seq $real 
   equal "$(json out 'sorted(x["collectives"] for x in r["ranks"])')" \
     "[$((10 * $(grep -o real <<<"$order" | wc -l))), $((10 * $(grep -o real <<<"$order" | wc -l)))]" "collectives ($order)"
 done
+
+# a library whose constructor waits for a thread that makes its first call of a function: the loader is held meanwhile
+cat >waits.c <<'C'
+#include <mpi.h>
+#include <pthread.h>
+static void* call(void* nothing) {
+  int one = 1, sum = 0;
+  MPI_Barrier(MPI_COMM_SELF);
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);
+  return nothing;
+}
+__attribute__((constructor)) static void begin(void) {
+  pthread_t thread;
+  pthread_create(&thread, 0, call, 0);
+  pthread_join(thread, 0);
+}
+C
+cat >opens.c <<'C'
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+int main(void) {
+  int given;
+  MPI_Init_thread(0, 0, MPI_THREAD_MULTIPLE, &given);
+  if (given != MPI_THREAD_MULTIPLE) return puts("no threads"), MPI_Finalize();
+  if (dlopen("./waits.so", RTLD_NOW) == 0) return fprintf(stderr, "%s\n", dlerror()), 1;
+  puts("opened");
+  return MPI_Finalize();
+}
+C
+mpicc."$library" -w -O1 -shared -fPIC -o waits.so waits.c -lpthread
+mpicc."$library" -w -O1 -o opens opens.c -ldl
+observed "a constructor that waits for a thread" "" "${mpirun[@]}" ./opens
+equal "$(sort -u out)" opened "the library was opened"
+equal "$(status "$cox" diagnose "$run" --json)" 0 "exit status of diagnose (a constructor)"
+equal "$(json out 'sorted(x["collectives"] for x in r["ranks"])')" "[2, 2]" "collectives (a constructor)"
+COX_DISABLE=1 observed "a constructor, switched off" "" "${mpirun[@]}" ./opens

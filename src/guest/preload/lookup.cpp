@@ -143,6 +143,10 @@ Definition find_for(const void* caller, const char* symbol) noexcept {
   return found;
 }
 
+void* find_linked(const char* symbol) noexcept {
+  return is_mpi_everybodys(symbol) ? next_for_everybody(symbol) : nullptr;
+}
+
 bool are_several_mpis() noexcept {
   return several_mpis.load(std::memory_order_acquire);
 }
@@ -160,9 +164,14 @@ void* find_data(const char* symbol) noexcept {
 }
 
 void pin(void* function) noexcept {
+  static std::atomic<void*> last_pinned{nullptr};  // it stays, so nothing else comes to lie there
   Dl_info where{};
   if (dladdr(function, &where) == 0 || where.dli_fname == nullptr) return;
-  if (void* handle = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)) dlclose(handle);
+  if (where.dli_fbase == last_pinned.load(std::memory_order_acquire)) return;
+  if (void* handle = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)) {
+    dlclose(handle);
+    last_pinned.store(where.dli_fbase, std::memory_order_release);
+  }
 }
 
 bool is_observed_mpi(void* function) noexcept {

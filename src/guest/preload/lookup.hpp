@@ -26,6 +26,8 @@ struct Definition {
 /// (a jump), or the program by a pointer that a library gave it, returns to somebody else: it is taken for the observed
 /// library's.
 [[nodiscard]] Definition find_for(const void* caller, const char* symbol) noexcept;
+/// Where MPI is everybody's: its definition of a symbol, or null. Looks at no other object.
+[[nodiscard]] void* find_linked(const char* symbol) noexcept;
 /// Whether several definitions of an MPI function were found that are not everybody's.
 [[nodiscard]] bool are_several_mpis() noexcept;
 

@@ -448,22 +448,18 @@ void fill_slot(std::size_t index, void* target, Reach reach) {
   if (reach == Reach::Process && are_several_mpis()) make_lazy_again();
 }
 
-// Where the call of a hook goes that returns to `caller`.
-void* find_target(std::size_t index, const void* caller) {
+// Where the calls of a hook go that reach this definition; the slot is filled with it, but where each caller is asked for.
+void* take_target(std::size_t index, const Definition& found) {
   const char* const symbol = kHooks[index].symbol;
-  const bool were_several = are_several_mpis();
-  const Definition found =
-      kHooks[index].family == Mpi ? find_for(caller, symbol) : Definition{.function = find_real(symbol)};
   void* const real = found.function;
-  if (!were_several && are_several_mpis()) make_lazy_again();
-  if (real == nullptr) return reinterpret_cast<void*>(&missing_function);  // whoever defines it may come yet
   void* target = real;
   bool is_known = true;
   const bool is_ours = found.reach == Reach::Everybody || is_observed_mpi(real);
   if (!wanted() || !is_ours) {
     // As it is without us.
   } else if (strncmp(symbol, "PMPI_", 5) == 0) {
-    if (is_bypassed(symbol + 1)) init_passed_us_by.store(true);
+    if (is_bypassed(symbol + 1))
+      init_passed_us_by.store(true);  // it is called; that it is there says nothing
   } else {
     target = index < kFirstCounted ? wrapping(index, real, is_known) : counting(index, real, is_known);
     if (!is_known) return real;  // this call is not recorded, the next one may be
@@ -472,6 +468,35 @@ void* find_target(std::size_t index, const void* caller) {
   if (found.reach != Reach::Caller) real_functions[index].store(real, std::memory_order_release);
   if (switched_off()) target = real;
   if (found.reach != Reach::Caller) fill_slot(index, target, found.reach);
+  return target;
+}
+
+// A first call asks the loader, which another thread may hold: one that opens a library, for as long as a constructor of that
+// library runs, and the constructor may wait for the thread that calls. So in a program that is linked to MPI the first of all
+// calls fills the slots of all.
+void take_all_linked() {
+  static std::atomic<bool> is_taken{false};
+  if (is_taken.exchange(true)) return;
+  for (std::size_t i = 0; i < kHookCount; ++i) {
+    const auto& hook = kHooks[i];
+    if (hook.family != Mpi || strncmp(hook.symbol, "PMPI_", 5) == 0) continue;
+    if (real_functions[i].load(std::memory_order_acquire) != nullptr) continue;
+    if (void* const real = find_linked(hook.symbol)) take_target(i, {.function = real});
+  }
+}
+
+// Where the call of a hook goes that returns to `caller`.
+void* find_target(std::size_t index, const void* caller) {
+  const auto& hook = kHooks[index];
+  const bool were_several = are_several_mpis();
+  const Definition found =
+      hook.family == Mpi ? find_for(caller, hook.symbol) : Definition{.function = find_real(hook.symbol)};
+  if (!were_several && are_several_mpis()) make_lazy_again();
+  if (found.function == nullptr)
+    return reinterpret_cast<void*>(&missing_function);  // whoever defines it may come yet
+  void* const target = take_target(index, found);
+  const bool is_filled = real_functions[index].load(std::memory_order_acquire) != nullptr;
+  if (hook.family == Mpi && found.reach == Reach::Everybody && is_filled) take_all_linked();
   return target;
 }
 
