@@ -171,11 +171,13 @@ TEST(Claims, Jobs) {
 }
 
 TEST(Claims, SayWhatIsMissing) {
-  for (const Example& e : {Example{"ring over 256 workers of 700 MB takes 28 ms", kUnknown},
-                           {"all-reduce of 700 GB at 100 GB/s takes 100 ms", kUnknown},
-                           {"checkpoint interval of 161 min for an MTBF of 18 h", kUnknown},
-                           {"the model is good", kUnknown},
-                           {"500 % of nothing", kUnknown}})
+  for (const Example& e :
+       {Example{"ring over 256 workers of 700 MB takes 28 ms", kUnknown},
+        {"all-reduce of 700 GB at 100 GB/s takes 100 ms", kUnknown},
+        {"checkpoint interval of 161 min for an MTBF of 18 h", kUnknown},
+        {"a delay of 1e30 updates is stable below a rate times curvature of 0.1", kUnknown},
+        {"the model is good", kUnknown},
+        {"500 % of nothing", kUnknown}})
     expect(e);
   EXPECT_NE(judge_claim("ring over 256 workers of 700 MB takes 28 ms")
                 ->reason.find("ring all-reduce, time (it does not say: rate)"),

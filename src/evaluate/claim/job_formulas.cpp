@@ -88,6 +88,7 @@ Readings work_time(const ClaimValues& v) {
 
 Readings delay_edge(const ClaimValues& v) {
   const double tau = v.number("delay");
+  if (tau > 1e9) return {};
   Readings out = {reading("stable below this learning rate x curvature",
                           Quantity::ratio(learn::stable_edge({.delay = std::llround(tau)})))};
   if (tau >= 1) out.push_back(reading("the sufficient 1 / tau", Quantity::ratio(1 / tau)));

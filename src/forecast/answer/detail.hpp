@@ -59,14 +59,6 @@ struct SimulatedDelay {
   Decay decay{};
 };
 
-/// The second way to a size of a Scenario: its steps simulated with their noise, beside the forecast by quadrature.
-struct SimulatedSizeCheck {
-  std::int64_t ranks = 0;
-  Seconds simulated{};   ///< mean step
-  Seconds half_width{};  ///< of 95 % over replicas; zero = nothing is drawn
-  Seconds forecast{};    ///< mean step
-};
-
 struct StructureDetail {
   Seconds delay{};                 ///< that is followed; zero = ranks do not differ, so none was chosen
   std::optional<KeptPart> kept{};  ///< of it, at the sample's own size
@@ -78,8 +70,7 @@ struct StructureDetail {
   std::vector<CoupledWave> waves{};
   std::vector<TwinElasticity> twins{};  ///< of a Scenario
   std::optional<SimulatedDelay> simulated{};
-  std::vector<SimulatedSizeCheck> checks{};  ///< of a Scenario
-  std::vector<std::string> notes{};          ///< what was left out and why, one sentence each
+  std::vector<std::string> notes{};  ///< what was left out and why, one sentence each
 };
 
 }  // namespace cox::forecast

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cox/base/json.hpp"
+#include "cox/forecast/project.hpp"
 
 #include "forecast/calibrate/parts.hpp"
 
@@ -12,6 +13,10 @@ namespace cox::forecast {
 inline const char* origin_name(Origin o) {
   constexpr const char* kNames[] = {"measured", "stated", "range"};
   return kNames[static_cast<std::size_t>(o)];
+}
+
+inline Json json_of(const TimeBand& b) {
+  return {{"value_s", b.value.count()}, {"low_s", b.low.count()}, {"high_s", b.high.count()}};
 }
 
 inline Json json_of(const TimeEstimate& t) {

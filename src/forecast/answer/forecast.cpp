@@ -234,6 +234,12 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   out.rest = question.project.rest;
   out.projection = project(*out.parts, question.sizes, question.project);
   out.seen = project_one(*out.parts, out.seen_ranks, question.project);
+  out.simulated = simulate_sizes(
+      *e.scenario, out.seen_ranks, out.projection.points,
+      [&](std::int64_t ranks) { return project_one(*out.parts, ranks, question.project).mean; },
+      question.project.threads);
+  for (SizePoint& p : out.projection.points) widen(p, out.simulated);
+  widen(out.seen, out.simulated);
   add_bends(out, question);
   if (question.structure.asked) out.detail = detail_of(out, nullptr, question);
   return {};

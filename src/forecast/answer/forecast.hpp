@@ -13,6 +13,7 @@
 
 #include "forecast/answer/detail.hpp"
 #include "forecast/answer/goodness.hpp"
+#include "forecast/answer/simulated_sizes.hpp"
 #include "forecast/calibrate/parts.hpp"
 #include "forecast/calibrate/run_parameters.hpp"
 #include "forecast/control/control.hpp"
@@ -41,6 +42,7 @@ struct FullForecast : Forecast {
   RestAt rest{};  ///< communication at other sizes, as the projection takes it; empty = as its parts say
   std::optional<Goodness> goodness{};         ///< none where there is nothing recorded to compare with
   std::string no_goodness{};                  ///< why there is none; empty = there is
+  CheckedSizes simulated{};                   ///< of a Scenario that was given
   RunParameters run{};                        ///< what Runs tell beside own work; empty for other inputs
   std::optional<StructureDetail> detail{};    ///< where it was asked for
   std::optional<FullControl> full_control{};  ///< `control` is what a page shows of it

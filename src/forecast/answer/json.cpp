@@ -10,10 +10,6 @@
 namespace cox::forecast {
 namespace {
 
-Json json_of(const TimeBand& b) {
-  return {{"value_s", b.value.count()}, {"low_s", b.low.count()}, {"high_s", b.high.count()}};
-}
-
 Json json_of(const Input& i) {
   return {{"path", i.path},           {"name", i.name},
           {"kind", name_of(i.kind)},  {"ranks", i.ranks},
@@ -209,6 +205,7 @@ std::string to_json(const FullForecast& f, const std::vector<std::string>& input
   j["parts"] = or_null_json(f.parts);
   j["goodness"] = or_null_json(f.goodness);
   j["no_goodness"] = f.no_goodness.empty() ? Json(nullptr) : Json(f.no_goodness);
+  j["simulated"] = simulated_json(f.simulated);
   j["no_scenario"] = f.no_scenario.empty() ? Json(nullptr) : Json(f.no_scenario);
   j["scenario_notes"] = f.scenario_notes;
   j["regimes"] = or_null_json(f.regimes);

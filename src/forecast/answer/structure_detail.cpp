@@ -11,13 +11,13 @@
 #include "cox/simulate/delay.hpp"
 
 #include "forecast/answer/node_hours.hpp"
+#include "forecast/answer/simulated_sizes.hpp"
 #include "forecast/calibrate/calibrate.hpp"
 #include "forecast/law/maximum.hpp"
 #include "forecast/levers/levers.hpp"
 #include "forecast/project/nests.hpp"
 #include "forecast/regimes/amplification.hpp"
 #include "forecast/regimes/parts_job.hpp"
-#include "forecast/regimes/simulated_scaling.hpp"
 #include "forecast/scenario/resize.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
 #include "forecast/structure/criticality.hpp"
@@ -25,10 +25,8 @@
 namespace cox::forecast {
 namespace {
 
-constexpr std::size_t kMostLaws = 64;     ///< ranks whose laws are held against each other
-constexpr std::size_t kMostCritical = 3;  ///< ranks told
-constexpr std::int64_t kMostTwins = 4'096;
-constexpr std::int64_t kMostPlayed = 256;   ///< where messages share links
+constexpr std::size_t kMostLaws = 64;       ///< ranks whose laws are held against each other
+constexpr std::size_t kMostCritical = 3;    ///< ranks told
 constexpr std::int64_t kMostSpare = 1'024;  ///< ranks that are not waited for
 constexpr int kTwinSteps = 20;
 constexpr int kWaveRanks = 200;
@@ -173,12 +171,6 @@ void add_waves(const FullForecast& f, const PositionParts& part, StructureDetail
   }
 }
 
-/// Whether a Scenario is small enough to be simulated beside many twins.
-bool small_enough(const model::Scenario& s) {
-  const std::int64_t ranks = model::ranks_of(s.cluster, s.job.places);
-  return ranks <= (model::plays_links(s, s.job.workload()) ? kMostPlayed : kMostTwins);
-}
-
 void add_simulated(const FullForecast& f, const Asked& question, StructureDetail& out) {
   model::Scenario s = *f.scenario;
   s.failures = {};
@@ -212,36 +204,6 @@ void add_twins(const FullForecast& f, int threads, StructureDetail& out) {
     out.notes.push_back("elasticities by twins: " + twins.error().message);
 }
 
-/// As it is, and twice as large.
-void add_checks(const FullForecast& f, const Asked& question, StructureDetail& out) {
-  if (const Status can = check_resizable(*f.scenario); !can) {
-    out.notes.push_back("sizes simulated: " + can.error().message);
-    return;
-  }
-  const std::int64_t devices = f.scenario->cluster.devices_per_node;
-  const ScenarioAt at = [&](std::int64_t nodes) -> Result<model::Scenario> {
-    model::Scenario s = resized(*f.scenario, nodes * devices);
-    s.replicas = std::clamp(s.replicas, 4, 16);
-    s.job.steps = std::max(s.job.steps, kTwinSteps);
-    return s;
-  };
-  const std::int64_t nodes = f.seen_ranks / devices;
-  if (nodes < 1) return;
-  const auto simulated = simulate_scaling(at, {.nodes = {nodes, 2 * nodes},
-                                               .steps = kTwinSteps,
-                                               .replicates = 0,
-                                               .threads = question.project.threads});
-  if (!simulated) {
-    out.notes.push_back("sizes simulated: " + simulated.error().message);
-    return;
-  }
-  for (const SimulatedSize& s : simulated->sizes)
-    out.checks.push_back({.ranks = s.ranks,
-                          .simulated = s.step,
-                          .half_width = s.half_width,
-                          .forecast = project_one(*f.parts, s.ranks, question.project).mean.value});
-}
-
 }  // namespace
 
 StructureDetail detail_of(const FullForecast& f, const Sample* sample, const Asked& question) {
@@ -260,14 +222,12 @@ StructureDetail detail_of(const FullForecast& f, const Sample* sample, const Ask
   add_sizes(f, *part, question, out);
   add_waves(f, *part, out);
   if (sample != nullptr || !f.scenario) return out;
-  if (!small_enough(*f.scenario)) {
-    out.notes.push_back(fmt::format("twins are simulated up to {} ranks, {} where messages share links",
-                                    kMostTwins, kMostPlayed));
+  if (!is_small_enough(*f.scenario)) {
+    out.notes.emplace_back("twins: " + too_large_text());
     return out;
   }
   if (out.delay > Seconds{}) add_simulated(f, question, out);
   add_twins(f, question.project.threads, out);
-  add_checks(f, question, out);
   return out;
 }
 

@@ -127,9 +127,9 @@ TEST(StructureDetail, AScenarioIsPlayedBesideItsTwins) {
   EXPECT_NEAR(d.first, 0.715, 0.15) << "8 normals, 5 deviations: 0.715";
   EXPECT_NEAR(f->detail->sizes[0].kept, 0.715, 0.01);
   EXPECT_FALSE(f->detail->twins.empty());
-  ASSERT_EQ(f->detail->checks.size(), 2U);
-  for (const SimulatedSizeCheck& c : f->detail->checks)
-    EXPECT_NEAR(c.simulated / c.forecast, 1, 0.02) << c.ranks << " ranks, two ways";
+  ASSERT_EQ(f->simulated.sizes.size(), 2U);
+  for (const CheckedSize& c : f->simulated.sizes)
+    EXPECT_NEAR(c.step / c.forecast.value, 1, 0.02) << c.ranks << " ranks, two ways";
   EXPECT_NE(all_of(text_lines(*f)).find("it lasts"), std::string::npos);
 }
 

@@ -145,7 +145,6 @@ Json structure_detail_json(const StructureDetail& d) {
          {"sizes", Json::array()},
          {"waves", Json::array()},
          {"twins", Json::array()},
-         {"checks", Json::array()},
          {"simulated_delay", d.simulated ? json_of(*d.simulated) : Json(nullptr)},
          {"notes", d.notes}};
   for (const CriticalRank& c : d.critical)
@@ -158,11 +157,6 @@ Json structure_detail_json(const StructureDetail& d) {
                             {"difference", t.difference()}});
   for (const StructureAtSize& s : d.sizes) j["sizes"].push_back(json_of(s));
   for (const CoupledWave& w : d.waves) j["waves"].push_back(json_of(w));
-  for (const SimulatedSizeCheck& c : d.checks)
-    j["checks"].push_back({{"ranks", c.ranks},
-                           {"simulated_s", c.simulated.count()},
-                           {"half_width_s", c.half_width.count()},
-                           {"forecast_s", c.forecast.count()}});
   for (const TwinElasticity& t : d.twins)
     j["twins"].push_back({{"to", t.to},
                           {"elasticity", t.value},

@@ -243,11 +243,6 @@ std::vector<std::string> structure_detail_lines(const FullForecast& f) {
   add_delay(out, *f.detail);
   add_waves(out, *f.detail);
   add_sizes(out, *f.detail);
-  for (const SimulatedSizeCheck& c : f.detail->checks)
-    out.push_back(fmt::format(
-        "check: {} ranks simulated take {}, the forecast says {}", grouped(c.ranks),
-        c.half_width > Seconds{} ? with_half_width(c.simulated, c.half_width, 4) : to_string(c.simulated),
-        to_string(c.forecast)));
   if (f.margins) add_margins(out, *f.margins, f.margins_at);
   if (f.over_time) add_over_time(out, *f.over_time);
   for (const std::string& note : f.detail->notes) out.push_back("note: " + note);

@@ -127,7 +127,7 @@ Result<Steps> simulate_steps(const std::vector<model::Scenario>& sizes, std::siz
     const std::size_t off = at % per_size / replicas;
     std::vector<Switch> switches = simulate::switches_of(one);
     std::erase_if(switches, [](const Switch& s) { return !concerns_steps(s); });
-    if (off < switches.size()) switches[off].off(one);
+    if (off < mechanisms) switches[off].off(one);
     one.seed += at % replicas;
     one.replicas = 1;
     const auto outcome = simulate::simulate(one, {.threads = 1});
@@ -170,10 +170,10 @@ Status check_sizes(const std::vector<std::int64_t>& nodes) {
 }
 
 /// The mechanisms of the step, then those of failures.
-std::vector<Mechanism> mechanisms_of(const model::Scenario& scenario, Curves& curves) {
+std::vector<Mechanism> mechanisms_of(const model::Scenario& scenario, bool of_step, Curves& curves) {
   std::vector<Mechanism> out;
   for (const Switch& s : simulate::switches_of(scenario))
-    if (concerns_steps(s))
+    if (of_step && concerns_steps(s))
       out.push_back({s.name, s.kind == SwitchKind::Timeouts ? Reach::Lowers : Reach::Flattens});
   if (!scenario.failures.happen()) return out;
   const FailureTerm names;
@@ -233,7 +233,7 @@ Curves curves_of(const Sizes& sizes, const Steps& steps, const std::vector<std::
 Result<SimulatedScaling> simulate_scaling(const ScenarioAt& at, const SimulatedScalingOptions& options) {
   COX_TRY(const Sizes sizes, sizes_of(at, options));
   const auto switched = std::ranges::count_if(simulate::switches_of(sizes.simulated[0]), concerns_steps);
-  const auto mechanisms = static_cast<std::size_t>(switched);
+  const std::size_t mechanisms = options.mechanisms ? static_cast<std::size_t>(switched) : 0;
   COX_TRY(const Steps steps, simulate_steps(sizes.simulated, mechanisms, options.threads));
 
   const std::size_t replicas = steps[0][0].size();
@@ -242,7 +242,7 @@ Result<SimulatedScaling> simulate_scaling(const ScenarioAt& at, const SimulatedS
   const bool weak = options.batch == BatchRule::Grows;
   SimulatedScaling out;
   Curves base = curves_of(sizes, steps, picked, weak);
-  const std::vector<Mechanism> names = mechanisms_of(sizes.as_given, base);
+  const std::vector<Mechanism> names = mechanisms_of(sizes.as_given, options.mechanisms, base);
   const auto with_bits = [&](Curves curves) {
     curves.failures_bit = base.failures_bit;
     curves.growing_bit = base.growing_bit;

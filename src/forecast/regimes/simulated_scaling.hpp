@@ -24,8 +24,9 @@ using ScenarioAt = std::function<Result<model::Scenario>(std::int64_t nodes)>;
 struct SimulatedScalingOptions {
   std::vector<std::int64_t> nodes{};  ///< ascending, at least two
   BatchRule batch = BatchRule::Grows;
-  int steps = 0;         ///< of each simulation; 0 = the scenario's
-  int replicates = 100;  ///< drawn from the scenario's replicas, for bands; one replica gives none
+  int steps = 0;           ///< of each simulation; 0 = the scenario's
+  int replicates = 100;    ///< drawn from the scenario's replicas, for bands; one replica gives none
+  bool mechanisms = true;  ///< false: each size as it is alone, and `job` has no mechanisms of the step
   int threads = 0;
 };
 
@@ -50,7 +51,7 @@ struct SimulatedScaling {
 /// 1980), whose derivative is eps's. Goodput is that of `wall_shares`, at the scenario's interval or else the best; its
 /// derivative by differences of 1 %. Sizes in ranks.
 /// Errors:  forecast-021 (fewer than two sizes, or not ascending), those of `at` and of `simulate`.
-/// Cost:    sizes x (1 + mechanisms) x replicas simulations. Threads: same result for any number.
+/// Cost:    sizes x (1 + mechanisms, if asked for) x replicas simulations. Threads: same result for any number.
 /// Held by: src/forecast/regimes/simulated_scaling_test.cpp
 [[nodiscard]] Result<SimulatedScaling> simulate_scaling(const ScenarioAt& at,
                                                         const SimulatedScalingOptions& options);

@@ -195,9 +195,8 @@ Result<StepWork> quiet_step(const model::Scenario& scenario) {
   });
   s.failures = {};
   s.start = {};
-  // The first step of a collective job pays for what later ones find under way.
-  const bool settles = s.job.workload() == model::Workload::Collective && s.job.steps > 1;
-  s.job.steps = !s.noise.empty() ? steps_for(s) : settles ? std::min(s.job.steps, 3) : 1;
+  // The first step pays for what later ones find under way.
+  s.job.steps = !s.noise.empty() ? steps_for(s) : std::min(s.job.steps, 3);
   s.replicas = 1;
   COX_TRY(const simulate::Outcome outcome, simulate::simulate(s, {.threads = 1}));
   StepWork out;
@@ -220,6 +219,12 @@ Result<StepWork> quiet_step(const model::Scenario& scenario) {
   for (std::size_t k = 1; k < ends.size(); ++k) rests.push_back((ends[k] - ends[k - 1] - most).count());
   if (rests.empty()) rests.push_back((outcome.total - outcome.started - most).count());
   set_rest(out, rests, !s.noise.empty());
+  if (s.noise.empty() && ends.size() > 1) {  // the first is one of the job's steps
+    const Seconds first = ends.front() - outcome.started - most - out.rest.value;
+    const Seconds mean =
+        out.rest.value + std::max(first, Seconds{}) / static_cast<double>(scenario.job.steps);
+    out.rest.value = out.rest.low = out.rest.high = mean;
+  }
   return out;
 }
 

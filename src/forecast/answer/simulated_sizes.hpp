@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The second way to sizes of a Scenario: its steps simulated with their noise, beside the forecast by quadrature.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cox/base/json.hpp"
+#include "cox/base/units.hpp"
+#include "cox/forecast/project.hpp"
+#include "cox/model/scenario.hpp"
+
+namespace cox::forecast {
+
+struct CheckedSize {
+  std::int64_t ranks = 0;
+  Seconds step{};        ///< mean, without failures and start
+  Seconds half_width{};  ///< of 95 % over replicas; zero = nothing is drawn
+  TimeBand forecast{};   ///< of the mean, by quadrature
+
+  /// Whether the two intervals meet, or are less than half a per cent apart.
+  [[nodiscard]] bool agrees() const;
+};
+
+struct CheckedSizes {
+  std::vector<CheckedSize> sizes{};  ///< ascending
+  std::string left_out{};            ///< why there is none; empty = there is one
+};
+
+/// Whether a size is simulated beside others: up to 4,096 ranks, 256 where messages share links or are disturbed.
+[[nodiscard]] bool is_small_enough(const model::Scenario& scenario);
+/// What is said where it is not.
+[[nodiscard]] std::string too_large_text();
+
+/// The scenario's own size (`seen`) and the smallest of those asked, four in all and two at least; what happens once, failures
+/// and starts are left out, as they are of the forecast. Pre: `check_resizable` holds.
+/// Errors:  none; what `simulate` refuses is in `left_out`.
+/// Cost:    4 sizes x 16 replicas x 65,536 ranks and steps; where messages share links or are disturbed 2 x 4 x 1,024. Threads:
+///          same result for any number.
+/// Held by: src/forecast/answer/simulated_sizes_test.cpp
+[[nodiscard]] CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen,
+                                          const std::vector<SizePoint>& asked,
+                                          const std::function<TimeBand(std::int64_t ranks)>& forecast,
+                                          int threads);
+
+/// Bands reach to what was simulated at that size. At a size that was not, by as much, as a ratio, as at the nearest that was.
+void widen(SizePoint& point, const CheckedSizes& simulated);
+
+/// What of it is said on the first screen.
+[[nodiscard]] std::vector<std::string> simulated_lines(const CheckedSizes& simulated);
+/// Key `simulated`: docs/reference/forecast-json.md.
+[[nodiscard]] Json simulated_json(const CheckedSizes& simulated);
+
+}  // namespace cox::forecast

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/answer/simulated_sizes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cox/model/toml.hpp"
+
+#include "forecast/answer/forecast.hpp"
+
+namespace cox::forecast {
+namespace {
+
+model::Scenario scenario(const std::string& text) {
+  auto read = model::parse_scenario(text, "test.toml", ".");
+  EXPECT_TRUE(read) << (read ? "" : read.error().message);
+  return std::move(read->scenario);
+}
+
+FullForecast forecast_of(const std::string& text, std::vector<std::int64_t> sizes) {
+  Evidence evidence;
+  evidence.inputs.push_back({.path = "test.toml", .kind = InputKind::Scenario});
+  evidence.scenario = scenario(text);
+  Asked asked;
+  asked.sizes = std::move(sizes);
+  auto made = make_forecast(evidence, asked);
+  EXPECT_TRUE(made) << (made ? "" : made.error().message);
+  return *std::move(made);
+}
+
+const std::string kRing = R"(
+[cluster]
+preset = "dgx-h100"
+nodes = 4
+[job]
+steps = 100
+compute = "10ms"
+[job.collective]
+kind = "all-reduce"
+algorithm = "ring"
+bytes = "256MiB"
+)";
+
+TEST(SimulatedSizes, WithoutNoiseBothWaysAgree) {
+  const FullForecast f = forecast_of(kRing, {64, 256});
+  ASSERT_EQ(f.simulated.sizes.size(), 2U) << "messages share links";
+  for (const CheckedSize& s : f.simulated.sizes) {
+    EXPECT_TRUE(s.agrees()) << s.ranks;
+    EXPECT_EQ(s.half_width, Seconds{});
+  }
+  EXPECT_EQ(simulated_lines(f.simulated),
+            std::vector<std::string>{"check: simulated, 32, 64 ranks take as long as forecast"});
+}
+
+// A ring absorbs scattered lateness, which the parts do not know (docs/design/0022-forecast-next.md).
+TEST(SimulatedSizes, BandsReachToWhatIsSimulated) {
+  const FullForecast f = forecast_of(kRing + "[[noise]]\nlaw = \"gaussian\"\ncv = 0.05\n", {32, 64, 65536});
+  ASSERT_GE(f.simulated.sizes.size(), 2U);
+  for (const CheckedSize& s : f.simulated.sizes) {
+    EXPECT_FALSE(s.agrees()) << s.ranks;
+    EXPECT_GT(s.half_width, Seconds{});
+    EXPECT_LT(s.step, s.forecast.low);
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    const SizePoint& p = f.projection.points[i];
+    EXPECT_LE(p.mean.low, f.simulated.sizes[i].step);
+    EXPECT_GE(p.mean.high, f.simulated.sizes[i].forecast.high);
+    EXPECT_EQ(p.mean.value, f.simulated.sizes[i].forecast.value);
+  }
+  // Of a size that was not simulated, by the same ratio as at the largest that was.
+  const SizePoint& far = f.projection.points[2];
+  const CheckedSize& last = f.simulated.sizes.back();
+  EXPECT_LE(far.mean.low / far.mean.value, (last.step - last.half_width) / last.forecast.value + 1e-9);
+}
+
+TEST(SimulatedSizes, OneAloneIsHeldAgainstTwiceAsMany) {
+  const FullForecast f = forecast_of(kRing, {1'048'576});
+  ASSERT_EQ(f.simulated.sizes.size(), 2U);
+  EXPECT_EQ(f.simulated.sizes[0].ranks, 32);
+  EXPECT_EQ(f.simulated.sizes[1].ranks, 64);
+}
+
+TEST(SimulatedSizes, WhatIsTooLargeSaysSo) {
+  FullForecast f = forecast_of(kRing, {64});
+  f = forecast_of(std::string(kRing).replace(kRing.find("nodes = 4"), 9, "nodes = 1024"), {16384});
+  EXPECT_TRUE(f.simulated.sizes.empty());
+  EXPECT_EQ(simulated_lines(f.simulated), std::vector<std::string>{"check: not made: " + too_large_text()});
+}
+
+TEST(SimulatedSizes, SameForAnyNumberOfThreads) {
+  const model::Scenario s = scenario(kRing + "[[noise]]\nlaw = \"gaussian\"\ncv = 0.05\n");
+  const auto none = [](std::int64_t) { return TimeBand{}; };
+  const CheckedSizes one = simulate_sizes(s, 32, {}, none, 1);
+  const CheckedSizes four = simulate_sizes(s, 32, {}, none, 4);
+  ASSERT_EQ(one.sizes.size(), four.sizes.size());
+  for (std::size_t i = 0; i < one.sizes.size(); ++i) {
+    EXPECT_EQ(one.sizes[i].step, four.sizes[i].step);
+    EXPECT_EQ(one.sizes[i].half_width, four.sizes[i].half_width);
+  }
+}
+
+// The first step of shared input is half as long again as the fifty that follow: the mean over the job's steps is forecast.
+TEST(SimulatedSizes, TheFirstStepIsOneOfTheJobs) {
+  auto read = model::read_scenario(COX_EXAMPLES "/shared-input.toml");
+  ASSERT_TRUE(read);
+  const FullForecast f = forecast_of(model::scenario_toml(read->scenario), {2048});
+  ASSERT_FALSE(f.simulated.sizes.empty());
+  for (const CheckedSize& s : f.simulated.sizes) EXPECT_TRUE(s.agrees()) << s.step.count();
+}
+
+}  // namespace
+}  // namespace cox::forecast
