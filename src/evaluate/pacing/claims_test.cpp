@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cox/pace/advice.hpp"
 
 #include "evaluate/pacing/page.hpp"
 
@@ -111,6 +120,88 @@ TEST(PacingClaims, StandBetweenTheirMarksAndNowhereElse) {
     ASSERT_FALSE(refused) << bad;
     EXPECT_EQ(refused.error().id, "study-007");
   }
+}
+
+/// What throughput gained in the measured study, in whole per cent: the least and the most over these jobs and arms.
+struct MeasuredGains {
+  PacingResults results;
+
+  [[nodiscard]] double gain(const std::string& job, const std::string& arm) const {
+    for (const auto* list : {&results.conditions, &results.sizes})
+      for (const PacingConditionResult& c : *list)
+        for (const PacingEffect& e : c.effects)
+          if (c.name == job && e.arm == arm) return 100 * e.total_gain;
+    ADD_FAILURE() << job << ' ' << arm << " was not measured";
+    return 0;
+  }
+  [[nodiscard]] std::pair<double, double> range(const std::vector<std::string>& jobs,
+                                                const std::vector<std::string>& arms) const {
+    std::pair<double, double> out{1e9, -1e9};
+    for (const std::string& job : jobs)
+      for (const std::string& arm : arms) {
+        out.first = std::min(out.first, gain(job, arm));
+        out.second = std::max(out.second, gain(job, arm));
+      }
+    return out;
+  }
+};
+
+TEST(PacingClaims, AdviceIsWhatWasMeasured) {
+  const std::string studies = COX_STUDIES;
+  std::ifstream file(studies + "/../docs/studies/pacing.json");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  auto parsed = parse_pacing_json(text, "pacing.json");
+  ASSERT_TRUE(parsed) << (parsed ? "" : parsed.error().to_string());
+  std::ifstream plan(studies + "/pacing.toml");
+  const auto study = parse_pacing(std::string{std::istreambuf_iterator<char>(plan), {}}, "pacing.toml");
+  ASSERT_TRUE(study);
+  judge_all(*study, *parsed);
+  const MeasuredGains m{*parsed};
+  const auto gains = [](std::pair<double, double> r) {
+    return r.first == r.second ? fmt::format("{:+.0f} %", r.first)
+                               : fmt::format("{:+.0f} to {:+.0f} %", r.first, r.second);
+  };
+  const auto losses = [](std::pair<double, double> r) {
+    return fmt::format("lost {:.0f} to {:.0f} %", -r.second, -r.first);
+  };
+  const auto one = [&](const char* job, const char* arm) { return m.range({job}, {arm}); };
+
+  std::ifstream page(studies + "/../docs/concepts/pacing-actuators.md");
+  std::string told;
+  for (std::string word; page >> word;) told += word + ' ';
+  const auto says = [&](const pace::Facts& facts, pace::AdviceKind kind,
+                        const std::vector<std::string>& what) {
+    const pace::AdviceList list = pace::advise(facts);
+    for (const pace::Advice& a : list.items()) {
+      if (a.remedy != kind) continue;
+      for (const std::string& w : what) {
+        EXPECT_TRUE(has(a.evidence, w)) << w << " is not in: " << a.evidence;
+        EXPECT_TRUE(has(told, w)) << w << " is not in pacing-actuators.md";
+      }
+      return;
+    }
+    ADD_FAILURE() << "not advised: " << name_of(kind);
+  };
+  using pace::AdviceKind;
+  const std::string yields =
+      gains(m.range({"spin", "spin-persistent"}, {"yield", "block"})) + " throughput where";
+  const std::string spinning = gains(m.range({"spin-persistent"}, {"paper", "auto", "always"}));
+  const pace::Facts spins{.ranks_on_host = 32, .cores = 2, .wait = pace::WaitMode::Spin, .persistent = true};
+  says(spins, AdviceKind::ChangeWaitMode, {yields, spinning});
+  says({.persistent = true, .host_busy_at_start = true, .priority_undoable = true}, AdviceKind::RaisePriority,
+       {gains(one("shared-host-persistent", "priority")), gains(one("spin-persistent", "priority"))});
+  const std::string few =
+      fmt::format("{:.0f} to {:+.0f} % with 4 to 16", std::abs(m.gain("shared-host-persistent-4", "auto")),
+                  m.gain("shared-host-persistent-16", "auto"));
+  says({.persistent = true, .host_busy_at_start = true}, AdviceKind::Delay,
+       {gains(one("shared-host-persistent", "auto")), gains(one("shared-host-persistent-64", "auto")), few});
+  says({.persistent = true, .link_busy_at_start = true}, AdviceKind::Delay,
+       {gains(one("shared-link-persistent", "auto")), "0.018 to 0.075"});
+  says({.rotating = true}, AdviceKind::Nothing, {losses(m.range({"rotating"}, {"paper", "always"}))});
+  const auto [low, high] = m.range({"straggler"}, {"paper", "auto", "always"});
+  says({.persistent = true}, AdviceKind::Nothing, {fmt::format("{:+.1f} to {:+.1f} %", low, high)});
+  says({}, AdviceKind::Nothing,
+       {losses(m.range({"jitter", "jitter-persistent", "homogeneous"}, {"paper", "always"}))});
 }
 
 }  // namespace
