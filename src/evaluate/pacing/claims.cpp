@@ -86,6 +86,8 @@ std::string jobs(std::size_t count) {
   return fmt::format("{} {}", count, count == 1 ? "job" : "jobs");
 }
 
+constexpr double kLeastShown = 5e-4;  ///< what is less is printed as 0.0 %
+
 /// Jobs by what their interval says.
 struct SortedRows {
   std::vector<ClaimRow> above, below, open;
@@ -117,8 +119,10 @@ std::string steadiness(const std::vector<ClaimRow>& rows) {
         .push_back(fmt::format("`{}` {:.3f} → {:.3f}", row.result->name, e->off.cv, e->held_cv));
   }
   if (steadier.empty() && less.empty()) return "No job held a delay for long.";
-  std::string out = fmt::format("While a delay is held, the CV of the steps falls in {} of {} jobs",
-                                steadier.size(), steadier.size() + less.size());
+  // A start's own CV is not recorded, so there is nothing that an interval could be made of.
+  std::string out =
+      fmt::format("While a delay is held, the CV of the steps (no interval) falls in {} of {} jobs",
+                  steadier.size(), steadier.size() + less.size());
   if (!steadier.empty()) out += fmt::format(" ({})", fmt::join(steadier, ", "));
   if (!less.empty()) out += fmt::format(" and rises in {} ({})", less.size(), fmt::join(less, ", "));
   return out + ".";
@@ -140,6 +144,10 @@ std::string sentence_of(const PacingResults& results, const std::vector<ClaimRow
     out += fmt::format("; no difference is shown in {} (from {} to {}{})", s.open.size(), named_gains({*low}),
                        named_gains({*high}),
                        s.single == 0 ? "" : fmt::format("; {} of them have one cold start", s.single));
+    std::vector<ClaimRow> losing;
+    for (const ClaimRow& row : s.open)
+      if (shown_gain(*arm_effect(row, kArmAuto)).gain <= -kLeastShown) losing.push_back(row);
+    if (!losing.empty()) out += fmt::format("; the mean is a loss in {}", named_gains(losing));
   }
   return out + ".\n" + steadiness(rows) + "\n";
 }

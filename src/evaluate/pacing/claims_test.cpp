@@ -65,12 +65,27 @@ TEST(PacingClaims, TheSentenceFollowsTheData) {
   const std::string up = Measured(0.1, 0.0, 0.01).claims().sentence;
   EXPECT_TRUE(has(up, "throughput rises in 1 (`link` +10.0 %), falls in none")) << up;
   EXPECT_TRUE(has(up, "no difference is shown in 1 (from `plain`")) << up;
-  EXPECT_TRUE(has(up, "the CV of the steps falls in 1 of 1 jobs (`link` 0.020 → 0.010).")) << up;
+  EXPECT_TRUE(has(up, "the CV of the steps (no interval) falls in 1 of 1 jobs (`link` 0.020 → 0.010)."))
+      << up;
   const std::string down = Measured(-0.1, 0.05, 0.04).claims().sentence;
   EXPECT_TRUE(has(down, "rises in 1 (`plain` +5.0 %), falls in 1 (`link` -10.0 %).")) << down;
   EXPECT_FALSE(has(down, "no difference")) << down;
   EXPECT_TRUE(has(down, "falls in 0 of 1 jobs and rises in 1 (`link` 0.020 → 0.040).")) << down;
   EXPECT_TRUE(has(Measured(0, 0, 0).claims().sentence, "rises in none, falls in none"));
+}
+
+/// A mean that is a loss is named, though its interval does not exclude that it is none.
+TEST(PacingClaims, LossesThatAreNotShownAreNamed) {
+  Measured small(0.1, -0.006, 0);
+  for (PacingEffect& e : small.results.conditions[1].effects) {
+    e.starts[0].total_gain = -0.05;
+    e.starts[1].total_gain = 0.038;
+  }
+  judge_all(small.study, small.results);
+  const std::string said = small.claims().sentence;
+  EXPECT_TRUE(has(said, "no difference is shown in 1")) << said;
+  EXPECT_TRUE(has(said, "the mean is a loss in `plain` -0.")) << said;
+  EXPECT_FALSE(has(Measured(0.1, 0.001, 0).claims().sentence, "is a loss"));
 }
 
 TEST(PacingClaims, OneStartIsNoProof) {
