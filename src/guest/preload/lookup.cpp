@@ -9,6 +9,14 @@
 #include <cstdlib>
 #include <cstring>
 
+// Where this object begins and ends: the linker's.
+extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+extern const char __ehdr_start __attribute__((visibility("hidden")));
+extern const char _end __attribute__((visibility("hidden")));
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
+}
+
 namespace cox::guest {
 namespace {
 
@@ -16,12 +24,37 @@ int somewhere_here() {
   return 0;
 }
 
+// What an object takes in memory. dladdr would tell whose an address is, too, and reads a table of symbols for it.
+struct Extent {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+  [[nodiscard]] bool holds(const void* address) const noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    return at >= begin && at < end;
+  }
+};
+
 bool is_own(void* address) noexcept {
-  Dl_info mine{};
-  Dl_info theirs{};
-  if (dladdr(address, &theirs) == 0) return false;
-  if (dladdr(reinterpret_cast<void*>(&somewhere_here), &mine) == 0) return false;
-  return mine.dli_fbase == theirs.dli_fbase;
+  const Extent mine{.begin = reinterpret_cast<std::uintptr_t>(&__ehdr_start),
+                    .end = reinterpret_cast<std::uintptr_t>(&_end)};
+  return mine.holds(address);
+}
+
+// Fills in the extent of the object that begins there.
+int find_extent(dl_phdr_info* object, std::size_t, void* data) {
+  auto& wanted = *static_cast<Extent*>(data);
+  std::uintptr_t begin = UINTPTR_MAX;
+  std::uintptr_t end = 0;
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const auto& part = object->dlpi_phdr[i];
+    if (part.p_type != PT_LOAD) continue;
+    const std::uintptr_t at = object->dlpi_addr + part.p_vaddr;
+    if (at < begin) begin = at;
+    if (at + part.p_memsz > end) end = at + part.p_memsz;
+  }
+  if (begin != wanted.begin) return 0;
+  wanted.end = end;
+  return 1;
 }
 
 // The symbol in an object that is loaded or in what that one needs, unless it is ours.
@@ -164,14 +197,21 @@ void* find_data(const char* symbol) noexcept {
 }
 
 void pin(void* function) noexcept {
-  static std::atomic<void*> last_pinned{nullptr};  // it stays, so nothing else comes to lie there
+  // Those that were pinned stay, so nothing else comes to lie there.
+  static Extent pinned[8];
+  static std::atomic<unsigned> taken{0};
+  static std::atomic<const Extent*> last{nullptr};
+  const Extent* const known = last.load(std::memory_order_acquire);
   Dl_info where{};
+  if (known != nullptr && known->holds(function)) return;
   if (dladdr(function, &where) == 0 || where.dli_fname == nullptr) return;
-  if (where.dli_fbase == last_pinned.load(std::memory_order_acquire)) return;
-  if (void* handle = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)) {
-    dlclose(handle);
-    last_pinned.store(where.dli_fbase, std::memory_order_release);
-  }
+  void* const handle = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  if (handle == nullptr) return;
+  dlclose(handle);
+  const unsigned at = taken.fetch_add(1);
+  if (at >= sizeof pinned / sizeof *pinned) return;
+  pinned[at].begin = reinterpret_cast<std::uintptr_t>(where.dli_fbase);
+  if (dl_iterate_phdr(find_extent, &pinned[at]) == 1) last.store(&pinned[at], std::memory_order_release);
 }
 
 bool is_observed_mpi(void* function) noexcept {
