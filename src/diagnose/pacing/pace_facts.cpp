@@ -76,12 +76,12 @@ pace::Facts habits_on(const Matched& matched, const std::string& host, std::span
   return out;
 }
 
-/// The probe at a job's start has the last word; where none was made, it is worth one.
+/// The probe at a job's start has the last word: where it refused, another start changes nothing; where it did not, this
+/// Run had priorities already, and advising them again would go in a circle. Where none was made, it is worth one.
 bool may_raise_priority(const Matched& matched) {
   return std::none_of(matched.tracks().begin(), matched.tracks().end(), [](const trace::RankTrack& track) {
-    return std::any_of(track.locality.begin(), track.locality.end(), [](const trace::LocalityFact& f) {
-      return f.path == kPriorityFact && f.value == "refused";
-    });
+    return std::any_of(track.locality.begin(), track.locality.end(),
+                       [](const trace::LocalityFact& f) { return f.path == kPriorityFact; });
   });
 }
 

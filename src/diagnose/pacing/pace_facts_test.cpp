@@ -76,11 +76,13 @@ TEST(PaceFacts, NothingFollowsFromNoSamples) {
   EXPECT_EQ(host.facts().cores, 0U);
 }
 
-TEST(PaceFacts, ARefusedPriorityIsNotOfferedAgain) {
-  Host host(4, {.cpu = 5s, .ready = 5s});
-  EXPECT_TRUE(host.facts().priority_undoable);
-  host.run.ranks[2].locality.push_back({"cox/pace/priority", "refused"});
-  EXPECT_FALSE(host.facts().priority_undoable);
+TEST(PaceFacts, APriorityThatWasTriedIsNotOfferedAgain) {
+  for (const char* found : {"refused", "offered"}) {
+    Host host(4, {.cpu = 5s, .ready = 5s});
+    EXPECT_TRUE(host.facts().priority_undoable);
+    host.run.ranks[2].locality.push_back({"cox/pace/priority", found});
+    EXPECT_FALSE(host.facts().priority_undoable) << found;
+  }
 }
 
 TEST(PaceFacts, ADiagnosisKnowsWhoIsLate) {
