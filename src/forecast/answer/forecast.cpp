@@ -234,10 +234,13 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   out.rest = question.project.rest;
   out.projection = project(*out.parts, question.sizes, question.project);
   out.seen = project_one(*out.parts, out.seen_ranks, question.project);
+  const bool is_weak = question.project.scaling == Scaling::Weak;
   out.simulated = simulate_sizes(
-      *e.scenario, out.seen_ranks, out.projection.points,
+      *e.scenario, out.seen_ranks, is_weak ? out.projection.points : std::vector<SizePoint>{},
       [&](std::int64_t ranks) { return project_one(*out.parts, ranks, question.project).mean; },
       question.project.threads);
+  if (!is_weak)
+    std::erase_if(out.simulated.sizes, [&](const CheckedSize& s) { return s.ranks != out.seen_ranks; });
   for (SizePoint& p : out.projection.points) widen(p, out.simulated);
   widen(out.seen, out.simulated);
   add_bends(out, question);

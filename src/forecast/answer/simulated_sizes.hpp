@@ -36,7 +36,8 @@ struct CheckedSizes {
 [[nodiscard]] std::string too_large_text();
 
 /// The scenario's own size (`seen`) and the smallest of those asked, four in all and two at least; what happens once, failures
-/// and starts are left out, as they are of the forecast. Pre: `check_resizable` holds.
+/// and starts are left out, as they are of the forecast. A scenario grows with its batch, so strong scaling is checked at its own size
+/// alone: pass no size asked, and leave the others. Pre: `check_resizable` holds.
 /// Errors:  none; what `simulate` refuses is in `left_out`.
 /// Cost:    4 sizes x 16 replicas x 65,536 ranks and steps; where messages share links or are disturbed 2 x 4 x 1,024. Threads:
 ///          same result for any number.

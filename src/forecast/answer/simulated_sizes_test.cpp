@@ -18,12 +18,14 @@ model::Scenario scenario(const std::string& text) {
   return std::move(read->scenario);
 }
 
-FullForecast forecast_of(const std::string& text, std::vector<std::int64_t> sizes) {
+FullForecast forecast_of(const std::string& text, std::vector<std::int64_t> sizes,
+                         Scaling scaling = Scaling::Weak) {
   Evidence evidence;
   evidence.inputs.push_back({.path = "test.toml", .kind = InputKind::Scenario});
   evidence.scenario = scenario(text);
   Asked asked;
   asked.sizes = std::move(sizes);
+  asked.scaling = asked.project.scaling = scaling;
   auto made = make_forecast(evidence, asked);
   EXPECT_TRUE(made) << (made ? "" : made.error().message);
   return *std::move(made);
@@ -79,6 +81,14 @@ TEST(SimulatedSizes, OneAloneIsHeldAgainstTwiceAsMany) {
   ASSERT_EQ(f.simulated.sizes.size(), 2U);
   EXPECT_EQ(f.simulated.sizes[0].ranks, 32);
   EXPECT_EQ(f.simulated.sizes[1].ranks, 64);
+}
+
+// A scenario grows with its batch: what it takes at other sizes says nothing of a batch that does not grow.
+TEST(SimulatedSizes, StrongScalingIsCheckedAtItsOwnSize) {
+  const FullForecast f = forecast_of(kRing, {64, 128}, Scaling::Strong);
+  ASSERT_EQ(f.simulated.sizes.size(), 1U);
+  EXPECT_EQ(f.simulated.sizes[0].ranks, 32);
+  EXPECT_TRUE(f.simulated.sizes[0].agrees());
 }
 
 TEST(SimulatedSizes, WhatIsTooLargeSaysSo) {
