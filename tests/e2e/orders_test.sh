@@ -87,7 +87,12 @@ grep -q 'do not match' err || fail "not said in inner order: $(cat err)"
 # the launcher watches what it gave its ranks (PMI_FD): a rank that leaves without MPI_Finalize is heard of as without us
 if [ "$library" = mpich ]; then
   early=("$build/tests/e2e/leaves_early.$library")
-  # (Of more ranks, mpirun.mpich ends some for the others' leaving, behind any wrapper.)
+  # (Of more ranks, mpirun.mpich ends some for the others' leaving, behind any wrapper; on a busy machine of two, too: behind
+  # `sh -c` in 1 of 25 jobs. What is not passed on fails each time.)
   equal "$(status timeout 60 mpirun.mpich -n 2 "${early[@]}")" 0 "ranks that leave early, without us"
-  equal "$(status timeout 60 mpirun.mpich -n 2 "$cox" observe -o early -- "${early[@]}")" 0 "ranks that leave early"
+  for try in 1 2 3; do
+    ended=$(status timeout 60 mpirun.mpich -n 2 "$cox" observe -o "early-$try" -- "${early[@]}")
+    [ "$ended" != 0 ] || break
+  done
+  equal "$ended" 0 "ranks that leave early, in three jobs"
 fi

@@ -137,17 +137,20 @@ TEST(PacingClaims, StandBetweenTheirMarksAndNowhereElse) {
   }
 }
 
-/// What throughput gained in the measured study, in whole per cent: the least and the most over these jobs and arms.
+/// What throughput gained in the measured study, in per cent: the least and the most over these jobs and arms.
 struct MeasuredGains {
   PacingResults results;
 
-  [[nodiscard]] double gain(const std::string& job, const std::string& arm) const {
+  [[nodiscard]] PacingEffect effect(const std::string& job, const std::string& arm) const {
     for (const auto* list : {&results.conditions, &results.sizes})
       for (const PacingConditionResult& c : *list)
         for (const PacingEffect& e : c.effects)
-          if (c.name == job && e.arm == arm) return 100 * e.total_gain;
+          if (c.name == job && e.arm == arm) return e;
     ADD_FAILURE() << job << ' ' << arm << " was not measured";
-    return 0;
+    return {};
+  }
+  [[nodiscard]] double gain(const std::string& job, const std::string& arm) const {
+    return 100 * effect(job, arm).total_gain;
   }
   [[nodiscard]] std::pair<double, double> range(const std::vector<std::string>& jobs,
                                                 const std::vector<std::string>& arms) const {
@@ -203,6 +206,7 @@ TEST(PacingClaims, AdviceIsWhatWasMeasured) {
   const std::string spinning = gains(m.range({"spin-persistent"}, {"paper", "auto", "always"}));
   const pace::Facts spins{.ranks_on_host = 32, .cores = 2, .wait = pace::WaitMode::Spin, .persistent = true};
   says(spins, AdviceKind::ChangeWaitMode, {yields, spinning});
+  says(spins, AdviceKind::Delay, {spinning});
   says({.persistent = true, .host_busy_at_start = true, .priority_undoable = true}, AdviceKind::RaisePriority,
        {gains(one("shared-host-persistent", "priority")), gains(one("spin-persistent", "priority"))});
   const std::string few =
@@ -211,12 +215,19 @@ TEST(PacingClaims, AdviceIsWhatWasMeasured) {
   says({.persistent = true, .host_busy_at_start = true}, AdviceKind::Delay,
        {gains(one("shared-host-persistent", "auto")), gains(one("shared-host-persistent-64", "auto")), few});
   says({.persistent = true, .link_busy_at_start = true}, AdviceKind::Delay,
-       {gains(one("shared-link-persistent", "auto")), "0.018 to 0.075"});
-  says({.rotating = true}, AdviceKind::Nothing, {losses(m.range({"rotating"}, {"paper", "always"}))});
+       {gains(one("shared-link-persistent", "auto")),
+        fmt::format("{:.3f} to {:.3f}", m.effect("shared-link-persistent", "auto").off.cv,
+                    m.effect("shared-link-persistent", "auto").on.cv)});
+  says({.rotating = true}, AdviceKind::Nothing,
+       {losses(m.range({"rotating"}, {"paper", "always"})),
+        fmt::format("mode auto {:.0f} %", -m.gain("rotating", "auto"))});
   const auto [low, high] = m.range({"straggler"}, {"paper", "auto", "always"});
   says({.persistent = true}, AdviceKind::Nothing, {fmt::format("{:+.1f} to {:+.1f} %", low, high)});
   says({}, AdviceKind::Nothing,
-       {losses(m.range({"jitter", "jitter-persistent", "homogeneous"}, {"paper", "always"}))});
+       {losses(m.range({"jitter", "jitter-persistent", "homogeneous"}, {"paper", "always"})),
+        "mode auto nothing"});
+  const auto [least, most] = m.range({"jitter", "jitter-persistent", "homogeneous"}, {"auto"});
+  EXPECT_TRUE(least > -0.5 && most < 0.5) << "nothing: " << least << " to " << most;
 }
 
 }  // namespace

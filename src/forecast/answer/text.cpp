@@ -230,8 +230,8 @@ void add_goodness(Lines& out, const FullForecast& f) {
                           f.goodness->distance, f.goodness->limit)
             : fmt::format("check: the calibrated Scenario does not reproduce the recorded steps: {}",
                           f.goodness->because));
-  else if (f.scenario && f.no_scenario.empty() && f.parts && f.measured.empty())
-    std::ranges::copy(simulated_lines(f.simulated), std::back_inserter(out));
+  else if (const Lines simulated = simulated_lines(f.simulated); !simulated.empty())
+    out.insert(out.end(), simulated.begin(), simulated.end());
   else if (!f.no_goodness.empty() && !f.curve)
     out.push_back(fmt::format("check: not made: {}", f.no_goodness));
   for (const MeasuredSize& m : f.measured)

@@ -197,21 +197,29 @@ void* find_data(const char* symbol) noexcept {
 }
 
 void pin(void* function) noexcept {
-  // Those that were pinned stay, so nothing else comes to lie there.
-  static Extent pinned[8];
+  // What was pinned stays, so nothing else comes to lie there. The newest first.
+  struct Pinned {
+    Extent extent;
+    const Pinned* before = nullptr;
+  };
+  static Pinned room[8];
   static std::atomic<unsigned> taken{0};
-  static std::atomic<const Extent*> last{nullptr};
-  const Extent* const known = last.load(std::memory_order_acquire);
+  static std::atomic<const Pinned*> newest{nullptr};
+  const Pinned* before = newest.load(std::memory_order_acquire);
+  for (const Pinned* p = before; p != nullptr; p = p->before)
+    if (p->extent.holds(function)) return;
   Dl_info where{};
-  if (known != nullptr && known->holds(function)) return;
   if (dladdr(function, &where) == 0 || where.dli_fname == nullptr) return;
   void* const handle = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   if (handle == nullptr) return;
   dlclose(handle);
   const unsigned at = taken.fetch_add(1);
-  if (at >= sizeof pinned / sizeof *pinned) return;
-  pinned[at].begin = reinterpret_cast<std::uintptr_t>(where.dli_fbase);
-  if (dl_iterate_phdr(find_extent, &pinned[at]) == 1) last.store(&pinned[at], std::memory_order_release);
+  if (at >= sizeof room / sizeof *room) return;
+  Pinned& mine = room[at];
+  mine.extent.begin = reinterpret_cast<std::uintptr_t>(where.dli_fbase);
+  if (dl_iterate_phdr(find_extent, &mine.extent) != 1) return;
+  do mine.before = before;
+  while (!newest.compare_exchange_weak(before, &mine, std::memory_order_acq_rel));
 }
 
 bool is_observed_mpi(void* function) noexcept {

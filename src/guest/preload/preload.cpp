@@ -405,13 +405,24 @@ std::atomic<bool> init_passed_us_by{false};
   end_recording();
 }
 
+// Of the library whose typed object is loaded, so it does not change. Where there is none, all objects are searched: once.
+bool is_open_mpi() noexcept {
+  static std::atomic<int> answer{-1};
+  int known = answer.load(std::memory_order_acquire);
+  if (known < 0) {
+    known = find_data("ompi_mpi_comm_world") != nullptr ? 1 : 0;
+    answer.store(known, std::memory_order_release);
+  }
+  return known == 1;
+}
+
 // Where a call that is only counted goes. MPICH's Fortran calls the C names, which count it, but for mpi_f08's
 // functions without a choice buffer.
 void* counting(std::size_t index, void* real, bool& is_known) {
   const char* const symbol = kHooks[index].symbol;
   const bool mpif = strncmp(symbol, "MPI", 3) != 0 && strstr(symbol, "_f08_") == nullptr;
   if (table_of(Mpi, is_known) == nullptr) return real;
-  if (mpif && find_data("ompi_mpi_comm_world") == nullptr) return real;
+  if (mpif && !is_open_mpi()) return real;
   counting_process.store(getpid());
   const std::size_t number = index - kFirstCounted;
   std::atomic_ref<void*>(cox_counted[number]).store(real, std::memory_order_release);
@@ -458,8 +469,7 @@ void* take_target(std::size_t index, const Definition& found) {
   if (!wanted() || !is_ours) {
     // As it is without us.
   } else if (strncmp(symbol, "PMPI_", 5) == 0) {
-    if (is_bypassed(symbol + 1))
-      init_passed_us_by.store(true);  // it is called; that it is there says nothing
+    if (is_bypassed(symbol + 1)) init_passed_us_by.store(true);
   } else {
     target = index < kFirstCounted ? wrapping(index, real, is_known) : counting(index, real, is_known);
     if (!is_known) return real;  // this call is not recorded, the next one may be
@@ -479,6 +489,7 @@ void take_all_linked() {
   if (is_taken.exchange(true)) return;
   for (std::size_t i = 0; i < kHookCount; ++i) {
     const auto& hook = kHooks[i];
+    // That a PMPI name is there says nothing; that it is called does.
     if (hook.family != Mpi || strncmp(hook.symbol, "PMPI_", 5) == 0) continue;
     if (real_functions[i].load(std::memory_order_acquire) != nullptr) continue;
     if (void* const real = find_linked(hook.symbol)) take_target(i, {.function = real});
