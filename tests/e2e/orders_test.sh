@@ -88,7 +88,7 @@ grep -q 'do not match' err || fail "not said in inner order: $(cat err)"
 if [ "$library" = mpich ]; then
   early=("$build/tests/e2e/leaves_early.$library")
   # (Of more ranks, mpirun.mpich ends some for the others' leaving, behind any wrapper; on a busy machine of two, too: behind
-  # `sh -c` in 1 of 25 jobs. What is not passed on fails each time.)
+  # `sh -c` in 1 of 25 jobs. So it may take three.)
   equal "$(status timeout 60 mpirun.mpich -n 2 "${early[@]}")" 0 "ranks that leave early, without us"
   for try in 1 2 3; do
     ended=$(status timeout 60 mpirun.mpich -n 2 "$cox" observe -o "early-$try" -- "${early[@]}")
