@@ -176,6 +176,7 @@ const std::vector<Admits> kAdmitted = {
     {"example-10: speedup, compressed", "+digit", "its tolerance"},                            // 63x
     {"expert-routing: slowdown", "x2 +digit -digit", "a draw"},                                // 5.00x
     {"hierarchical-allreduce: hierarchical, in the text", "+digit -digit", "a range"},         // 7ms to 10ms
+    {"load-balancing: shares by speed", "+digit -digit", "a draw"},                            // 42.86ms
     {"load-balancing: loss at 10 % speed difference", "+digit -digit", "a range"},             // 8% to 12%
     {"load-balancing: capacity wasted with equal shares", "+digit -digit", "a range"},         // 20% to 40%
     {"load-balancing: gain at a coefficient of 0.3", "+digit -digit", "a range"},              // 1.2x to 2.0x

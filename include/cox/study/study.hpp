@@ -73,7 +73,7 @@ struct Printed {
   Quantity within{};   ///< how closely ours must agree; default: half of the last printed digit
   std::string reason;  ///< a sentence with places: docs/reference/study-files.md
   Declared declared = Declared::Nothing;
-  std::vector<std::string> missing;  ///< InputMissing: which inputs
+  std::vector<std::string> missing;  ///< InputMissing, Draw: which inputs are ours
   std::string at_least{};            ///< InputMissing: a computed bound that holds whatever these are
   std::string against;               ///< Contradicts: another printed number of this file
   std::string typed;                 ///< TypedIn: the input that it is

@@ -114,6 +114,7 @@ Result<Verdict> compared(const Study& study, const Printed& p, const Computed& c
                          const std::optional<Computed>& bound) {
   if (p.declared == Declared::Draw) {
     COX_TRY(const bool among, is_among_draws(study, p, c));
+    if (!p.missing.empty()) return among ? Verdict::FollowsWithOurs : Verdict::NotWithOurs;
     return among ? Verdict::AmongDraws : Verdict::DoesNotFollow;
   }
   const bool follows = is_printed(p, c.value, p.within);
@@ -128,7 +129,7 @@ Result<Judged> judge_one(const Study& study, const Printed& p, const Computation
   COX_TRY(j.computed, computed_for(study, p, p.quantity, c));
   COX_TRY(const std::optional<Computed> bound, computed_for(study, p, p.at_least, c));
   COX_TRY(j.reason, fill(study, c, p.reason, p.line));
-  if (p.declared == Declared::InputMissing) COX_CHECK(check_missing(study, p));
+  COX_CHECK(check_missing(study, p));
   if (p.declared == Declared::Contradicts) COX_CHECK(check_contradiction(study, p));
   if (p.declared == Declared::TypedIn) {
     COX_TRY(const bool repeats, repeats_input(study, p));

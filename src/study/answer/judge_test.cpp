@@ -124,6 +124,12 @@ TEST(Judge, ADrawIsComparedWithDraws) {
             std::string::npos);
 }
 
+TEST(Judge, ADrawUnderALawOfOursIsOursToo) {
+  const std::string draw = "reason = \"r\"\njudgement = \"draw\"\nmissing = [\"ours\"]\n";
+  EXPECT_EQ(verdict_of("quantity = \"mean\"\nvalue = \"21ms\"\n" + draw), Verdict::FollowsWithOurs);
+  EXPECT_EQ(verdict_of("quantity = \"mean\"\nvalue = \"19ms\"\n" + draw), Verdict::NotWithOurs);
+}
+
 TEST(Judge, AContradictionNamesAPlaceThatDiffers) {
   const std::string there = printed("there", "quantity = \"exact\"\nvalue = \"23ms\"\n");
   const auto two = [&](const std::string& value) {

@@ -16,6 +16,7 @@
 
 #include "study/compute/computations.hpp"
 #include "study/runs/collective_run.hpp"
+#include "study/runs/exchange_run.hpp"
 #include "study/runs/routing.hpp"
 
 namespace cox::study {
@@ -96,8 +97,10 @@ struct Exchanged {
   std::vector<double> busiest{};    ///< expert, over the mean
   std::vector<double> variation{};  ///< of loads
   std::vector<double> dropped{};
-  std::vector<double> dispatch{};  ///< seconds
+  std::vector<double> dispatch{};  ///< seconds of the busiest NIC
+  std::vector<double> rounds{};    ///< seconds of dispatch and combine in rounds of pairs
   std::vector<double> received{};  ///< tokens into each rank, busiest first
+  Exchange first{};                ///< replica
 };
 Exchanged exchange_all(const Layer& l, const RoutingLaw& law, int choices, int threads) {
   const auto n = static_cast<std::size_t>(l.replicas);
@@ -105,19 +108,23 @@ Exchanged exchange_all(const Layer& l, const RoutingLaw& law, int choices, int t
                 .variation = std::vector<double>(n),
                 .dropped = std::vector<double>(n),
                 .dispatch = std::vector<double>(n),
-                .received = std::vector<double>(static_cast<std::size_t>(l.ranks))};
+                .rounds = std::vector<double>(n),
+                .received = std::vector<double>(static_cast<std::size_t>(l.ranks)),
+                .first = {}};
   std::vector<std::vector<double>> into(n);
   const RandomStream draws(1, 4);
   parallel_for(n, threads, [&](std::size_t i) {
-    const Exchange e = exchange_tokens(law.shares, l.tokens, choices, l.ranks, draws, i);
+    Exchange e = exchange_tokens(law.shares, l.tokens, choices, l.ranks, draws, i);
     out.busiest[i] = imbalance(e.loads);
     out.variation[i] = load_variation(e.loads);
     out.dropped[i] = dropped(e.loads, l.capacity);
     out.dispatch[i] = l.over_nic(static_cast<double>(busiest_nic(e))).count();
+    out.rounds[i] = (pairwise_time(e, l.token, l.nic) + pairwise_time(way_back(e), l.token, l.nic)).count();
     into[i].resize(static_cast<std::size_t>(l.ranks));
     for (std::size_t k = 0; k < e.sent.size(); ++k)
       into[i][k % static_cast<std::size_t>(l.ranks)] += static_cast<double>(e.sent[k]);
     std::sort(into[i].rbegin(), into[i].rend());
+    if (i == 0) out.first = std::move(e);
   });
   for (const std::vector<double>& one : into)
     for (std::size_t r = 0; r < one.size(); ++r) out.received[r] += one[r] / static_cast<double>(n);
@@ -128,14 +135,71 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+std::string text_of(Bytes bytes) {
+  return to_string(Quantity::of(bytes));
+}
+
+/// What one rank sends to another one, a row for each law and number of experts per token.
+class PairTable {
+ public:
+  void add_row(Computation& out, const Layer& l, const std::string& law, int choices, const Exchange& e) {
+    const PairBytes p = pair_bytes(e, l.token);
+    const std::string suffix = fmt::format("-{}-top{}", law, choices);
+    add(out, "least-per-pair" + suffix, Quantity::of(p.least), kDraws);
+    add(out, "mean-per-pair" + suffix, Quantity::of(p.mean), kDraws);
+    add(out, "most-per-pair" + suffix, Quantity::of(p.most), kDraws);
+    table_.rows.push_back({law, fmt::format("{}", choices), text_of(p.least), text_of(p.mean),
+                           text_of(p.most), fmt::format("{} by rank {}", text_of(p.most_sent), p.sender),
+                           fmt::format("{} by rank {}", text_of(p.most_taken), p.taker)});
+  }
+  [[nodiscard]] ValueTable take() { return std::move(table_); }
+
+ private:
+  ValueTable table_{
+      .title = "Who sends how much to whom",
+      .says =
+          "Dispatch in the first of the draws, over all pairs of different ranks. Combining sends the "
+          "same back: who sent most then takes most.",
+      .columns = {"routing", "experts per token", "least per pair", "mean", "most", "most sent",
+                  "most taken"},
+      .rows = {}};
+};
+
+/// The matrix of one dispatch: rank by rank where there are few, groups of neighbours otherwise.
+ValueTable matrix_table(const Layer& l, const std::string& which, const Exchange& e) {
+  constexpr int kMostRanks = 16;
+  constexpr int kGroups = 8;
+  const GroupMatrix m = group_matrix(e, l.token, l.ranks <= kMostRanks ? kMostRanks : kGroups);
+  const int per = m.ranks_per_group;
+  const auto name = [&](std::size_t g) {
+    const int first = static_cast<int>(g) * per;
+    const int last = std::min(first + per, l.ranks) - 1;
+    return first == last ? fmt::format("rank {}", first) : fmt::format("ranks {} to {}", first, last);
+  };
+  ValueTable table{
+      .title = "The matrix of the busiest",
+      .says = fmt::format("Dispatch in the first of the draws of {}, {}; what stays on its rank is left out.",
+                          which, per == 1 ? "rank by rank" : "added up over neighbouring ranks"),
+      .columns = {"from \\ to"},
+      .rows = {}};
+  for (std::size_t g = 0; g < m.bytes.size(); ++g) {
+    table.columns.push_back(name(g));
+    table.rows.push_back({name(g)});
+    for (const Bytes b : m.bytes[g]) table.rows.back().push_back(text_of(b));
+  }
+  return table;
+}
+
 /// Dispatch and combine under each law and for each number of experts per token.
 Picture add_exchanges(Computation& out, const Layer& l, const std::vector<RoutingLaw>& laws,
                       const std::vector<int>& choices, int threads) {
   ValueTable table{.title = "Dispatch and combine",
                    .says = {},
                    .columns = {"routing", "experts per token", "busiest over mean", "load CV", "dropped",
-                               "dispatch and combine", "times balanced"},
+                               "busiest NIC", "times balanced", "in rounds of pairs", "over the busiest NIC"},
                    .rows = {}};
+  PairTable pairs;
+  Exchange busiest;
   Picture picture{
       .title = fmt::format("What each of {} ranks takes, {} per token", l.ranks,
                            choices.front() == 1 ? "1 expert" : fmt::format("{} experts", choices.front())),
@@ -143,6 +207,7 @@ Picture add_exchanges(Computation& out, const Layer& l, const std::vector<Routin
       .y_label = "MB",
       .y_is_log = true};
   double worst = 0;
+  double most_longer = 0;
   std::string worst_name;
   for (const RoutingLaw& law : laws)
     for (const int k : choices) {
@@ -158,13 +223,21 @@ Picture add_exchanges(Computation& out, const Layer& l, const std::vector<Routin
       const Seconds dispatch{mean_of(e.dispatch)};
       const double times = l.ranks > 1 ? dispatch / even : 1;
       add(out, "exchange-over-balanced" + suffix, Quantity::ratio(times), kDraws);
-      if (times > worst) {
+      const Seconds rounds{mean_of(e.rounds)};
+      const double longer = rounds / (2 * dispatch);
+      add_mean(out, "rounds-of-pairs" + suffix, Dimension::Time, e.rounds);
+      add(out, "rounds-over-busiest-nic" + suffix, Quantity::ratio(longer), kDraws);
+      pairs.add_row(out, l, law.name, k, e.first);
+      most_longer = std::max(most_longer, longer);
+      if (busiest.ranks == 0 || times > worst) {
         worst = times;
+        busiest = e.first;
         worst_name = fmt::format("{}, {} per token", law.name, k);
       }
       table.rows.push_back({law.name, fmt::format("{}", k), fmt::format("{:.2f}x", mean_of(e.busiest)),
                             fmt::format("{:.2f}", mean_of(e.variation)), percent(mean_of(e.dropped)),
-                            cell_of(2 * dispatch), fmt::format("{:.2f}x", times)});
+                            cell_of(2 * dispatch), fmt::format("{:.2f}x", times), cell_of(rounds),
+                            fmt::format("{:.2f}x", longer)});
       if (k != choices.front()) continue;
       Series s{.name = law.name, .x = {}, .y = {}, .of = {}};
       for (std::size_t r = 0; r < e.received.size(); ++r) {
@@ -174,11 +247,14 @@ Picture add_exchanges(Computation& out, const Layer& l, const std::vector<Routin
       picture.series.push_back(std::move(s));
     }
   table.says = fmt::format(
-      "{} tokens of {} on {} ranks with {} experts, a NIC of {} each; dropped at {} of the mean load. An exchange is as long "
-      "as its busiest NIC: up to {:.3g} times a balanced one ({}). Combining sends the same back.",
+      "{} tokens of {} on {} ranks with {} experts, a NIC of {} each; dropped at {} of the mean load. No exchange is shorter "
+      "than its busiest NIC takes: up to {:.3g} times a balanced one ({}). In rounds of pairs, where in round k each rank "
+      "sends to the k-th behind it, it takes up to {:.3g} times that. Combining sends the same back.",
       l.tokens, to_string(Quantity::of(l.token)), l.ranks, l.experts, to_string(Quantity::of(l.nic)),
-      percent(l.capacity), worst, worst_name);
+      percent(l.capacity), worst, worst_name, most_longer);
   out.tables.push_back(std::move(table));
+  out.tables.push_back(pairs.take());
+  out.tables.push_back(matrix_table(l, worst_name, busiest));
   return picture;
 }
 
@@ -205,6 +281,9 @@ Status check_balanced(Computation& out, Layer l) {
                 .sent = std::vector<std::int64_t>(
                     static_cast<std::size_t>(l.ranks) * static_cast<std::size_t>(l.ranks), each),
                 .loads = {}};
+  out.checks.push_back({.name = "rounds of pairs of equal messages against the engine's all-to-all",
+                        .engine = Quantity::of(pairwise_time(even, l.token, l.nic)),
+                        .oracle = Quantity::of(engine)});
   out.checks.push_back({.name = "all-to-all of equal messages against its busiest NIC",
                         .engine = Quantity::of(engine),
                         .oracle = Quantity::of(l.over_nic(static_cast<double>(busiest_nic(even))))});
@@ -283,6 +362,21 @@ void add_skewed(Computation& out, const Asked& a) {
   add_median(out, "slowdown-at-equal-totals-median", Dimension::Ratio, fair);
 }
 
+/// The source's all-to-all, balanced and skewed.
+Picture source_picture(const Computation& out) {
+  Series times{.name = "computed", .x = {}, .y = {}, .of = {"balanced", "skewed-median"}};
+  for (const std::string& name : times.of)
+    for (const Computed& c : out.values)
+      if (c.name == name) times.y.push_back(c.value.in_base_unit() * 1e3);
+  return {.kind = Picture::Kind::Bars,
+          .title = "The source's all-to-all; skewed: median of the draws",
+          .x_label = "",
+          .y_label = "ms",
+          .y_is_log = true,
+          .series = {std::move(times)},
+          .categories = {"balanced", "skewed"}};
+}
+
 /// Tokens beyond the capacity of their expert, by batch; bars are of the first factor.
 Picture add_drops(Computation& out, const Asked& a, int threads) {
   const std::vector<double> plain = a.plain_factors();
@@ -326,6 +420,7 @@ Result<Computation> compute_expert_routing(const Inputs& in, const ComputeOption
                                         {.name = "Pareto", .shares = skewed_shares(few, RandomStream(1, 5))}};
   COX_CHECK(check_balanced(out, a.layer));
   out.picture.below.push_back(add_exchanges(out, a.layer, laws, a.choices, options.threads));
+  out.picture.below.push_back(source_picture(out));
   // An expert with so much more than its equal share, over the mean.
   add(out, "favoured-over-mean", Quantity::ratio(1 + a.bias * a.experts), kClosedForm);
   add(out, "experts-for-twice", Quantity::count(1 / a.bias), kClosedForm);
@@ -335,8 +430,8 @@ Result<Computation> compute_expert_routing(const Inputs& in, const ComputeOption
       "draws has no variance, so its median is given.",
       "The source compares about 50 000 skewed tokens with 256 000 balanced ones; at equal totals the "
       "slowdown is the busiest over the mean.",
-      "Dispatch and combine: no exchange is shorter than its busiest NIC takes; none of the tokens is dropped before it is "
-      "sent. Pareto: one draw of the source's skewed loads gives the shares."};
+      "Dispatch and combine: none of the tokens is dropped before it is sent. Rounds of pairs: a message begins when both its "
+      "ends have done their last round, both ways at the full bandwidth, without latency; no rank waits for all others. Pareto: one draw of the source's skewed loads gives the shares."};
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -20,8 +21,9 @@ using model::Algorithm;
 
 constexpr Between kRanks{.least = 2, .most = 4096};
 
-/// Devices in nodes, and what they all-reduce. A rail is a NIC of every node; all devices of a node have an equal part of
-/// its rails, and a flat ring uses all of them for its one crossing.
+/// Devices in nodes, and what they all-reduce. A rail is a NIC of every node. Two levels: all devices of a node send at once
+/// and have an equal part of its rails. A flat ring has one crossing per node and way, which uses all rails. Messages of a
+/// flat tree share their node's rails (flow engine).
 struct Levels {
   int workers = 0;
   int group = 0;  ///< devices per node
@@ -35,6 +37,9 @@ struct Levels {
   [[nodiscard]] simulate::LinkCosts level_links(int rails) const {
     return two_level_links(uniform_links(inside.latency, inside.bandwidth),
                            uniform_links(between.latency, between.bandwidth * (1.0 * rails / group)), group);
+  }
+  [[nodiscard]] model::Cluster cluster(int rails) const {
+    return railed_cluster(workers / group, group, inside, between, rails);
   }
   [[nodiscard]] model::CollectiveSpec flat(Algorithm algorithm) const {
     return all_reduce(algorithm, workers, bytes);
@@ -59,6 +64,29 @@ Result<Pair> on_rails(const Levels& l, int rails) {
   return out;
 }
 
+/// Both on `rails` NICs of a node by the flow engine: a flat ring cut into one per NIC, two levels as they are.
+Status check_rails(Computation& out, const Levels& l, int rails, const Pair& p) {
+  if (l.group % rails != 0) return {};
+  COX_TRY(const Seconds levels, shared_time(l.two_level(), l.cluster(rails)));
+  out.checks.push_back({.name = fmt::format("two levels, rails {}: shared links against equal parts", rails),
+                        .engine = Quantity::of(levels),
+                        .oracle = Quantity::of(p.levels)});
+  // Every message of every ring is played: few of them show it.
+  if (rails > 2 || l.workers > 512) return {};
+  model::CollectiveSpec rings = l.flat(Algorithm::Ring);
+  if (rails > 1) {
+    rings.channels = rails;
+    rings.group = l.group;
+  }
+  COX_TRY(const Seconds ring, shared_time(rings, l.cluster(rails)));
+  out.checks.push_back(
+      {.name = fmt::format("flat ring, rails {}: a ring per rail on shared links against one on all", rails),
+       .engine = Quantity::of(ring),
+       .oracle = Quantity::of(p.flat),
+       .limit_ratio = 1e-6});
+  return {};
+}
+
 /// The same rails in both columns.
 Status add_rails(Computation& out, const Levels& l, const std::vector<int>& rails) {
   ValueTable table{.title = "Rails",
@@ -69,6 +97,7 @@ Status add_rails(Computation& out, const Levels& l, const std::vector<int>& rail
   double most = 0;
   for (const int r : rails) {
     COX_TRY(const Pair p, on_rails(l, r));
+    COX_CHECK(check_rails(out, l, r, p));
     add(out, fmt::format("flat-ring-rails{}", r), Quantity::of(p.flat), kMaxPlus);
     add(out, fmt::format("two-levels-rails{}", r), Quantity::of(p.levels), kMaxPlus);
     add(out, fmt::format("gain-rails{}", r), Quantity::ratio(p.gain()), kMaxPlus);
@@ -78,7 +107,8 @@ Status add_rails(Computation& out, const Levels& l, const std::vector<int>& rail
         {fmt::format("{}", r), cell_of(p.flat), cell_of(p.levels), fmt::format("{:.3f}x", p.gain())});
   }
   table.says = fmt::format(
-      "{} over {} devices, {} in a node. Both use the same NICs: two levels gain between {:.3f}x and {:.3f}x.",
+      "{} over {} devices, {} in a node. Both use all rails of a node, a flat ring for its one crossing, two levels an equal "
+      "part for each device: two levels gain between {:.3f}x and {:.3f}x.",
       to_string(Quantity::of(l.bytes)), l.workers, l.group, least, most);
   out.tables.push_back(std::move(table));
   return {};
@@ -125,49 +155,105 @@ Result<Picture> add_groups(Computation& out, Levels l, const std::vector<int>& g
                  .series = {std::move(one), std::move(each)}};
 }
 
-/// Small messages and large ones, one rail.
-Result<Picture> add_sizes(Computation& out, Levels l, const std::vector<WrittenQuantity>& sizes) {
-  ValueTable table{.title = "Sizes",
-                   .says = {},
-                   .columns = {"size", "flat tree", "flat ring", "two levels", "quickest"},
-                   .rows = {}};
-  Series trees{.name = "flat tree", .x = {}, .y = {}, .of = {}};
-  Series rings{.name = "flat ring", .x = {}, .y = {}, .of = {}};
-  Series levels{.name = "two levels", .x = {}, .y = {}, .of = {}};
+/// A flat tree on the rails of a node, and two levels on the same.
+Result<Seconds> tree_time(Levels l, Bytes bytes, Placing placing) {
+  l.bytes = bytes;
+  return shared_time(l.flat(Algorithm::BinomialTree), l.cluster(1), placing);
+}
+Result<Seconds> levels_time(Levels l, Bytes bytes) {
+  l.bytes = bytes;
+  return idle_time(l.two_level(), l.level_links(1));
+}
+
+/// Trees on shared rails against their closed form.
+Status check_trees(Computation& out, const Levels& l) {
+  const auto is_power = [](int n) { return std::has_single_bit(static_cast<unsigned>(n)); };
+  if (!is_power(l.workers) || !is_power(l.group)) return {};
+  for (const Placing placing : {Placing::InOrder, Placing::Dealt}) {
+    COX_TRY(const Seconds tree, tree_time(l, l.bytes, placing));
+    out.checks.push_back(
+        {.name = placing == Placing::InOrder
+                     ? "flat tree in node order, one rail: one device of a node crosses at a time"
+                     : fmt::format(
+                           "flat tree, ranks dealt, one rail: {} that cross at once take {} times as long",
+                           l.group, l.group),
+         .engine = Quantity::of(tree),
+         .oracle = Quantity::of(tree_on_rails(l.flat(Algorithm::BinomialTree), l.cluster(1), placing))});
+  }
+  return {};
+}
+
+/// The size from which two levels are quicker than a flat tree, as a sentence; added under `name`.
+Result<std::string> add_tree_crossing(Computation& out, const Levels& l, Placing placing,
+                                      const std::string& name, const std::string& tree) {
+  COX_TRY(const auto at, crossing([&](Bytes n) { return tree_time(l, n, placing); },
+                                  [&](Bytes n) { return levels_time(l, n); }));
+  if (!at) return fmt::format("{} is always quicker than two levels.", tree);
+  add(out, name, Quantity::of(*at), kFlow);
+  return fmt::format("Below {} {} is quicker than two levels.", to_string(Quantity::of(*at)), tree);
+}
+
+/// What an all-reduce takes over one rail per node.
+struct OnOneRail {
+  std::string title;
+  std::string name;  ///< of its values, before the size
+  std::string_view engine;
+  TimeOver time;
+};
+std::vector<OnOneRail> all_on_one_rail(const Levels& l) {
+  return {
+      {"flat tree, in node order", "tree", kFlow, [l](Bytes n) { return tree_time(l, n, Placing::InOrder); }},
+      {"flat tree, ranks dealt", "tree-dealt", kFlow,
+       [l](Bytes n) { return tree_time(l, n, Placing::Dealt); }},
+      {"flat ring", "ring", kMaxPlus,
+       [l](Bytes n) { return idle_time(all_reduce(Algorithm::Ring, l.workers, n), l.flat_links(1)); }},
+      {"two levels", "levels", kMaxPlus, [l](Bytes n) { return levels_time(l, n); }}};
+}
+
+/// Small messages and large ones, one rail per node in every row.
+Result<Picture> add_sizes(Computation& out, const Levels& l, const std::vector<WrittenQuantity>& sizes) {
+  ValueTable table{.title = "Sizes", .says = {}, .columns = {"size"}, .rows = {}};
+  Picture picture{.title = "One rail per node, over sizes",
+                  .x_label = "size, MB",
+                  .y_label = "ms",
+                  .x_is_log = true,
+                  .y_is_log = true};
+  const std::vector<OnOneRail> all = all_on_one_rail(l);
+  for (const OnOneRail& one : all) {
+    table.columns.push_back(one.title);
+    picture.series.push_back({.name = one.title, .x = {}, .y = {}, .of = {}});
+  }
+  table.columns.emplace_back("quickest");
   for (const WrittenQuantity& w : sizes) {
-    l.bytes = Bytes{std::llround(w.value.in_base_unit())};
-    COX_TRY(const Seconds tree, idle_time(l.flat(Algorithm::BinomialTree), l.flat_links(1)));
-    COX_TRY(const Pair p, on_rails(l, 1));
-    const Seconds least = std::min({tree, p.flat, p.levels});
-    table.rows.push_back({w.text, cell_of(tree), cell_of(p.flat), cell_of(p.levels),
-                          least == tree     ? "flat tree"
-                          : least == p.flat ? "flat ring"
-                                            : "two levels"});
-    const auto point = [&](Series& s, const char* name, Seconds t) {
+    table.rows.push_back({w.text});
+    std::vector<Seconds> times;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      COX_TRY(const Seconds t, all[i].time(Bytes{std::llround(w.value.in_base_unit())}));
+      times.push_back(t);
+      table.rows.back().push_back(cell_of(t));
+      Series& s = picture.series[i];
       s.x.push_back(w.value.in_base_unit() / 1e6);
       s.y.push_back(t.count() * 1e3);
-      s.of.push_back(fmt::format("{}-{}", name, w.text));
-      add(out, s.of.back(), Quantity::of(t), kMaxPlus);
-    };
-    point(trees, "tree", tree);
-    point(rings, "ring", p.flat);
-    point(levels, "levels", p.levels);
+      s.of.push_back(fmt::format("{}-{}", all[i].name, w.text));
+      add(out, s.of.back(), Quantity::of(t), all[i].engine);
+    }
+    table.rows.back().push_back(
+        all[static_cast<std::size_t>(std::min_element(times.begin(), times.end()) - times.begin())].title);
   }
-  COX_TRY(const auto at, crossing({.few_rounds = l.flat(Algorithm::BinomialTree), .few_bytes = l.two_level()},
-                                  l.flat_links(1), l.level_links(1)));
-  if (at) add(out, "size-from-which-two-levels-beat-a-tree", Quantity::of(*at), kMaxPlus);
+  COX_TRY(const std::string in_order,
+          add_tree_crossing(out, l, Placing::InOrder, "size-from-which-two-levels-beat-a-tree",
+                            "a flat tree in node order"));
+  COX_TRY(const std::string dealt,
+          add_tree_crossing(out, l, Placing::Dealt, "size-from-which-two-levels-beat-a-dealt-tree",
+                            "a flat tree with ranks dealt to the nodes in turn"));
   table.says = fmt::format(
-      "One rail per node. {} A flat tree and a flat ring are counted as the source does: every message has a link between nodes "
-      "to itself.",
-      at ? fmt::format("Below {} a flat tree is quicker than two levels.", to_string(Quantity::of(*at)))
-         : "A flat tree is always quicker than two levels.");
+      "One rail per node for every column. Two levels: all {} devices of a node send at once and share it. Flat tree: messages "
+      "that leave or enter a node at the same time share it; in node order one device of a node crosses at a time, with ranks "
+      "dealt to the nodes in turn all {} do. Flat ring, in node order: one crossing per node and way, and hops inside a node "
+      "counted like it. {} {}",
+      l.group, l.group, in_order, dealt);
   out.tables.push_back(std::move(table));
-  return Picture{.title = "One rail per node, over sizes",
-                 .x_label = "size, MB",
-                 .y_label = "ms",
-                 .x_is_log = true,
-                 .y_is_log = true,
-                 .series = {std::move(trees), std::move(rings), std::move(levels)}};
+  return picture;
 }
 
 /// Bytes that leave a node, counted message by message; `group` neighbours share one.
@@ -225,8 +311,7 @@ Result<Asked> asked_in(const Inputs& in) {
 Result<Seconds> one_nic_time(Computation& out, const Levels& l) {
   const simulate::LinkCosts inside = uniform_links(l.inside.latency, l.inside.bandwidth);
   const simulate::LinkCosts part = uniform_links(l.between.latency, l.between.bandwidth * (1.0 / l.group));
-  COX_TRY(const Seconds shared,
-          shared_time(l.two_level(), one_nic_cluster(l.workers / l.group, l.group, l.inside, l.between)));
+  COX_TRY(const Seconds shared, shared_time(l.two_level(), l.cluster(1)));
   COX_TRY(const Seconds evenly, idle_time(l.two_level(), two_level_links(inside, part, l.group)));
   out.checks.push_back({.name = "one NIC: shared links against a bandwidth divided by the devices",
                         .engine = Quantity::of(shared),
@@ -296,6 +381,24 @@ Result<Pair> add_rails_of_text(Computation& out, const Asked& a) {
   return same;
 }
 
+/// Gains that the source prints, as they come out here.
+Picture gains_picture(const Computation& out, const Asked& a) {
+  Series gains{.name = "computed",
+               .x = {},
+               .y = {},
+               .of = {"speedup-as-coded", "gain-on-the-rails", "gain-on-slower-rails"}};
+  for (const std::string& name : gains.of)
+    for (const Computed& c : out.values)
+      if (c.name == name) gains.y.push_back(c.value.in_base_unit());
+  return {.kind = Picture::Kind::Bars,
+          .title = fmt::format("Gain of two levels over a flat ring; the last two on {} rails", a.rails),
+          .x_label = "",
+          .y_label = "times",
+          .series = {std::move(gains)},
+          .categories = {"as coded", to_string(Quantity::of(a.levels.between.bandwidth)),
+                         to_string(Quantity::of(a.claimed))}};
+}
+
 }  // namespace
 
 Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const ComputeOptions& /*options*/) {
@@ -304,6 +407,7 @@ Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const Comp
   COX_TRY(const Ways w, add_ways(out, a.levels));
   COX_TRY(const Pair same, add_rails_of_text(out, a));
   COX_CHECK(add_traffic(out, a.levels));
+  COX_CHECK(check_trees(out, a.levels));
   COX_CHECK(add_rails(out, a.levels, a.rail_counts));
   COX_TRY(Picture by_group, add_groups(out, a.levels, a.groups));
   COX_TRY(Picture by_size, add_sizes(out, a.levels, a.sizes));
@@ -328,7 +432,7 @@ Result<Computation> compute_hierarchical_all_reduce(const Inputs& in, const Comp
       .series = {std::move(bars)},
       .categories = {"flat ring", "as coded", "two levels, 1 NIC", fmt::format("flat, {} rails", a.rails),
                      fmt::format("two levels, {} rails", a.rails)},
-      .below = {std::move(by_group), std::move(by_size)}};
+      .below = {gains_picture(out, a), std::move(by_group), std::move(by_size)}};
   return out;
 }
 

@@ -180,6 +180,19 @@ TEST(Studies, LoadBalancing) {
                                    {"cost-of-whole-samples-uniform", 0.0295, 0.0025}});
 }
 
+// The source's two times are one draw: they are held against draws, not against a mean.
+TEST(Studies, LoadBalancingIsHeldAgainstDraws) {
+  const AnsweredStudy* a = answer_of("load-balancing");
+  ASSERT_NE(a, nullptr);
+  std::map<std::string, Verdict> verdicts;
+  for (std::size_t i = 0; i < a->judged.size(); ++i)
+    verdicts[a->study.printed[i].name] = a->judged[i].verdict;
+  EXPECT_EQ(verdicts.at("equal shares"), Verdict::NotWithOurs);
+  // Not the mean, which is 41.26 ms.
+  EXPECT_EQ(verdicts.at("shares by speed"), Verdict::FollowsWithOurs);
+  EXPECT_EQ(verdicts.at("speedup, as a draw of speeds"), Verdict::NotWithOurs);
+}
+
 TEST(Studies, BucketingOverlap) {
   expect_values("bucketing-overlap", {{"step-b1", 0.522, 5e-4},
                                       {"step-b2", 0.486, 5e-4},

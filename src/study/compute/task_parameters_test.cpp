@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cox/study/computation.hpp"
@@ -107,6 +108,22 @@ TEST(ExpertParameters, AHotExpertHoldsUpByItsShare) {
   EXPECT_EQ(half.at("favoured-over-mean"), 21);
 }
 
+// Dispatch and combine pass the busiest NIC once each; a hot rank is never idle, so its rounds take no longer.
+TEST(ExpertParameters, RoundsOfPairsTakeWhatTheBusiestNicTakesAtLeast) {
+  const Values v = values_of("expert-routing", {"draws=101", "tokens per expert=8"});
+  for (const char* law : {"uniform", "Zipf", "Pareto"})
+    for (const int k : {1, 2}) {
+      const std::string suffix = fmt::format("-{}-top{}", law, k);
+      EXPECT_GE(v.at("rounds-of-pairs" + suffix), 2 * v.at("dispatch" + suffix) * (1 - 1e-12)) << suffix;
+      EXPECT_NEAR(v.at("rounds-over-busiest-nic" + suffix) * 2 * v.at("dispatch" + suffix),
+                  v.at("rounds-of-pairs" + suffix), 1e-12);
+    }
+  EXPECT_LT(v.at("rounds-over-busiest-nic-Zipf-top1"), 1.01);
+  EXPECT_GT(v.at("rounds-over-busiest-nic-uniform-top1"), 1.3);
+  // Each of 64 x 64 pairs has 4 tokens of 8192 bytes on average.
+  EXPECT_NEAR(v.at("mean-per-pair-uniform-top1"), 4 * 8192, 200);
+}
+
 // A ring's all-gather and reduce-scatter of n bytes take (k - 1) n / k, its all-reduce twice that.
 TEST(TensorParameters, SplitsFollowTheirCollectives) {
   const Values v = values_of("tensor-parallel");
@@ -136,6 +153,21 @@ TEST(HierarchyParameters, RailsAndGroupsFollowTheFormula) {
   for (const int g : {2, 4, 8, 16, 32, 64}) {
     EXPECT_NEAR(v.at(fmt::format("gain-g{}", g)), flat(1) / levels(g, 25e9 / g), 1e-5);
     EXPECT_NEAR(v.at(fmt::format("gain-g{}-rail-per-device", g)), flat(g) / levels(g, 25e9), 1e-5);
+  }
+  // A flat tree on one rail: in order one device of a node crosses, with ranks dealt eight do.
+  const auto tree = [](double bytes, int sharing) {
+    return 2 * 3 * (1e-6 + bytes / 600e9) + 2 * 5 * (10e-6 + sharing * bytes / 25e9);
+  };
+  for (const auto& [name, bytes] : {std::pair{"1kB", 1e3}, {"1MB", 1e6}, {"1GB", 1e9}}) {
+    EXPECT_NEAR(v.at(fmt::format("tree-{}", name)), tree(bytes, 1), 1e-9);
+    EXPECT_NEAR(v.at(fmt::format("tree-dealt-{}", name)), tree(bytes, 8), 1e-9);
+  }
+  // Two levels: 634 us and 8.04e-11 s per byte.
+  const double fixed = 2 * 7 * 1e-6 + 2 * 31 * 10e-6;
+  const double per_byte = 2 * 7 / 8.0 / 600e9 + 2 * 31 / 256.0 / 25e9 * 8;
+  for (const auto& [name, sharing] : {std::pair{"a-tree", 1}, {"a-dealt-tree", 8}}) {
+    const double at = (fixed - tree(0, sharing)) / (tree(1, sharing) - tree(0, sharing) - per_byte);
+    EXPECT_NEAR(v.at(fmt::format("size-from-which-two-levels-beat-{}", name)), at, at / 1000) << name;
   }
   // Per node: 8 x 2 d 255 / 256 over 2 d 31 / 32, and once 2 d 255 / 256.
   EXPECT_NEAR(v.at("traffic-over-two-levels"), 8 * 255.0 / 256 / (31.0 / 32), 1e-5);

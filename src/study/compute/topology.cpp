@@ -104,7 +104,7 @@ Result<BehindUplinks> behind_uplinks(Computation& out, const Uplinks& u) {
   COX_TRY(b.ideal, checked_time(out, "ring, no shared link", ring, uniform_links(none, u.fast)));
   COX_TRY(b.split, checked_time(out, "ring, uplink split", ring, share));
   const model::Cluster cluster =
-      one_nic_cluster(u.workers / u.group, u.group, {none, u.inside}, {none, u.uplink});
+      railed_cluster(u.workers / u.group, u.group, {none, u.inside}, {none, u.uplink}, 1);
   COX_TRY(b.flat, shared_time(ring, cluster));
   COX_TRY(b.levels, shared_time(two_level, cluster));
   COX_TRY(const Seconds flat_alone,

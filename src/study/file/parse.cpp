@@ -185,12 +185,12 @@ Status read_declaration(const Table& t, Printed& p) {
     return refuse(t.file, p.line,
                   fmt::format("'{}' has a bound beside a number that is compared", shown(p.name)),
                   "leave at_least out, or declare input-missing");
-  if (p.declared != Declared::InputMissing) return {};
+  if (p.declared != Declared::InputMissing && p.declared != Declared::Draw) return {};
   const toml::array* names = t.keys.get("missing") == nullptr ? nullptr : t.keys.get("missing")->as_array();
   for (std::size_t i = 0; names != nullptr && i < std::min(names->size(), kMostEntries); ++i)
     if (const auto name = names->get(i)->value_exact<std::string>(); name && is_plain(*name))
       p.missing.push_back(*name);
-  if (p.missing.empty())
+  if (p.missing.empty() && p.declared == Declared::InputMissing)
     return refuse(t.file, p.line, fmt::format("'{}' does not say which inputs are missing", shown(p.name)),
                   "write missing = [\"name of an input\", ...]");
   return {};

@@ -57,11 +57,21 @@ Result<Bytes> most_sent(const model::CollectiveSpec& spec) {
 
 Result<std::optional<Bytes>> crossing(Crossing c, const simulate::LinkCosts& few_rounds_links,
                                       const simulate::LinkCosts& few_bytes_links) {
+  return crossing(
+      [&](Bytes n) {
+        c.few_rounds.bytes = n / c.parts;
+        return idle_time(c.few_rounds, few_rounds_links);
+      },
+      [&](Bytes n) {
+        c.few_bytes.bytes = n;
+        return idle_time(c.few_bytes, few_bytes_links);
+      });
+}
+
+Result<std::optional<Bytes>> crossing(const TimeOver& few_rounds, const TimeOver& few_bytes) {
   const auto slower = [&](std::int64_t n) -> Result<bool> {
-    c.few_bytes.bytes = Bytes{n};
-    c.few_rounds.bytes = Bytes{n / c.parts};
-    COX_TRY(const Seconds a, idle_time(c.few_rounds, few_rounds_links));
-    COX_TRY(const Seconds b, idle_time(c.few_bytes, few_bytes_links));
+    COX_TRY(const Seconds a, few_rounds(Bytes{n}));
+    COX_TRY(const Seconds b, few_bytes(Bytes{n}));
     return b > a;
   };
   std::int64_t low = 1;

@@ -3,6 +3,7 @@
 /// Collectives on an idle network for studies: the max-plus engine, with the closed form as its oracle.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -51,6 +52,9 @@ struct Crossing {
 /// runs of the engine; nothing where there is none up to 2^40 bytes. `few_rounds_links` are those of the other one.
 [[nodiscard]] Result<std::optional<Bytes>> crossing(Crossing c, const simulate::LinkCosts& few_rounds_links,
                                                     const simulate::LinkCosts& few_bytes_links);
+/// The same of any two times over sizes.
+using TimeOver = std::function<Result<Seconds>(Bytes)>;
+[[nodiscard]] Result<std::optional<Bytes>> crossing(const TimeOver& few_rounds, const TimeOver& few_bytes);
 
 /// Cells of a table, in the unit that reads best.
 [[nodiscard]] std::string cell_of(Seconds t);
