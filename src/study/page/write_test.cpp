@@ -60,6 +60,38 @@ TEST(Svg, CurvesGoFromLeftToRight) {
   EXPECT_EQ(to_svg(p), sorted);
 }
 
+TEST(Svg, NoLineHidesAnother) {
+  Picture p = two_curves();
+  p.series[1].y = {0, 5, 0};  // the first half lies on the other line
+  const std::string half = to_svg(p);
+  const std::string dashes = "stroke-dasharray=\"8 8\" stroke-dashoffset=\"-8\"";
+  EXPECT_NE(half.find("points=\"70.0,300.0 385.0,175.0 700.0,50.0\" fill"), std::string::npos) << half;
+  EXPECT_NE(
+      half.find("points=\"70.0,300.0 385.0,175.0\" fill=\"none\" stroke=\"#e69f00\" stroke-width=\"2\" " +
+                dashes),
+      std::string::npos)
+      << half;
+  EXPECT_EQ(half.find(dashes), half.rfind(dashes)) << half;
+  // Three on each other: each has dashes at places of its own.
+  p.series[1].y = p.series[0].y;
+  p.series.push_back(p.series[0]);
+  const std::string three = to_svg(p);
+  EXPECT_NE(three.find("stroke-dasharray=\"8 16\" stroke-dashoffset=\"-8\""), std::string::npos) << three;
+  EXPECT_NE(three.find("stroke-dasharray=\"8 16\" stroke-dashoffset=\"-16\""), std::string::npos) << three;
+}
+
+TEST(Svg, WhatWasPrintedIsThinAndDrawnLast) {
+  Picture p = two_curves();
+  p.series[0].is_printed = true;
+  p.series[1].y = p.series[0].y;
+  const std::string svg = to_svg(p);
+  const auto computed = svg.find("stroke=\"#e69f00\" stroke-width=\"2\"/>");
+  const auto printed = svg.find("stroke=\"#0072b2\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/>");
+  ASSERT_NE(computed, std::string::npos) << svg;
+  ASSERT_NE(printed, std::string::npos) << svg;
+  EXPECT_LT(computed, printed);
+}
+
 TEST(Svg, PrintedValuesOfBarsAreMarks) {
   Picture p{.kind = Picture::Kind::Bars, .title = "t"};
   p.series = {{.name = "s", .x = {}, .y = {1, 2}},
@@ -84,7 +116,7 @@ TEST(Svg, PanelsStandBelowEachOther) {
 }
 
 TEST(Svg, NothingToDrawIsEmpty) {
-  EXPECT_EQ(to_svg({}), "");
+  EXPECT_EQ(to_svg(Picture{}), "");
   Picture p;
   p.series = {{.name = "none", .x = {}, .y = {}}};
   EXPECT_EQ(to_svg(p), "");
@@ -97,6 +129,16 @@ TEST(Svg, BarsStandOnTheAxis) {
   const std::string svg = to_svg(p);
   EXPECT_NE(svg.find("height=\"125.0\""), std::string::npos) << svg;
   EXPECT_NE(svg.find("height=\"250.0\""), std::string::npos) << svg;
+}
+
+TEST(Svg, LongNamesOfBarsTakeLines) {
+  Picture p{.kind = Picture::Kind::Bars, .title = "t"};
+  p.series = {{.name = "s", .x = {}, .y = {1, 2, 3, 4, 5, 6, 7, 8}}};
+  p.categories = {"100ms-cv0.1-slow1", "b", "c", "d", "e", "f", "g", "h"};
+  const std::string svg = to_svg(p);
+  EXPECT_NE(svg.find("y=\"316\" text-anchor=\"middle\">100ms-<"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("y=\"329\" text-anchor=\"middle\">cv0.1-slow1<"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("viewBox=\"0 0 720 373\""), std::string::npos) << svg;
 }
 
 AnsweredStudy answer() {
