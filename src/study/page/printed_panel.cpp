@@ -76,19 +76,35 @@ struct Place {
   std::string note{};
 };
 
+constexpr double kEnd = HUGE_VAL;
+
+/// Positive ratios. One that is so far off that the others would be in one spot is at an end, with its number.
+Place in_reach(double least, double most) {
+  constexpr double kReach = 1000;
+  Place out{least, most};
+  if (least == 0) out.note = "from 0";
+  const auto pull = [&](double& ratio) {
+    if (ratio <= 0 || (ratio <= kReach * (1 + 1e-9) && ratio >= (1 - 1e-9) / kReach)) return;
+    out.note = fmt::format("{:.2g}", ratio);
+    ratio = ratio > 1 ? kEnd : 0;
+  };
+  pull(out.low);
+  pull(out.high);
+  return out;
+}
+
 std::optional<Place> place_of(const Printed& p, const Judged& j) {
   if (!j.computed) return std::nullopt;
   const double ours = j.computed->value.in_base_unit();
   const double low = p.value.value.in_base_unit();
   const double high = p.up_to ? p.up_to->value.in_base_unit() : low;
-  constexpr double kEnd = HUGE_VAL;
   if (ours == 0 && low == 0 && high == 0) return Place{1, 1, "both are 0"};
   if (ours == 0) return Place{kEnd, kEnd, "computed is 0"};
   const auto [least, most] = std::minmax({low / ours, high / ours});
   if (least == 0 && most == 0) return Place{0, 0, "printed is 0"};
   if (most <= 0) return Place{0, 0, "other sign"};
   if (least < 0) return Place{0, most, "from other sign"};
-  return Place{least, most, least == 0 ? "from 0" : ""};
+  return in_reach(least, most);
 }
 
 /// Ratios to pixels, to both sides of 1 as far as `least` and `most` need, and at least a fifth of the width.

@@ -79,6 +79,14 @@ TEST(PrintedPanel, WhatNoLogarithmShowsIsAtAnEndWithANote) {
   }
 }
 
+TEST(PrintedPanel, WhatIsFarOffIsAtAnEndWithItsRatio) {
+  const std::string row = row_of(with("value = \"30000x\"", 3));
+  EXPECT_NE(row.find("translate(506.0 "), std::string::npos) << row;
+  EXPECT_NE(row.find(">1e+04<"), std::string::npos) << row;
+  EXPECT_NE(row_of(with("value = \"3x\"", 6e6)).find(">5e-07<"), std::string::npos);
+  EXPECT_EQ(count(row_of(with("value = \"3x\"", 0.003)), "<text"), 3U);  // 1000 is no note
+}
+
 TEST(PrintedPanel, LongNamesTakeLinesAndNothingIsCut) {
   const std::string name = "a < b " + std::string(60, 'n') + " end";
   const std::string row = row_of(with("value = \"3x\"", 3, name));
