@@ -261,9 +261,13 @@ std::string markers_of(const Picture& p, const Path& path, std::size_t i) {
 /// What was printed is drawn last, thin and dashed: the curve below it stays in sight.
 std::string lines_of(const Picture& p, const Axis& x, const Axis& y) {
   std::string out;
-  for (const double v : x.ticks())
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x.at(v),
-                       kBottom + 16, tick_text(v));
+  for (const double v : x.ticks()) {
+    const std::string text = tick_text(v);
+    const double inside =
+        kPictureWidth - 2 - 3.9 * static_cast<double>(text.size());  // not cut at the right edge
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+                       std::min(x.at(v), inside), kBottom + 16, text);
+  }
   std::vector<Path> paths;
   for (const Series& s : p.series) paths.push_back(path_of(s, x, y));
   for (const bool printed : {false, true})

@@ -131,6 +131,15 @@ TEST(Svg, BarsStandOnTheAxis) {
   EXPECT_NE(svg.find("height=\"250.0\""), std::string::npos) << svg;
 }
 
+TEST(Svg, TheLastNumberBelowTheAxisIsNotCut) {
+  Picture p = two_curves();
+  EXPECT_NE(to_svg(p).find("x=\"700.0\" y=\"316\" text-anchor=\"middle\">100<"), std::string::npos)
+      << to_svg(p);
+  p.series[0].x[2] = 100000;
+  EXPECT_NE(to_svg(p).find("x=\"694.6\" y=\"316\" text-anchor=\"middle\">100000<"), std::string::npos)
+      << to_svg(p);
+}
+
 TEST(Svg, LongNamesOfBarsTakeLines) {
   Picture p{.kind = Picture::Kind::Bars, .title = "t"};
   p.series = {{.name = "s", .x = {}, .y = {1, 2, 3, 4, 5, 6, 7, 8}}};
