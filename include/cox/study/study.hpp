@@ -70,6 +70,7 @@ struct Printed {
   WrittenQuantity value{};
   std::optional<WrittenQuantity> up_to{};  ///< the upper end where a range was printed: `5%` to `20%`
   int source_line = 0;
+  std::string says{};  ///< what the source claims with it, in our words; may be empty
   Quantity within{};   ///< how closely ours must agree; default: half of the last printed digit
   std::string reason;  ///< a sentence with places: docs/reference/study-files.md
   Declared declared = Declared::Nothing;

@@ -21,6 +21,9 @@ namespace cox::study {
 [[nodiscard]] std::string to_csv(const AnsweredStudy& answer);
 /// SVG with the colours of the page that holds it, light or dark; empty where there is nothing to draw.
 [[nodiscard]] std::string to_svg(const Picture& picture);
+/// The study's picture, and below it a panel with every printed number: where it is compared, over the computed one.
+/// Held by: src/study/page/printed_panel_test.cpp, src/evaluate/pictures_test.cpp
+[[nodiscard]] std::string to_svg(const AnsweredStudy& answer);
 /// The page that lists all.
 [[nodiscard]] std::string index_markdown(std::span<const AnsweredStudy> answers);
 /// The whole document of `cox study --json`, schema cox.study/1.

@@ -94,7 +94,7 @@ Status write_answers(const std::vector<study::AnsweredStudy>& answers, const std
                       .hint = "check the path and its rights",
                       .where = Where{.file = folder.string()}});
   for (const study::AnsweredStudy& a : answers) {
-    const std::string svg = study::to_svg(a.computation.picture);
+    const std::string svg = study::to_svg(a);
     const std::string& name = a.study.name;
     const std::string picture = svg.empty() ? "" : name + ".svg";
     COX_CHECK(write_file_atomically(folder / (name + ".md"), study::to_markdown(a, picture), if_exists));

@@ -197,8 +197,8 @@ Status read_declaration(const Table& t, Printed& p) {
 }
 
 Result<Printed> printed_of(const Table& t) {
-  COX_CHECK(check_keys(t, {"name", "quantity", "value", "up_to", "line", "within", "reason", "judgement",
-                           "missing", "at_least", "against", "typed"}));
+  COX_CHECK(check_keys(t, {"name", "quantity", "value", "up_to", "line", "says", "within", "reason",
+                           "judgement", "missing", "at_least", "against", "typed"}));
   Printed p;
   p.line = line_of(t.keys);
   COX_TRY(p.name, text_at(t, "name", true));
@@ -219,6 +219,7 @@ Result<Printed> printed_of(const Table& t) {
   if (p.source_line == 0)
     return refuse(t.file, p.line, fmt::format("printed '{}' has no line", shown(p.name)),
                   "write line = the source's line number");
+  COX_TRY(p.says, text_at(t, "says", false));
   p.within = Quantity(p.value.value.dimension(), p.value.last_digit.in_base_unit() / 2);
   if (const toml::node* within = t.keys.get("within")) {
     COX_TRY(const WrittenQuantity w, quantity_of(*within, t, "within"));

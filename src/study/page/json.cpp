@@ -42,6 +42,7 @@ Json json_of(const Printed& p, const Judged& j) {
   json["name"] = p.name;
   json["verdict"] = name_of(j.verdict);
   json["line"] = p.source_line;
+  if (!p.says.empty()) json["says"] = p.says;
   put(json, "value", p.value.value);
   if (p.up_to) put(json, "up_to", p.up_to->value);
   put(json, "within", p.within);

@@ -8,39 +8,24 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "cox/study/write.hpp"
+
+#include "study/page/svg.hpp"
 
 namespace cox::study {
 namespace {
 
-constexpr double kWidth = 720;
 constexpr double kHeight = 360;
 constexpr double kLeft = 70;
 constexpr double kRight = 700;
 constexpr double kTop = 50;
 constexpr double kBottom = 300;
+constexpr double kLine = 13;  ///< of a text
 // Okabe and Ito 2008: told apart by the colour blind; mid lightness.
 constexpr std::size_t kMostMarkers = 30;  ///< of a series, about; more would be a band
 constexpr std::array kColours = {"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"};
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '"') {
-      out += "&quot;";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
 
 /// Maps values to pixels, linear or logarithmic, with round ticks.
 class Axis {
@@ -179,42 +164,152 @@ std::vector<std::size_t> from_left(const Series& s) {
   return order;
 }
 
-std::string lines_of(const Picture& p, const Axis& x, const Axis& y) {
-  std::string out;
-  for (const double v : x.ticks())
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x.at(v),
-                       kBottom + 16, tick_text(v));
-  for (std::size_t i = 0; i < p.series.size(); ++i) {
-    const Series& s = p.series[i];
-    std::string points;
-    std::string markers;
-    const std::vector<std::size_t> order = from_left(s);
-    const std::size_t every = order.size() / kMostMarkers + 1;
-    for (std::size_t k = 0; k < order.size(); ++k) {
-      const double px = x.at(s.x[order[k]]);
-      const double py = y.at(s.y[order[k]]);
-      points += fmt::format("{}{:.1f},{:.1f}", k == 0 ? "" : " ", px, py);
-      // Of long series some points are marked, each series at places of its own.
-      if (k % every == i % every) markers += marker_of(s, i, p.series.size(), px, py);
-    }
-    out += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:g}\"{}/>\n",
-                       points, kColours[i % kColours.size()], 2 + 0.8 * weight_of(i, p.series.size()),
-                       s.is_printed ? " stroke-dasharray=\"5 4\"" : "");
-    out += markers;
+/// A series in pixels, from left to right.
+struct Path {
+  std::vector<double> x;
+  std::vector<double> y;
+};
+
+Path path_of(const Series& s, const Axis& x, const Axis& y) {
+  Path out;
+  for (const std::size_t k : from_left(s)) {
+    out.x.push_back(x.at(s.x[k]));
+    out.y.push_back(y.at(s.y[k]));
   }
   return out;
 }
 
+/// Whether `path` passes so close to a point that a line there hides it.
+bool passes(const Path& path, double x, double y) {
+  constexpr double kClose = 1.5;
+  const auto right = std::lower_bound(path.x.begin(), path.x.end(), x - 0.05);
+  if (right == path.x.end() || path.x.front() > x + 0.05) return false;
+  const auto k = static_cast<std::size_t>(right - path.x.begin());
+  const double wide = k == 0 ? 0 : path.x[k] - path.x[k - 1];
+  const double share = wide > 0 ? std::clamp((x - path.x[k - 1]) / wide, 0.0, 1.0) : 1;
+  const double there = k == 0 ? path.y[0] : path.y[k - 1] + share * (path.y[k] - path.y[k - 1]);
+  return std::abs(there - y) < kClose;
+}
+
+/// Of the lines that lie on each other in a segment: how many, and how many of them are drawn before this one. The
+/// first is drawn as if it were alone.
+struct Pile {
+  std::size_t before = 0;
+  std::size_t all = 1;
+  bool operator==(const Pile&) const = default;
+};
+
+Pile pile_of(const Picture& p, const std::vector<Path>& paths, std::size_t i, std::size_t k) {
+  Pile pile;
+  const Path& own = paths[i];
+  for (std::size_t o = 0; o < paths.size(); ++o) {
+    if (o == i || p.series[o].is_printed || !passes(paths[o], own.x[k], own.y[k]) ||
+        !passes(paths[o], own.x[k + 1], own.y[k + 1]))
+      continue;
+    ++pile.all;
+    if (o < i) ++pile.before;
+  }
+  return pile.before == 0 ? Pile{} : pile;
+}
+
+/// Points `from` to `to` of a path. Where lines lie on each other the first is whole, and each further one has dashes
+/// at places of its own, so that all of them are seen.
+std::string stretch_of(const Path& path, std::size_t from, std::size_t to, const Pile& pile,
+                       std::string_view style) {
+  constexpr std::size_t kDash = 8;
+  std::string points;
+  for (std::size_t k = from; k <= to; ++k)
+    points += fmt::format("{}{:.1f},{:.1f}", k == from ? "" : " ", path.x[k], path.y[k]);
+  const std::string dashes = pile.before == 0
+                                 ? ""
+                                 : fmt::format(" stroke-dasharray=\"{} {}\" stroke-dashoffset=\"-{}\"", kDash,
+                                               kDash * (pile.all - 1), kDash * pile.before);
+  return fmt::format("<polyline points=\"{}\" fill=\"none\" {}{}/>\n", points, style, dashes);
+}
+
+std::string curve_of(const Picture& p, const std::vector<Path>& paths, std::size_t i) {
+  const std::string_view colour = kColours[i % kColours.size()];
+  const Path& path = paths[i];
+  const std::size_t last = path.x.size() - 1;
+  if (p.series[i].is_printed)
+    return stretch_of(path, 0, last, {},
+                      fmt::format("stroke=\"{}\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"", colour));
+  const std::string style =
+      fmt::format("stroke=\"{}\" stroke-width=\"{:g}\"", colour, 2 + 0.8 * weight_of(i, p.series.size()));
+  if (last == 0) return stretch_of(path, 0, 0, {}, style);
+  std::string out;
+  std::size_t from = 0;
+  Pile pile = pile_of(p, paths, i, 0);
+  for (std::size_t k = 1; k < last; ++k)
+    if (const Pile next = pile_of(p, paths, i, k); !(next == pile)) {
+      out += stretch_of(path, from, k, pile, style);
+      from = k;
+      pile = next;
+    }
+  return out + stretch_of(path, from, last, pile, style);
+}
+
+/// Of long series some points are marked, each series at places of its own.
+std::string markers_of(const Picture& p, const Path& path, std::size_t i) {
+  std::string out;
+  const std::size_t every = path.x.size() / kMostMarkers + 1;
+  for (std::size_t k = i % every; k < path.x.size(); k += every)
+    out += marker_of(p.series[i], i, p.series.size(), path.x[k], path.y[k]);
+  return out;
+}
+
+/// What was printed is drawn last, thin and dashed: the curve below it stays in sight.
+std::string lines_of(const Picture& p, const Axis& x, const Axis& y) {
+  std::string out;
+  for (const double v : x.ticks()) {
+    const std::string text = tick_text(v);
+    const double inside =
+        kPictureWidth - 2 - 3.9 * static_cast<double>(text.size());  // not cut at the right edge
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+                       std::min(x.at(v), inside), kBottom + 16, text);
+  }
+  std::vector<Path> paths;
+  for (const Series& s : p.series) paths.push_back(path_of(s, x, y));
+  for (const bool printed : {false, true})
+    for (std::size_t i = 0; i < p.series.size(); ++i)
+      if (p.series[i].is_printed == printed && !paths[i].x.empty())
+        out += curve_of(p, paths, i) + markers_of(p, paths[i], i);
+  return out;
+}
+
+double room_of_category(const Picture& p) {
+  return (kRight - kLeft) / static_cast<double>(std::max<std::size_t>(p.categories.size(), 1));
+}
+
+/// A category's name, in as many lines as its bars have room for.
+std::vector<std::string> category_lines(const Picture& p, std::size_t c) {
+  constexpr double kCharacter = 7;
+  return broken(p.categories[c],
+                std::max<std::size_t>(2, static_cast<std::size_t>(room_of_category(p) / kCharacter)));
+}
+
+/// What the names below the axis need beside their first line.
+double further_lines(const Picture& p) {
+  std::size_t most = 1;
+  for (std::size_t c = 0; p.kind == Picture::Kind::Bars && c < p.categories.size(); ++c)
+    most = std::max(most, category_lines(p, c).size());
+  return kLine * static_cast<double>(most - 1);
+}
+
 std::string bars_of(const Picture& p, const Axis& y) {
   std::string out;
-  const double room = (kRight - kLeft) / static_cast<double>(std::max<std::size_t>(p.categories.size(), 1));
+  const double room = room_of_category(p);
   const auto bars =
       std::count_if(p.series.begin(), p.series.end(), [](const Series& s) { return !s.is_printed; });
   const double wide = room * 0.8 / static_cast<double>(std::max<std::ptrdiff_t>(bars, 1));
   for (std::size_t c = 0; c < p.categories.size(); ++c) {
     const double left = kLeft + room * (static_cast<double>(c) + 0.1);
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", left + room * 0.4,
-                       kBottom + 16, escaped(p.categories[c]));
+    double y_text = kBottom + 16;
+    for (const std::string& line : category_lines(p, c)) {
+      out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", left + room * 0.4,
+                         y_text, escaped(line));
+      y_text += kLine;
+    }
     for (std::size_t i = 0; i < p.series.size(); ++i) {
       if (p.series[i].is_printed || c >= p.series[i].y.size()) continue;
       const double top = y.at(p.series[i].y[c]);
@@ -254,28 +349,93 @@ std::string panel_of(const Picture& p) {
          fmt::format(
              "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\" stroke=\"currentColor\"/>\n<text x=\"{3}\" "
              "y=\"{4}\" text-anchor=\"middle\">{5}</text>\n",
-             kLeft, kRight, kBottom, (kLeft + kRight) / 2, kBottom + 38, escaped(p.x_label));
+             kLeft, kRight, kBottom, (kLeft + kRight) / 2, kBottom + 38 + further_lines(p),
+             escaped(p.x_label));
 }
 
 }  // namespace
 
-std::string to_svg(const Picture& p) {
-  const std::string first = panel_of(p);
-  if (first.empty()) return {};
-  std::string below;
-  double height = kHeight;
-  for (const Picture& further : p.below) {
-    const std::string panel = panel_of(further);
-    if (panel.empty()) continue;
-    below += fmt::format("<g transform=\"translate(0 {})\">\n{}</g>\n", height, panel);
-    height += kHeight;
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else if (c == '>') {
+      out += "&gt;";
+    } else if (c == '"') {
+      out += "&quot;";
+    } else {
+      out += c;
+    }
   }
+  return out;
+}
+
+static bool continues_a_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U;
+}
+
+std::vector<std::string> broken(std::string_view text, std::size_t columns) {
+  std::vector<std::string> out;
+  while (true) {
+    std::size_t end = 0;
+    std::size_t count = 0;
+    std::size_t cut = 0;
+    for (; end < text.size(); ++end) {
+      if (continues_a_character(text[end])) continue;
+      if (text[end] == ' ' && end > 0) cut = end;
+      if (++count > columns) break;
+      if (text[end] == '-') cut = end + 1;
+    }
+    if (end >= text.size()) break;
+    if (cut == 0) cut = end;
+    out.emplace_back(text.substr(0, cut));
+    text.remove_prefix(text[cut] == ' ' ? cut + 1 : cut);
+  }
+  out.emplace_back(text);
+  return out;
+}
+
+std::vector<Panel> panels_of(const Picture& p) {
+  std::vector<Panel> out;
+  if (std::string first = panel_of(p); !first.empty())
+    out.push_back({std::move(first), kHeight + further_lines(p)});
+  for (const Picture& below : p.below)
+    if (std::string panel = panel_of(below); !panel.empty())
+      out.push_back({std::move(panel), kHeight + further_lines(below)});
+  return out;
+}
+
+std::string svg_of(const std::vector<Panel>& panels, std::string_view label) {
+  std::string body;
+  double height = 0;
+  for (const Panel& panel : panels) {
+    if (panel.body.empty()) continue;
+    body += height == 0 ? panel.body
+                        : fmt::format("<g transform=\"translate(0 {})\">\n{}</g>\n", height, panel.body);
+    height += panel.height;
+  }
+  if (body.empty()) return {};
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\" "
              "font-family=\"sans-serif\" font-size=\"12\" fill=\"currentColor\">\n"
              "<style>svg{{color:#222}}@media(prefers-color-scheme:dark){{svg{{color:#ddd}}}}</style>\n",
-             kWidth, height, escaped(p.title)) +
-         first + below + "</svg>\n";
+             kPictureWidth, height, escaped(label)) +
+         body + "</svg>\n";
+}
+
+std::string to_svg(const Picture& p) {
+  // What is below belongs to the first.
+  return panel_of(p).empty() ? std::string() : svg_of(panels_of(p), p.title);
+}
+
+std::string to_svg(const AnsweredStudy& answer) {
+  const Picture& p = answer.computation.picture;
+  std::vector<Panel> panels = panels_of(p);
+  panels.push_back(printed_panel(answer));
+  return svg_of(panels, p.title.empty() ? answer.study.title : p.title);
 }
 
 }  // namespace cox::study

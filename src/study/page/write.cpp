@@ -103,21 +103,32 @@ std::string printed_table(const AnsweredStudy& a) {
   return out;
 }
 
+/// How it was judged, beside the verdict: wider than its digits, against a bound or another number, with what of ours.
+std::string terms_of(const Printed& p) {
+  std::string out;
+  if (p.within.in_base_unit() > p.value.last_digit.in_base_unit() / 2)
+    out += fmt::format(" (judged within {})", cell(text_like(p.within, p.value)));
+  if (!p.at_least.empty()) out += fmt::format(" (whatever they are, at least `{}`)", cell(p.at_least));
+  if (!p.against.empty()) out += fmt::format(" (against: {})", cell(p.against));
+  if (!p.missing.empty())
+    out += fmt::format(" (missing: {})", cell(fmt::format("{}", fmt::join(p.missing, ", "))));
+  return out;
+}
+
+/// For each printed number what its source claims, then what is wrong with it.
 std::string reasons(const AnsweredStudy& a) {
   std::string out;
   for (std::size_t i = 0; i < a.study.printed.size(); ++i) {
     const Printed& p = a.study.printed[i];
-    if (p.reason.empty()) continue;
-    out += fmt::format("- {}: {}", cell(p.name), cell(a.judged[i].reason));
-    if (p.within.in_base_unit() > p.value.last_digit.in_base_unit() / 2)
-      out += fmt::format(" (judged within {})", cell(text_like(p.within, p.value)));
-    if (!p.at_least.empty()) out += fmt::format(" (whatever they are, at least `{}`)", cell(p.at_least));
-    if (!p.against.empty()) out += fmt::format(" (against: {})", cell(p.against));
-    if (!p.missing.empty())
-      out += fmt::format(" (missing: {})", cell(fmt::format("{}", fmt::join(p.missing, ", "))));
+    if (p.says.empty() && p.reason.empty()) continue;
+    out += fmt::format("- **{}**:", cell(p.name));
+    if (!p.says.empty()) out += fmt::format(" {}.", cell(p.says));
+    if (!p.reason.empty()) out += fmt::format(" *Ours*: {}{}.", cell(a.judged[i].reason), terms_of(p));
     out += '\n';
   }
-  return out.empty() ? out : "\n" + out;
+  return out.empty()
+             ? out
+             : "\nWhat the source claims with each, in our words, and what ours says to it:\n\n" + out;
 }
 
 std::string inputs_table(const AnsweredStudy& a) {

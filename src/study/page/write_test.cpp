@@ -60,6 +60,38 @@ TEST(Svg, CurvesGoFromLeftToRight) {
   EXPECT_EQ(to_svg(p), sorted);
 }
 
+TEST(Svg, NoLineHidesAnother) {
+  Picture p = two_curves();
+  p.series[1].y = {0, 5, 0};  // the first half lies on the other line
+  const std::string half = to_svg(p);
+  const std::string dashes = "stroke-dasharray=\"8 8\" stroke-dashoffset=\"-8\"";
+  EXPECT_NE(half.find("points=\"70.0,300.0 385.0,175.0 700.0,50.0\" fill"), std::string::npos) << half;
+  EXPECT_NE(
+      half.find("points=\"70.0,300.0 385.0,175.0\" fill=\"none\" stroke=\"#e69f00\" stroke-width=\"2\" " +
+                dashes),
+      std::string::npos)
+      << half;
+  EXPECT_EQ(half.find(dashes), half.rfind(dashes)) << half;
+  // Three on each other: each has dashes at places of its own.
+  p.series[1].y = p.series[0].y;
+  p.series.push_back(p.series[0]);
+  const std::string three = to_svg(p);
+  EXPECT_NE(three.find("stroke-dasharray=\"8 16\" stroke-dashoffset=\"-8\""), std::string::npos) << three;
+  EXPECT_NE(three.find("stroke-dasharray=\"8 16\" stroke-dashoffset=\"-16\""), std::string::npos) << three;
+}
+
+TEST(Svg, WhatWasPrintedIsThinAndDrawnLast) {
+  Picture p = two_curves();
+  p.series[0].is_printed = true;
+  p.series[1].y = p.series[0].y;
+  const std::string svg = to_svg(p);
+  const auto computed = svg.find("stroke=\"#e69f00\" stroke-width=\"2\"/>");
+  const auto printed = svg.find("stroke=\"#0072b2\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/>");
+  ASSERT_NE(computed, std::string::npos) << svg;
+  ASSERT_NE(printed, std::string::npos) << svg;
+  EXPECT_LT(computed, printed);
+}
+
 TEST(Svg, PrintedValuesOfBarsAreMarks) {
   Picture p{.kind = Picture::Kind::Bars, .title = "t"};
   p.series = {{.name = "s", .x = {}, .y = {1, 2}},
@@ -84,7 +116,7 @@ TEST(Svg, PanelsStandBelowEachOther) {
 }
 
 TEST(Svg, NothingToDrawIsEmpty) {
-  EXPECT_EQ(to_svg({}), "");
+  EXPECT_EQ(to_svg(Picture{}), "");
   Picture p;
   p.series = {{.name = "none", .x = {}, .y = {}}};
   EXPECT_EQ(to_svg(p), "");
@@ -99,12 +131,32 @@ TEST(Svg, BarsStandOnTheAxis) {
   EXPECT_NE(svg.find("height=\"250.0\""), std::string::npos) << svg;
 }
 
+TEST(Svg, TheLastNumberBelowTheAxisIsNotCut) {
+  Picture p = two_curves();
+  EXPECT_NE(to_svg(p).find("x=\"700.0\" y=\"316\" text-anchor=\"middle\">100<"), std::string::npos)
+      << to_svg(p);
+  p.series[0].x[2] = 100000;
+  EXPECT_NE(to_svg(p).find("x=\"694.6\" y=\"316\" text-anchor=\"middle\">100000<"), std::string::npos)
+      << to_svg(p);
+}
+
+TEST(Svg, LongNamesOfBarsTakeLines) {
+  Picture p{.kind = Picture::Kind::Bars, .title = "t"};
+  p.series = {{.name = "s", .x = {}, .y = {1, 2, 3, 4, 5, 6, 7, 8}}};
+  p.categories = {"100ms-cv0.1-slow1", "b", "c", "d", "e", "f", "g", "h"};
+  const std::string svg = to_svg(p);
+  EXPECT_NE(svg.find("y=\"316\" text-anchor=\"middle\">100ms-<"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("y=\"329\" text-anchor=\"middle\">cv0.1-slow1<"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("viewBox=\"0 0 720 373\""), std::string::npos) << svg;
+}
+
 AnsweredStudy answer() {
   AnsweredStudy a;
   a.study = *parse_study(
       "name = \"one\"\ntitle = \"One\"\nquestion = \"What | is <it>?\"\nsource = \"here\"\ncompute = \"c\"\n"
       "[[input]]\nname = \"given\"\nvalue = \"28ms\"\nfrom = \"source\"\nline = 3\n"
-      "[[printed]]\nname = \"p\"\nquantity = \"exact, too\"\nvalue = \"28.00ms\"\nline = 4\nreason = \"why\"\n",
+      "[[printed]]\nname = \"p\"\nquantity = \"exact, too\"\nvalue = \"28.00ms\"\nline = 4\nsays = \"It "
+      "takes | this\"\nreason = \"why\"\n",
       "one.toml");
   a.computation.values = {
       {.name = "exact, too", .value = Quantity::of(Seconds{0.0281}), .engine = "max-plus"}};
@@ -116,6 +168,7 @@ AnsweredStudy answer() {
 TEST(Write, MarkdownKeepsItsTable) {
   const std::string page = to_markdown(answer(), "one.svg");
   EXPECT_NE(page.find("| 4 | p | 28.00ms | 28.10 ms | does-not-follow |"), std::string::npos) << page;
+  EXPECT_NE(page.find("- **p**: It takes \\| this. *Ours*: why.\n"), std::string::npos) << page;
   EXPECT_NE(page.find("![](one.svg)"), std::string::npos);
   const std::vector<AnsweredStudy> all = {answer()};
   EXPECT_NE(index_markdown(all).find("What \\| is &lt;it>?"), std::string::npos);
@@ -147,7 +200,8 @@ TEST(Write, JsonCarriesUnitsInItsKeys) {
   const std::vector<AnsweredStudy> all = {answer()};
   const std::string json = to_json(all, {"one"});
   for (const char* key : {"\"schema\": \"cox.study/1\"", "\"value_s\": 0.028,", "\"computed_s\": 0.0281",
-                          "\"verdict\": \"does-not-follow\"", "\"studies\"", "\"printed\"", "\"computed\""})
+                          "\"verdict\": \"does-not-follow\"", "\"says\": \"It takes | this\"", "\"studies\"",
+                          "\"printed\"", "\"computed\""})
     EXPECT_NE(json.find(key), std::string::npos) << key << json;
 }
 
