@@ -348,5 +348,62 @@ TEST(AllStudies, TheSourceSaysWhatIsSaidToBeItsOwn) {
   EXPECT_GT(checked, 200);
 }
 
+// Beside each printed number stands what its source claims; figures in it stand near that line of the source.
+TEST(AllStudies, EachPrintedNumberSaysWhatItsSourceClaims) {
+  constexpr int kNear = 3;
+  int figures = 0;
+  for (const Study& s : studies()) {
+    const std::vector<std::string> lines = lines_of(s.source);
+    for (const Printed& p : s.printed) {
+      EXPECT_GT(p.says.size(), 20U) << s.name << ": " << p.name;
+      if (lines.empty()) continue;
+      const int from = std::max(1, p.source_line - kNear);
+      const int to = std::min(static_cast<int>(lines.size()), p.source_line + kNear);
+      for (const std::string& figure : figures_of(p.says)) {
+        const bool stands = std::any_of(lines.begin() + from - 1, lines.begin() + to,
+                                        [&](const std::string& line) { return stands_in(line, figure); });
+        EXPECT_TRUE(stands) << s.name << ": " << p.name << ": " << figure << " is not near line "
+                            << p.source_line << ": " << p.says;
+        ++figures;
+      }
+    }
+  }
+  if (!std::filesystem::is_directory(COX_TEST_SEEDS))
+    GTEST_SKIP() << "no texts of the sources beside the project";
+  EXPECT_GT(figures, 50);
+}
+
+// What changes when an input changes, changes in the sentences: none names a computed figure in words.
+TEST(AllStudies, NoSentenceCountsWhatAnInputChanges) {
+  // Words of the source's text or of a definition, not of a result; each was read.
+  const std::set<std::string> allowed = {
+      "example-03: twice",         // the definition of half
+      "example-05: twice",         // the source's claim
+      "hyperscale-fabric: twice",  // the size that is computed
+      "pacing-table: four",        // parameters of a mechanism
+      "pacing-table: three",       // mechanisms
+      "stragglers: twice",         // two copies
+  };
+  const std::set<std::string> counts = {"twice", "three", "four", "five", "six",
+                                        "seven", "eight", "nine", "ten"};
+  for (const Study& s : studies()) {
+    std::vector<std::string> sentences = {s.answer};
+    for (const Printed& p : s.printed) sentences.push_back(p.reason);
+    for (const std::string& sentence : sentences) {
+      std::string word;
+      for (std::size_t i = 0; i <= sentence.size(); ++i) {
+        const char c = i < sentence.size() ? sentence[i] : ' ';
+        if (std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '-') {
+          word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+          continue;
+        }
+        EXPECT_FALSE(counts.contains(word) && !allowed.contains(s.name + ": " + word))
+            << s.name << ": " << word << " in: " << sentence;
+        word.clear();
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cox::evaluate

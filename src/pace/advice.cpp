@@ -9,14 +9,14 @@ constexpr Advice kWaitMode{
     .why = "waiting ranks spin on cores that working ranks need",
     .action = "cox observe --wait-mode yield",
     .evidence =
-        "+65 to +82 % throughput where ranks on two cores yielded or blocked instead of spinning; a delay gained "
-        "+5 to +12 % there"};
+        "+67 to +83 % throughput where ranks on two cores yielded or blocked instead of spinning; a delay gained "
+        "+5 to +14 % there"};
 constexpr Advice kPriority{
     .remedy = AdviceKind::RaisePriority,
     .why = "the same ranks are late, and early ones take the shared cores from them",
     .action = "cox observe --pace observe --pace-priority",
     .evidence =
-        "+22 % throughput with a shared host processor and no delay; -55 % where waiters spin, so not there"};
+        "+25 % throughput with a shared host processor and no delay; -55 % where waiters spin, so not there"};
 constexpr Advice kStagger{
     .remedy = AdviceKind::StaggerGroups,
     .why = "groups share a link and start together",
@@ -28,17 +28,16 @@ constexpr Advice kDelayHost{
     .remedy = AdviceKind::Delay,
     .why = "the same ranks are late, and iterations begin on something that early ranks take from them",
     .action = "cox observe --pace auto",
-    .evidence =
-        "+19 % throughput with a shared host processor and 32 ranks, +6 % with 64, 0 to +9 % with 4 to 16"};
+    .evidence = "+11 % throughput with a shared host processor and 32 ranks, 0 to +7 % with 4 to 16"};
 constexpr Advice kDelayLink{
     .remedy = AdviceKind::Delay,
     .why = "the same ranks are late, and iterations begin on something that early ranks take from them",
     .action = "cox observe --pace auto",
-    .evidence = "+18 % throughput with a shared link; the CV of the steps rose from 0.018 to 0.075"};
+    .evidence = "+10 % throughput with a shared link; the CV of the steps rose from 0.018 to 0.096"};
 constexpr Advice kDelaySpin{.remedy = AdviceKind::Delay,
                             .why = "the same ranks are late, and early ones spin on shared cores",
                             .action = "cox observe --pace auto",
-                            .evidence = "+5 to +12 % throughput; yielding or blocking +65 to +82 %"};
+                            .evidence = "+5 to +14 % throughput; yielding or blocking +67 to +83 %"};
 
 }  // namespace
 
@@ -92,17 +91,17 @@ AdviceList advise(const Facts& facts) noexcept {
   Advice none{.action = "leave it as it is"};
   if (facts.rotating) {
     none.why = "slack that moves from rank to rank cannot be spent";
-    none.evidence = "a delay by rule lost 9 to 14 % with a rotating straggler, mode auto 1 %";
+    none.evidence = "a delay by rule lost 10 to 13 % with a rotating straggler, mode auto 1 %";
   } else if (facts.persistent && facts.launch_ahead) {
     none.why = "the accelerator's queue would absorb a delay of the host";
     none.evidence = "not measured";
   } else if (facts.persistent) {
     none.why = "nothing is known to be shared, so early ranks cost the late ones nothing";
-    none.evidence = "a delay changed -0.7 to +0.1 % with a persistent straggler and nothing shared";
+    none.evidence = "a delay changed -0.1 to +0.2 % with a persistent straggler and nothing shared";
   } else {
     none.why = "no rank is late persistently";
     none.evidence =
-        "a delay by rule lost 5 to 11 % with independent jitter and nothing shared, mode auto nothing";
+        "a delay by rule lost 3 to 10 % with independent jitter and nothing shared, mode auto nothing";
   }
   list.add(none);
   return list;

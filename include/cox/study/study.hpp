@@ -27,9 +27,10 @@ enum class Verdict : std::uint8_t {
   InputMissing,     ///< nothing is computed: the source does not say what it depends on
   Contradicts,      ///< nothing is computed: another place of the source prints something else for the same
   NotWithOurs,      ///< computed with inputs that the source does not state, something else comes out
+  FitMisses,        ///< not even the computation that was fitted to it gives it
   DoesNotFollow,    ///< computed from the source's inputs, something else comes out
 };
-inline constexpr int kVerdicts = 10;
+inline constexpr int kVerdicts = 11;
 /// `does-not-follow`.
 [[nodiscard]] std::string_view name_of(Verdict v);
 

@@ -213,7 +213,7 @@ TEST(PacingClaims, AdviceIsWhatWasMeasured) {
       fmt::format("{:.0f} to {:+.0f} % with 4 to 16", std::abs(m.gain("shared-host-persistent-4", "auto")),
                   m.gain("shared-host-persistent-16", "auto"));
   says({.persistent = true, .host_busy_at_start = true}, AdviceKind::Delay,
-       {gains(one("shared-host-persistent", "auto")), gains(one("shared-host-persistent-64", "auto")), few});
+       {gains(one("shared-host-persistent", "auto")), few});
   says({.persistent = true, .link_busy_at_start = true}, AdviceKind::Delay,
        {gains(one("shared-link-persistent", "auto")),
         fmt::format("{:.3f} to {:.3f}", m.effect("shared-link-persistent", "auto").off.cv,

@@ -120,8 +120,8 @@ Result<Verdict> compared(const Study& study, const Printed& p, const Computed& c
   const bool follows = is_printed(p, c.value, p.within);
   if (bound && is_below(p, *bound)) return Verdict::DoesNotFollow;
   if (p.declared == Declared::InputMissing) return follows ? Verdict::FollowsWithOurs : Verdict::NotWithOurs;
-  if (!follows) return Verdict::DoesNotFollow;
-  return p.declared == Declared::Fitted ? Verdict::Fitted : Verdict::Follows;
+  if (p.declared == Declared::Fitted) return follows ? Verdict::Fitted : Verdict::FitMisses;
+  return follows ? Verdict::Follows : Verdict::DoesNotFollow;
 }
 
 Result<Judged> judge_one(const Study& study, const Printed& p, const Computation& c) {

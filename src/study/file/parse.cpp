@@ -290,6 +290,8 @@ std::string_view name_of(Verdict v) {
       return "contradicts";
     case Verdict::NotWithOurs:
       return "not-with-ours";
+    case Verdict::FitMisses:
+      return "fit-misses";
     case Verdict::DoesNotFollow:
       return "does-not-follow";
   }

@@ -40,6 +40,7 @@ constexpr std::array kSigns = {
     Sign{Verdict::Follows, "#009e73", kCircle},
     Sign{Verdict::FollowsWithOurs, "#009e73", kCircle, true},
     Sign{Verdict::Fitted, "#56b4e9", kSquare},
+    Sign{Verdict::FitMisses, "#56b4e9", kTriangle},
     Sign{Verdict::AmongDraws, "#cc79a7", kDiamond},
     Sign{Verdict::TypedIn, "#56b4e9", kSquare, true},
     Sign{Verdict::NotWithOurs, "#d55e00", kTriangle, true},

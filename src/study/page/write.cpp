@@ -61,7 +61,8 @@ struct Counts {
   std::ptrdiff_t do_not = 0;
   std::ptrdiff_t with_ours = 0;
   std::ptrdiff_t not_with_ours = 0;
-  std::ptrdiff_t fitted = 0;
+  std::ptrdiff_t fitted = 0;      ///< and met or not
+  std::ptrdiff_t fit_misses = 0;  ///< of these
   std::ptrdiff_t not_computed = 0;
 };
 Counts counts_of(const AnsweredStudy& a) {
@@ -72,7 +73,8 @@ Counts counts_of(const AnsweredStudy& a) {
           .do_not = of(Verdict::DoesNotFollow),
           .with_ours = of(Verdict::FollowsWithOurs),
           .not_with_ours = of(Verdict::NotWithOurs),
-          .fitted = of(Verdict::Fitted),
+          .fitted = of(Verdict::Fitted) + of(Verdict::FitMisses),
+          .fit_misses = of(Verdict::FitMisses),
           .not_computed = of(Verdict::TypedIn) + of(Verdict::NotComputed) + of(Verdict::InputMissing) +
                           of(Verdict::Contradicts)};
 }
@@ -82,7 +84,8 @@ std::string counts_text(const Counts& c) {
   std::string out = fmt::format("{} follow, {} do not", c.follow, c.do_not);
   if (c.with_ours + c.not_with_ours > 0)
     out += fmt::format("; with inputs of ours {} follow, {} do not", c.with_ours, c.not_with_ours);
-  if (c.fitted > 0) out += fmt::format("; {} fitted, which is no prediction", c.fitted);
+  if (c.fitted > 0)
+    out += fmt::format("; {} fitted, which is no prediction ({} of them miss)", c.fitted, c.fit_misses);
   if (c.not_computed > 0) out += fmt::format("; {} not computed", c.not_computed);
   return out;
 }
@@ -271,8 +274,9 @@ std::string index_markdown(std::span<const AnsweredStudy> answers) {
       "|---|---|---:|---:|---:|---:|---:|---:|\n";
   Counts all;
   const auto row = [&](const std::string& name, const std::string& question, const Counts& c) {
-    out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", name, question, c.follow, c.do_not,
-                       c.with_ours, c.not_with_ours, c.fitted, c.not_computed);
+    out += fmt::format("| {} | {} | {} | {} | {} | {} | {}{} | {} |\n", name, question, c.follow, c.do_not,
+                       c.with_ours, c.not_with_ours, c.fitted,
+                       c.fit_misses > 0 ? fmt::format(" ({} miss)", c.fit_misses) : "", c.not_computed);
   };
   for (const AnsweredStudy& a : answers) {
     const Counts c = counts_of(a);
@@ -282,6 +286,7 @@ std::string index_markdown(std::span<const AnsweredStudy> answers) {
     all.with_ours += c.with_ours;
     all.not_with_ours += c.not_with_ours;
     all.fitted += c.fitted;
+    all.fit_misses += c.fit_misses;
     all.not_computed += c.not_computed;
   }
   row("all", "", all);
