@@ -373,6 +373,32 @@ TEST(AllStudies, EachPrintedNumberSaysWhatItsSourceClaims) {
   EXPECT_GT(figures, 50);
 }
 
+// An input that is one value stands in a sentence as a place, not as typed: set to another one, the sentence would keep the old.
+// A figure may stand that is printed too, or that names a computed value of a sweep.
+TEST(AllStudies, NoSentenceTypesAnInput) {
+  for (const Study& s : studies()) {
+    std::map<std::string, std::string> inputs;  // as typed: name
+    std::set<std::string> others = {"1", "2"};
+    if (s.name == "example-08") others.insert("64");  // 1024 over 16, both printed
+    for (const StudyInput& in : s.inputs)
+      for (const WrittenQuantity& w : in.values) {
+        const std::string digits = w.text.substr(0, w.text.find_first_not_of("0123456789."));
+        if (in.values.size() > 1)
+          others.insert(digits);
+        else
+          inputs.emplace(digits, in.name);
+      }
+    for (const Printed& p : s.printed)
+      for (const std::string& figure : figures_of(p.text() + " " + p.name)) others.insert(figure);
+    std::vector<std::string> sentences = {s.answer};
+    for (const Printed& p : s.printed) sentences.push_back(p.reason);
+    for (const std::string& sentence : sentences)
+      for (const std::string& figure : figures_of(sentence))
+        EXPECT_FALSE(inputs.contains(figure) && !others.contains(figure))
+            << s.name << ": " << figure << " is '" << inputs[figure] << "' in: " << sentence;
+  }
+}
+
 // What changes when an input changes, changes in the sentences: none names a computed figure in words.
 TEST(AllStudies, NoSentenceCountsWhatAnInputChanges) {
   // Words of the source's text or of a definition, not of a result; each was read.

@@ -88,23 +88,30 @@ std::string jobs(std::size_t count) {
 
 constexpr double kLeastShown = 5e-4;  ///< what is less is printed as 0.0 %
 
-/// Jobs by what their interval says.
+/// Jobs by whether the gain differs from 0 after Holm's correction over all of them.
 struct SortedRows {
   std::vector<ClaimRow> above, below, open;
   std::size_t single = 0;  // with one start
 };
 
-SortedRows sort_rows(const std::vector<ClaimRow>& rows) {
+SortedRows sort_rows(const PacingStudy& study, const std::vector<ClaimRow>& rows) {
   SortedRows s;
-  for (const ClaimRow& row : rows) {
-    const PacingEffect* e = arm_effect(row, kArmAuto);
-    if (e == nullptr) continue;
-    const ShownGain g = shown_gain(*e);
-    if (g.is_above()) s.above.push_back(row);
-    if (g.is_below()) s.below.push_back(row);
-    if (g.is_above() || g.is_below()) continue;
+  std::vector<ClaimRow> measured;
+  std::vector<double> p;
+  for (const ClaimRow& row : rows)
+    if (const PacingEffect* e = arm_effect(row, kArmAuto)) {
+      measured.push_back(row);
+      p.push_back(e->p_zero);
+    }
+  const std::vector<double> adjusted = holm_adjusted(p);
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const ShownGain g = shown_gain(*arm_effect(measured[i], kArmAuto));
+    if (adjusted[i] <= study.protocol.alpha) {
+      (g.gain > 0 ? s.above : s.below).push_back(measured[i]);
+      continue;
+    }
     s.single += g.has_interval ? 0 : 1;
-    s.open.push_back(row);
+    s.open.push_back(measured[i]);
   }
   return s;
 }
@@ -128,8 +135,40 @@ std::string steadiness(const std::vector<ClaimRow>& rows) {
   return out + ".";
 }
 
-std::string sentence_of(const PacingResults& results, const std::vector<ClaimRow>& rows) {
-  const SortedRows s = sort_rows(rows);
+/// What the plan's own tests found: costs, bars, random delays, and how many conditions are too noisy to tell.
+std::string verdicts_of(const PacingStudy& study, const std::vector<ClaimRow>& rows) {
+  std::size_t of = 0;
+  std::size_t harmless = 0;
+  std::size_t bars = 0;
+  std::size_t above = 0;
+  std::size_t no_worse = 0;
+  std::size_t unresolved = 0;
+  std::vector<std::string> random;
+  for (const ClaimRow& row : rows) {
+    if (arm_effect(row, kArmAuto) == nullptr) continue;
+    ++of;
+    harmless += row.result->no_harm.passed ? 1 : 0;
+    unresolved += row.result->is_resolved ? 0 : 1;
+    if (row.condition->bar <= 0) continue;
+    ++bars;
+    above += row.result->superior.passed ? 1 : 0;
+    no_worse += row.result->no_worse_than_random.passed ? 1 : 0;
+    if (const PacingEffect* e = arm_effect(row, kArmRandom))
+      random.push_back(fmt::format("`{}` {}", row.result->name, percent_change(shown_gain(*e).gain)));
+  }
+  std::string out = fmt::format("By the plan's tests it is shown to cost less than {} in {} of {} jobs",
+                                percent(study.protocol.harm), harmless, of);
+  if (bars > 0)
+    out += fmt::format("; of {} with a bar {} pass it and {} are shown to be no worse than random delays{}",
+                       bars, above, no_worse,
+                       random.empty() ? "" : fmt::format(" (which gain: {})", fmt::join(random, ", ")));
+  return out + fmt::format("; in {} off against off differs too much to tell {}.\n", unresolved,
+                           percent(study.protocol.floor));
+}
+
+std::string sentence_of(const PacingStudy& study, const PacingResults& results,
+                        const std::vector<ClaimRow>& rows) {
+  const SortedRows s = sort_rows(study, rows);
   std::string out = fmt::format("Measured on {} cores, {} emulated jobs: with `auto` throughput ",
                                 results.machine.cores, s.above.size() + s.below.size() + s.open.size());
   out += s.above.empty() ? "rises in none"
@@ -148,8 +187,12 @@ std::string sentence_of(const PacingResults& results, const std::vector<ClaimRow
     for (const ClaimRow& row : s.open)
       if (shown_gain(*arm_effect(row, kArmAuto)).gain <= -kLeastShown) losing.push_back(row);
     if (!losing.empty()) out += fmt::format("; the mean is a loss in {}", named_gains(losing));
+    const auto below = std::count_if(s.open.begin(), s.open.end(), [](const ClaimRow& row) {
+      return shown_gain(*arm_effect(row, kArmAuto)).gain < 0;
+    });
+    if (!losing.empty()) out += fmt::format(", and below 0 in {} of these {}", below, s.open.size());
   }
-  return out + ".\n" + steadiness(rows) + "\n";
+  return out + ".\n" + verdicts_of(study, rows) + steadiness(rows) + "\n";
 }
 
 std::string table_of(const std::vector<ClaimRow>& rows) {
@@ -253,7 +296,7 @@ tl::unexpected<Error> refuse_page(const std::string& file, std::string message) 
 
 PacingClaims pacing_claims(const PacingStudy& study, const PacingResults& results) {
   const std::vector<ClaimRow> rows = claim_rows(study.conditions, results.conditions);
-  return {.sentence = sentence_of(results, rows),
+  return {.sentence = sentence_of(study, results, rows),
           .table =
               "Throughput against off in %, 95 % interval over cold starts in brackets.\n\n" + table_of(rows),
           .remedies = remedies_of(study, rows)};
@@ -262,7 +305,7 @@ PacingClaims pacing_claims(const PacingStudy& study, const PacingResults& result
 PageSection findings_section(const PacingStudy& study, const PacingResults& results) {
   const std::vector<ClaimRow> rows = claim_rows(study.conditions, results.conditions);
   if (rows.empty()) return {};
-  return {"## What it says\n\n" + sentence_of(results, rows) + "\n" + harm_text(study, rows) +
+  return {"## What it says\n\n" + sentence_of(study, results, rows) + "\n" + harm_text(study, rows) +
           floor_text(rows) + unheld_text(rows) + unheld_text(claim_rows(study.sizes, results.sizes))};
 }
 

@@ -92,6 +92,14 @@ in which one holds, and a step counts for the CV while holding where most ranks 
     else
       out += " - | - | - |\n";
   }
+  std::size_t made = 0;
+  for (const PacingConditionResult& r : results.sizes)
+    if (!r.effects.empty()) made += r.effects.front().starts.size();
+  const std::size_t planned = study.sizes.size() * static_cast<std::size_t>(study.protocol.starts);
+  if (made < planned)
+    out += fmt::format(
+        "\nPlanned were {} starts of each other number of ranks ({} in all); the time was over after {}.\n",
+        study.protocol.starts, planned, made);
   if (!picture_file.empty())
     out += fmt::format("\n![Throughput and CV against the number of ranks]({})\n", picture_file);
   return {out};
