@@ -35,7 +35,9 @@ check() {
   diff <(sed -E 's/ job ([0-9]+)\.([0-9]{3,}|prterun-[^ ]*) / job \1.NAMESPACE /' processes) expected || fail "processes ($1)"
 }
 
-equal "$(status in_slurm "${srun[@]}" "${job[@]}")" 0 "exit status without us"
+code=$(status in_slurm "${srun[@]}" "${job[@]}")
+cat err
+equal "$code" 0 "exit status without us"
 code=$(status in_slurm "$cox" observe -o outer -- "${srun[@]}" "${job[@]}")
 cat err
 equal "$code" 0 "exit status, outer order"
@@ -49,7 +51,9 @@ check inner 3.0 slurm
 grep -q '"job": "3"' inner/run.json || fail "run.json does not name the job: $(cat inner/run.json)"
 
 # without -o the folder has the job's own name
-equal "$(status in_slurm "${srun[@]}" "$cox" observe -- "${job[@]}")" 0 "exit status without a folder"
+code=$(status in_slurm "${srun[@]}" "$cox" observe -- "${job[@]}")
+cat err
+equal "$code" 0 "exit status without a folder"
 [ -f cox-slurm-4.0/run.json ] || fail "no folder of the job's name: $(ls)"
 
 # a rank that fails
