@@ -98,7 +98,8 @@ AdviceList advise(const Facts& facts) noexcept {
   } else if (facts.persistent) {
     none.why = "nothing is known to be shared, so early ranks cost the late ones nothing";
     none.evidence =
-        "a delay changed -0.1 to +0.2 % with one persistent straggler, little jitter and nothing shared; with much jitter it lost 7 % by rule";
+        "a delay changed -0.1 to +0.2 % with one persistent straggler, little jitter and nothing shared; with "
+        "much jitter it lost 7 % by rule";
   } else {
     none.why = "no rank is late persistently";
     none.evidence =
