@@ -399,6 +399,60 @@ TEST(AllStudies, NoSentenceTypesAnInput) {
   }
 }
 
+/// The words of a text outside of its places, in lower case.
+std::set<std::string> words_of(std::string_view text) {
+  std::set<std::string> out;
+  std::string word;
+  bool inside = false;
+  for (const char c : std::string(text) + ' ') {
+    inside = c == '{' || (inside && c != '}');
+    if (!inside && (std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '-')) {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else {
+      out.insert(std::exchange(word, {}));
+    }
+  }
+  return out;
+}
+
+// A word that compares is true for some inputs only: `holds` says for which.
+TEST(AllStudies, NoSentenceComparesWithoutACondition) {
+  // What is so for any input, or is said by the source; each was read.
+  const std::map<std::string, std::string> allowed = {
+      {"allreduce-crossover: answer: win", "on either side of where the two meet"},
+      {"allreduce-crossover: answer: worse", "of the printed times"},
+      {"allreduce-crossover: crossover: wins", "on either side of where the two meet"},
+      {"allreduce-crossover: crossover, 1000 on Ethernet: most", "the source's words"},
+      {"allreduce-crossover: crossover, 1000 on Ethernet: wins", "the source's words"},
+      {"allreduce-crossover: crossover, in the task of C.1: quicker", "on either side of where the two meet"},
+      {"constant-delay: iterations, delay 1: falls", "2 sin(pi / 6) is half of 2"},
+      {"example-08: share with a batch of 128: longer", "names the printed compute"},
+      {"hierarchical-allreduce: answer: quicker", "below the size from which it is not"},
+      {"pipeline: answer: most", "1F1B holds at most p"},
+  };
+  const std::set<std::string> comparing = {"faster",  "slower",  "quicker", "cheaper", "longer", "shorter",
+                                           "larger",  "smaller", "better",  "worse",   "win",    "wins",
+                                           "beat",    "beats",   "rise",    "rises",   "fall",   "falls",
+                                           "highest", "lowest",  "ahead",   "behind",  "turned", "far",
+                                           "nearly",  "hardly",  "most",    "never",   "always", "cannot"};
+  std::set<std::string> found;
+  for (const Study& s : studies()) {
+    const auto check = [&](const std::string& name, const std::string& text,
+                           const std::vector<Condition>& holds) {
+      if (!holds.empty()) return;
+      for (const std::string& word : words_of(text))
+        if (comparing.contains(word)) {
+          const std::string key = s.name + ": " + name + ": " + word;
+          EXPECT_TRUE(allowed.contains(key)) << key << " in: " << text;
+          found.insert(key);
+        }
+    };
+    check("answer", s.answer, s.holds);
+    for (const Printed& p : s.printed) check(p.name, p.reason, p.holds);
+  }
+  for (const auto& [key, why] : allowed) EXPECT_TRUE(found.contains(key)) << "listed and not found: " << key;
+}
+
 // What changes when an input changes, changes in the sentences: none names a computed figure in words.
 TEST(AllStudies, NoSentenceCountsWhatAnInputChanges) {
   // Words of the source's text or of a definition, not of a result; each was read.

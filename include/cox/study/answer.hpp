@@ -82,14 +82,14 @@ struct ComputeOptions {
 struct Judged {
   Verdict verdict = Verdict::Follows;
   std::optional<Computed> computed{};
-  std::string reason;  ///< the file's sentence with its places filled from the result
+  std::string reason;  ///< the file's sentence as `said`
 };
 
 struct AnsweredStudy {
-  Study study;
+  Study study;  ///< the places of its question are filled
   Computation computation;
   std::vector<Judged> judged;  ///< parallel to `study.printed`
-  std::string text;            ///< the study's answer with its places filled from the result
+  std::string text;            ///< the study's answer as `said`
   Verdict verdict = Verdict::Follows;
 };
 
@@ -105,5 +105,16 @@ struct AnsweredStudy {
 /// Held by: src/study/answer/sentence_test.cpp
 [[nodiscard]] Result<std::string> fill(const Study& study, const Computation& computation,
                                        std::string_view text, std::int64_t line);
+
+/// `text` filled, where all of `holds` is so. Else a sentence that says which is not: words such as "faster" have no places,
+/// so they are withdrawn where set inputs make them false.
+/// Errors: those of `fill`; study-004 where a condition names nothing, compares two kinds, or is false with the inputs
+/// of the file. Held by: src/study/answer/sentence_test.cpp, src/evaluate/changed_inputs_test.cpp
+[[nodiscard]] Result<std::string> said(const Study& study, const Computation& computation,
+                                       std::string_view text, const std::vector<Condition>& holds,
+                                       std::int64_t line);
+
+/// The question with its inputs in place. Errors: those of `fill`.
+[[nodiscard]] Result<std::string> question_of(const Study& study);
 
 }  // namespace cox::study

@@ -52,6 +52,16 @@ enum class InputOrigin : std::uint8_t {
   Missing,  ///< the source does not; the value is ours
 };
 
+/// What must be so for a sentence to be true: `LEFT > RIGHT` or `LEFT < RIGHT`. A side is a quantity as text, the name
+/// of a computed value or of an input with one value, or `NUMBER * NAME`.
+struct Condition {
+  std::string left;
+  std::string right;
+  bool is_greater = true;  ///< `>`
+  /// As written.
+  [[nodiscard]] std::string text() const { return left + (is_greater ? " > " : " < ") + right; }
+};
+
 /// A value, or the list of a sweep, that the computation asks for by name.
 struct StudyInput {
   std::string name;
@@ -71,9 +81,10 @@ struct Printed {
   WrittenQuantity value{};
   std::optional<WrittenQuantity> up_to{};  ///< the upper end where a range was printed: `5%` to `20%`
   int source_line = 0;
-  std::string says{};  ///< what the source claims with it, in our words; may be empty
-  Quantity within{};   ///< how closely ours must agree; default: half of the last printed digit
-  std::string reason;  ///< a sentence with places: docs/reference/study-files.md
+  std::string says{};              ///< what the source claims with it, in our words; may be empty
+  Quantity within{};               ///< how closely ours must agree; default: half of the last printed digit
+  std::string reason;              ///< a sentence with places: docs/reference/study-files.md
+  std::vector<Condition> holds{};  ///< of `reason`
   Declared declared = Declared::Nothing;
   std::vector<std::string> missing;  ///< InputMissing, Draw: which inputs are ours
   std::string at_least{};            ///< InputMissing: a computed bound that holds whatever these are
@@ -87,9 +98,10 @@ struct Printed {
 struct Study {
   std::string name;
   std::string title;
-  std::string question;
-  std::string source;  ///< place in the source: `C.1, lines 2240-2255`
-  std::string answer;  ///< what to learn from it, a few sentences with places for computed values
+  std::string question;            ///< with places for inputs
+  std::string source;              ///< place in the source: `C.1, lines 2240-2255`
+  std::string answer;              ///< what to learn from it, a few sentences with places for computed values
+  std::vector<Condition> holds{};  ///< of `answer`
   std::string compute;
   std::vector<StudyInput> inputs;
   std::vector<Printed> printed;
@@ -101,7 +113,7 @@ struct Study {
 /// Reads one study. `file` is its name in errors.
 /// Errors: study-001 (not TOML), study-002 (a key is missing, unknown or has a bad value; a reference to
 /// nothing); with file and line. Bounds: text of at most 1 MB, 1000 inputs, 1000 printed numbers, 1000 values
-/// in a list. Held by: src/study/file/parse_test.cpp
+/// in a list, 20 conditions of a sentence. Held by: src/study/file/parse_test.cpp
 [[nodiscard]] Result<Study> parse_study(std::string_view text, const std::string& file);
 
 /// Replaces the value of one input: `change` is `NAME=VALUE`, of a list `NAME=[VALUE, VALUE]`; the name may stand

@@ -44,7 +44,7 @@ Result<std::vector<study::Study>> known_studies(const Invocation& call) {
   return studies;
 }
 
-ExitCode list_studies(std::vector<study::Study> studies, const Invocation& call, Console& console) {
+Result<ExitCode> list_studies(std::vector<study::Study> studies, const Invocation& call, Console& console) {
   if (call.value("studies").empty()) {  // measured, not computed: no file of the others' form
     study::Study pacing;
     pacing.name = kPacing;
@@ -55,6 +55,9 @@ ExitCode list_studies(std::vector<study::Study> studies, const Invocation& call,
     const auto after =
         std::find_if(studies.begin(), studies.end(), [](const study::Study& s) { return s.name > kPacing; });
     studies.insert(after, std::move(pacing));
+  }
+  for (study::Study& s : studies) {
+    COX_TRY(s.question, study::question_of(s));
   }
   std::vector<JsonObject> list;
   std::string text;

@@ -144,6 +144,15 @@ void add_slowdowns(study::Computation& out, const std::vector<AtDelay>& rows) {
   }
 }
 
+/// Of the first age and the next: what one rate for all takes, and the best rate of each.
+std::string says_of(const std::vector<AtDelay>& rows, double fixed) {
+  std::string out = "Rates are times the largest curvature. Updates";
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, rows.size()); ++i)
+    out += fmt::format("{} at age {}: {} with rate {:g}, {} with the best", i == 0 ? "" : ";", rows[i].delay,
+                       text_of(rows[i].fixed), fixed, rows[i].rate ? text_of(rows[i].best) : "not reached");
+  return out + ".";
+}
+
 study::Picture picture_of(const std::vector<AtDelay>& rows, double fixed) {
   study::Series best{.name = "best rate of each delay", .x = {}, .y = {}};
   study::Series same{.name = fmt::format("rate {:g} for all", fixed), .x = {}, .y = {}};
@@ -184,10 +193,7 @@ Result<study::Computation> compute_constant_delay(const study::Inputs& in, const
                           r.rate ? fmt::format("{:.4f}", *r.rate) : "none tried",
                           r.rate ? text_of(r.best) : "not reached", text_of(r.fixed)});
   }
-  table.says = fmt::format(
-      "Rates are times the largest curvature. One rate for all delays takes {} updates without delay and {} at "
-      "the first delay above: delay costs what the best rate loses, not the updates of one rate.",
-      text_of(rows.front().fixed), rows.size() > 1 ? text_of(rows[1].fixed) : text_of(rows.front().fixed));
+  table.says = says_of(rows, s.fixed);
   add_slowdowns(out, rows);
   out.tables.push_back(std::move(table));
   out.picture = picture_of(rows, s.fixed);

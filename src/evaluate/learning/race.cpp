@@ -129,20 +129,12 @@ double Tuned::mean(const Cost& value) const {
   return runs.empty() ? 0 : sum / static_cast<double>(runs.size());
 }
 
-Tuned race_tuned(const Race& race, std::span<const double> rates, int seeds,
-                 const std::function<Stream(std::uint64_t)>& stream, const Cost& cost, int threads,
-                 int tuning_seeds) {
-  constexpr std::uint64_t kFirst = 1000;  // of those that choose
-  constexpr double kPatience = 1.5;
-  const auto run = [&](std::span<const double> with, std::uint64_t seed) {
-    Race one = race;
-    one.problem.seed = static_cast<std::int64_t>(seed);
-    return race_rates(one, with, stream(seed), kPatience);
-  };
-  std::vector<std::vector<Finish>> tried(static_cast<std::size_t>(tuning_seeds));
-  parallel_for(tried.size(), threads, [&](std::size_t i) { tried[i] = run(rates, kFirst + i); });
-  Tuned out;
-  double least = 0;
+namespace {
+
+/// Rates that reach the target on each of the seeds that were tried, the one with the least worst cost first.
+std::vector<double> by_cost(std::span<const double> rates, std::span<const std::vector<Finish>> tried,
+                            const Cost& cost) {
+  std::vector<std::pair<double, double>> found;  // cost, rate
   for (std::size_t r = 0; r < rates.size(); ++r) {
     double worst = 0;
     bool all = true;
@@ -150,14 +142,43 @@ Tuned race_tuned(const Race& race, std::span<const double> rates, int seeds,
       all = all && finishes[r].reached;
       worst = std::max(worst, cost(finishes[r]));
     }
-    if (!all || (out.rate > 0 && worst >= least)) continue;
-    out.rate = rates[r];
-    least = worst;
+    if (all) found.emplace_back(worst, rates[r]);
   }
-  if (out.rate == 0) return out;
-  out.runs.resize(static_cast<std::size_t>(seeds));
-  parallel_for(out.runs.size(), threads,
-               [&](std::size_t i) { out.runs[i] = run(std::span(&out.rate, 1), i + 1).front(); });
+  std::ranges::stable_sort(found, {}, &std::pair<double, double>::first);
+  std::vector<double> out;
+  out.reserve(found.size());
+  for (const auto& [worst, rate] : found) out.push_back(rate);
+  return out;
+}
+
+}  // namespace
+
+Tuned race_tuned(const Race& race, std::span<const double> rates, int seeds,
+                 const std::function<Stream(std::uint64_t)>& stream, const Cost& cost, int threads,
+                 int tuning_seeds) {
+  constexpr std::uint64_t kFirst = 1000;  // of those that choose
+  const auto run = [&](std::span<const double> with, std::uint64_t seed, double patience) {
+    Race one = race;
+    one.problem.seed = static_cast<std::int64_t>(seed);
+    return race_rates(one, with, stream(seed), patience);
+  };
+  std::vector<double> order;
+  // Where a rate is lucky on one seed, all others are cut off there: then they are waited for.
+  for (const double patience : {2.0, 8.0, 0.0}) {
+    if (!order.empty()) break;
+    std::vector<std::vector<Finish>> tried(static_cast<std::size_t>(tuning_seeds));
+    parallel_for(tried.size(), threads, [&](std::size_t i) { tried[i] = run(rates, kFirst + i, patience); });
+    order = by_cost(rates, tried, cost);
+  }
+  Tuned out;
+  for (const double rate : order) {
+    std::vector<Finish> runs(static_cast<std::size_t>(seeds));
+    parallel_for(runs.size(), threads,
+                 [&](std::size_t i) { runs[i] = run(std::span(&rate, 1), i + 1, 0).front(); });
+    const Tuned one{.rate = rate, .runs = std::move(runs)};
+    if (out.rate == 0 || one.reached()) out = one;
+    if (out.reached()) return out;
+  }
   return out;
 }
 

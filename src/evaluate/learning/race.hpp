@@ -102,8 +102,10 @@ struct Tuned {
   [[nodiscard]] double mean(const Cost& value) const;
 };
 
-/// Seeds 1 ... `seeds` are judged, four from 1000 on choose the rate; a seed draws times and samples.
-/// Deterministic for any number of threads. Cost: tuning_seeds x rates + seeds runs.
+/// Seeds 1 ... `seeds` are judged, `tuning_seeds` from 1000 on choose the rate: the best that is at the
+/// target on all of them, or the next best where that one misses on a judged seed; a seed draws times and samples.
+/// Deterministic for any number of threads. Cost: tuning_seeds x rates + seeds runs, `seeds` more for each that misses.
+/// Held by: src/evaluate/learning/race_test.cpp
 [[nodiscard]] Tuned race_tuned(const Race& race, std::span<const double> rates, int seeds,
                                const std::function<Stream(std::uint64_t seed)>& stream, const Cost& cost,
                                int threads, int tuning_seeds = 16);

@@ -62,5 +62,33 @@ TEST(Race, ARateIsChosenOnOtherSeedsThanItIsJudgedOn) {
             0);
 }
 
+// A rate that misses on a seed that is judged does not work there: the next takes its place.
+TEST(Race, ARateThatMissesWhereItIsJudgedIsNotTaken) {
+  const auto stream = [](std::uint64_t seed) -> Stream {
+    const int age = seed == 2 ? 1 : 0;  // the edge of age 1 is 1
+    return [age](const auto& take) {
+      stream_aged(
+          1, [age](std::int64_t) { return age; }, take);
+    };
+  };
+  const std::vector<double> rates = {0.1, 0.5, 1.9};
+  const Race race{.problem = {.dimension = 4, .condition = 10}, .workers = 2, .versions = 5000};
+  const Tuned t = race_tuned(race, rates, 3, stream, versions_of, 1);
+  EXPECT_EQ(t.rate, 0.5);
+  EXPECT_TRUE(t.reached());
+  // Lucky on one of the seeds that choose, where it leaves all others behind.
+  const auto lucky = [](std::uint64_t seed) -> Stream {
+    const int age = seed == 1003 ? 0 : 1;
+    return [age](const auto& take) {
+      stream_aged(
+          1, [age](std::int64_t) { return age; }, take);
+    };
+  };
+  EXPECT_EQ(race_tuned(race, rates, 3, lucky, versions_of, 1).rate, 0.5);
+  const Tuned none = race_tuned(race, std::span(rates).last(1), 3, stream, versions_of, 1);
+  EXPECT_EQ(none.rate, 1.9);
+  EXPECT_FALSE(none.reached());
+}
+
 }  // namespace
 }  // namespace cox::evaluate

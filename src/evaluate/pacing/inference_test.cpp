@@ -5,14 +5,19 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "cox/base/file.hpp"
 #include "cox/base/random.hpp"
 #include "cox/base/stats.hpp"
 
 #include "evaluate/pacing/effect.hpp"
+#include "evaluate/pacing/measure.hpp"
 
 namespace cox::evaluate {
 namespace {
@@ -84,21 +89,21 @@ std::vector<PacingConditionResult> evaluation(const PacingStudy& study, std::uin
 struct FamilyCount {
   int no_harm = 0, superior = 0, no_worse = 0, beside_zero = 0;
 };
+void count_wrong(const std::vector<PacingConditionResult>& results, FamilyCount& count) {
+  const auto any = [&](PacingVerdict PacingConditionResult::*family) {
+    return std::any_of(results.begin(), results.end(),
+                       [&](const PacingConditionResult& r) { return (r.*family).passed; })
+               ? 1
+               : 0;
+  };
+  count.no_harm += any(&PacingConditionResult::no_harm);
+  count.superior += any(&PacingConditionResult::superior);
+  count.no_worse += any(&PacingConditionResult::no_worse_than_random);
+  count.beside_zero += any(&PacingConditionResult::floor_beside_zero);
+}
 FamilyCount families(const PacingStudy& study, int runs, const Truth& truth) {
   FamilyCount count;
-  for (int i = 0; i < runs; ++i) {
-    bool harm = false, bar = false, random = false, zero = false;
-    for (const PacingConditionResult& r : evaluation(study, static_cast<std::uint64_t>(i), truth)) {
-      harm = harm || r.no_harm.passed;
-      bar = bar || r.superior.passed;
-      random = random || r.no_worse_than_random.passed;
-      zero = zero || r.floor_beside_zero.passed;
-    }
-    count.no_harm += harm ? 1 : 0;
-    count.superior += bar ? 1 : 0;
-    count.no_worse += random ? 1 : 0;
-    count.beside_zero += zero ? 1 : 0;
-  }
+  for (int i = 0; i < runs; ++i) count_wrong(evaluation(study, static_cast<std::uint64_t>(i), truth), count);
   return count;
 }
 
@@ -149,6 +154,102 @@ TEST(PacingInference, AtMostOneBarInTwentyIsWrong) {
         families(study, runs, {.effect = std::log1p(0.08), .between = between, .within = 0.3});
     EXPECT_LE(wrong.superior, most_of(runs)) << between;
     EXPECT_GT(wrong.superior, 0) << "a test that never passes shows nothing";
+  }
+}
+
+/// A machine on which an evaluation is measured: effects are drawn as above, in blocks of a host that takes time away now
+/// and then and may be slower than the plan expects, so that the limit cuts starts off.
+class DrawnWorld {
+ public:
+  DrawnWorld(std::uint64_t number, const Truth& truth) : number_(number), truth_(truth) {
+    constexpr double kSlowest = 1.6;
+    slower_ = 1 + (kSlowest - 1) * random_.uniform(number_, draw_++);
+  }
+  PacingWorld world() {
+    return {.run = [this](const bench::PacePlan& plan, Seconds limit) { return run(plan, limit); },
+            .now = [this] { return passed_; },
+            .tell = [this](const std::string& text) { tell(text); },
+            .keep = [](const PacingResults&) { return Status{}; }};
+  }
+
+ private:
+  double normal() { return truth_.spread * random_.normal(number_, draw_++); }
+  /// "cox: NAME: start ..." precedes each.
+  void tell(const std::string& text) {
+    if (text.starts_with("cox: ")) condition_ = text.substr(5, text.find(':', 5) - 5);
+  }
+  /// What the pairs of a start have in common; a part of it with the other starts of the condition.
+  double of_start(const std::string& arm) {
+    const auto [common, is_new] = common_.try_emplace(condition_ + ' ' + arm);
+    if (is_new) common->second = std::sqrt(truth_.between) * normal();
+    const double mean = arm == kArmAuto ? truth_.effect : arm == kArmRandom ? truth_.random : 0;
+    return mean + common->second + std::sqrt((1 - truth_.between) * truth_.within) * normal();
+  }
+  Result<bench::PaceRows> run(const bench::PacePlan& plan, Seconds limit) {
+    constexpr std::size_t kSteps = 17;  // one more than are dropped
+    constexpr double kPairs = 2;
+    const double of_pair = std::sqrt((1 - truth_.between) * (1 - truth_.within) * kPairs);
+    std::map<std::string, double> effects;
+    bench::PaceRows rows;
+    double mean = 0;
+    for (const bench::PaceBlock& b : plan.blocks) {
+      const std::string& arm = plan.arms[b.arm].name;
+      const auto [effect, is_new] = effects.try_emplace(arm);
+      if (is_new) effect->second = arm == kArmOff ? 0 : of_start(arm);
+      // A tenth of a percent is usual; one block of twenty loses far more.
+      const double usual = -0.001 * std::log(random_.uniform(number_, draw_++));
+      const double stolen = usual + (random_.uniform(number_, draw_++) < 0.05 ? 0.1 : 0);
+      const double period = 0.02 / std::exp(effect->second + of_pair * normal()) * (1 + stolen);
+      bench::PaceBlockRows& out =
+          rows.blocks.emplace_back(bench::PaceBlockRows{.block = b, .steal_ratio = stolen});
+      out.steps.resize(kSteps, {.period = duration_from_seconds(period)});
+      mean += period / 0.02 / static_cast<double>(plan.blocks.size());
+    }
+    passed_ += (limit - Seconds{60}) / 10 * mean * slower_;
+    return rows;
+  }
+
+  RandomStream random_{23, 5};
+  std::uint64_t number_;
+  std::uint64_t draw_ = 0;
+  Truth truth_;
+  double slower_ = 1;
+  Seconds passed_{};
+  std::string condition_;
+  std::map<std::string, double> common_;
+};
+
+// Through the code that measures, with its limit in time and its steal-time rule.
+TEST(PacingInference, WhatTheLimitAndStolenTimeLeaveOutMakesNoMoreWrong) {
+  PacingStudy study = frozen();
+  study.sizes.clear();
+  const PacingChoice all = *choose_pacing(study, "");
+  const int runs = runs_wanted(1000);
+  for (const double between : {0.0, 0.3}) {
+    const Truth truth = at_the_margin(study, between, 0.3);
+    FamilyCount wrong;
+    int cut = 0;
+    int struck = 0;
+    for (int i = 0; i < runs; ++i) {
+      DrawnWorld world(static_cast<std::uint64_t>(i), truth);
+      const auto results = measure_pacing(study, all, PacingDepth::Full, {}, world.world());
+      ASSERT_TRUE(results) << results.error().to_string();
+      count_wrong(results->conditions, wrong);
+      for (const PacingConditionResult& r : results->conditions) {
+        cut += r.starts < study.protocol.starts ? 1 : 0;
+        for (const PacingEffect& e : r.effects) struck += e.struck;
+      }
+    }
+    if (std::getenv("COX_TEST_PACING_RUNS") != nullptr)
+      fmt::print("| {:.2f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |\n", between,
+                 static_cast<double>(cut) / runs, static_cast<double>(struck) / runs,
+                 100.0 * wrong.no_harm / runs, 100.0 * wrong.no_worse / runs,
+                 100.0 * wrong.beside_zero / runs);
+    EXPECT_GT(cut, runs) << "no start was cut off";
+    EXPECT_GT(struck, runs) << "no time was stolen";
+    EXPECT_LE(wrong.no_harm, most_of(runs)) << between;
+    EXPECT_LE(wrong.no_worse, most_of(runs)) << between;
+    EXPECT_LE(wrong.beside_zero, most_of(runs)) << between;
   }
 }
 

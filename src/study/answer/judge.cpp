@@ -128,7 +128,7 @@ Result<Judged> judge_one(const Study& study, const Printed& p, const Computation
   Judged j;
   COX_TRY(j.computed, computed_for(study, p, p.quantity, c));
   COX_TRY(const std::optional<Computed> bound, computed_for(study, p, p.at_least, c));
-  COX_TRY(j.reason, fill(study, c, p.reason, p.line));
+  COX_TRY(j.reason, said(study, c, p.reason, p.holds, p.line));
   COX_CHECK(check_missing(study, p));
   if (p.declared == Declared::Contradicts) COX_CHECK(check_contradiction(study, p));
   if (p.declared == Declared::TypedIn) {

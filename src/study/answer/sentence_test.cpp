@@ -11,7 +11,9 @@ namespace {
 Result<std::string> filled(const std::string& text) {
   const auto s = parse_study(
       "name = \"one\"\ntitle = \"One\"\nquestion = \"What?\"\nsource = \"here\"\ncompute = \"c\"\n"
-      "[[input]]\nname = \"some sizes\"\nvalue = [\"1MB\", \"2MB\"]\nfrom = \"source\"\n",
+      "[[input]]\nname = \"some sizes\"\nvalue = [\"1MB\", \"2MB\"]\nfrom = \"source\"\n"
+      "[[input]]\nname = \"traffic, as printed\"\nvalue = \"3MB\"\nfrom = \"source\"\n"
+      "[[input]]\nname = \"as good as\"\nvalue = \"4MB\"\nfrom = \"source\"\n",
       "one.toml");
   EXPECT_TRUE(s);
   Computation c;
@@ -24,6 +26,7 @@ TEST(Sentence, PlacesAreFilled) {
   EXPECT_EQ(*filled("the ring takes {ring}."), "the ring takes 28.14 ms.");
   EXPECT_EQ(*filled("{ring as 1.0ms}, {ring as 1us}"), "28.1 ms, 28140 us");
   EXPECT_EQ(*filled("for {some sizes}"), "for 1MB, 2MB");
+  EXPECT_EQ(*filled("{traffic, as printed} {as good as}"), "3MB 4MB") << "names, not samples";
 }
 
 TEST(Sentence, WhatIsNotThereIsRefusedWithItsLine) {
@@ -33,6 +36,55 @@ TEST(Sentence, WhatIsNotThereIsRefusedWithItsLine) {
     ASSERT_FALSE(out) << text;
     EXPECT_EQ(out.error().id, "study-004") << text;
     EXPECT_EQ(out.error().where->line, 7) << text;
+  }
+}
+
+/// `text` guarded by `left > right` and the like, where the file's ring is 28.14 ms; set: one input was replaced.
+Result<std::string> guarded(const std::string& condition, bool is_set) {
+  auto s = parse_study(
+      "name = \"one\"\ntitle = \"One\"\nquestion = \"What of {bound}?\"\nsource = \"here\"\n"
+      "compute = \"c\"\nanswer = \"The ring is slow.\"\nholds = [\"" +
+          condition +
+          "\"]\n"
+          "[[input]]\nname = \"bound\"\nvalue = \"20ms\"\nfrom = \"source\"\n",
+      "one.toml");
+  if (!s) return fail(std::move(s).error());
+  if (is_set) {
+    EXPECT_TRUE(set_input(*s, "bound=30ms"));
+  }
+  EXPECT_EQ(*question_of(*s), is_set ? "What of 30ms?" : "What of 20ms?");
+  Computation c;
+  c.values = {{.name = "ring", .value = Quantity::of(Seconds{0.02814}), .engine = "e"}};
+  return said(*s, c, s->answer, s->holds, 3);
+}
+
+TEST(Sentence, IsSaidWhereItHolds) {
+  for (const char* so :
+       {"ring > bound", "ring < 1.5 * bound", "20ms < ring", "1.4 * bound < ring", "ring < 0.1s"})
+    EXPECT_EQ(*guarded(so, false), "The ring is slow.") << so;
+  EXPECT_EQ(*guarded("ring > 0.5 * bound", true), "The ring is slow.");
+  EXPECT_EQ(
+      *guarded("ring > bound", true),
+      "What the file says here does not hold with the inputs that were set: it needs ring > bound, and these are "
+      "28.14 ms and 30.00 ms.");
+  EXPECT_EQ(
+      *guarded("tree > bound", true),
+      "What the file says here does not hold with the inputs that were set: it needs tree > bound, and tree is "
+      "not computed.");
+}
+
+TEST(Sentence, AFalseConditionOfTheFileIsRefused) {
+  for (const char* wrong :
+       {"ring < bound", "ring > ring", "ring > tree", "ring > 1GB", "ring > 3", "2ms * ring > bound"}) {
+    const auto out = guarded(wrong, false);
+    ASSERT_FALSE(out) << wrong;
+    EXPECT_EQ(out.error().id, "study-004") << wrong;
+    EXPECT_EQ(out.error().where->line, 3) << wrong;
+  }
+  for (const char* wrong : {"ring", "ring >", "> ring", "ring>bound", "a > b > c", ""}) {
+    const auto out = guarded(wrong, false);
+    ASSERT_FALSE(out) << wrong;
+    EXPECT_EQ(out.error().id, "study-002") << wrong;
   }
 }
 

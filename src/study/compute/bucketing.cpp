@@ -105,7 +105,9 @@ Result<Sweep> sweep_buckets(Computation& out, const Job& job, Overlap overlap, c
   for (const int b : sizes) {
     const std::string name = fmt::format("step-b{}{}", b, suffix);
     COX_TRY(const Step step, step_of(out, name, job, overlap, b));
-    const double hidden = 1 - (step.time - job.backward()) / step.all_reduces;
+    const double share = 1 - (step.time - job.backward()) / step.all_reduces;
+    constexpr double kRounding = 1e-9;  // of a difference of times
+    const double hidden = std::abs(share) < kRounding ? 0 : share;
     if (sweep.best == 0 || step.time < sweep.least) {
       sweep.least = step.time;
       sweep.best = b;

@@ -180,42 +180,6 @@ TEST_P(MissingInputs, APrintedNumberSaysOnWhichItDepends) {
     if (s.name == GetParam()) expect_said(quick(s));
 }
 
-std::string change_of(const StudyInput& in, double factor) {
-  std::string values;
-  for (const WrittenQuantity& w : in.values) values += (values.empty() ? "" : ", ") + times(w, factor);
-  return fmt::format("\"{}\" = {}", in.name, in.is_list ? "[" + values + "]" : values);
-}
-
-/// The first two values of each sweep.
-Study with_short_sweeps(Study s) {
-  for (StudyInput& in : s.inputs)
-    if (in.values.size() > 2) in.values.resize(2);
-  return s;
-}
-
-// Any input may be set: then it is judged again, or refused for its bounds.
-TEST_P(MissingInputs, EveryInputCanBeSet) {
-  for (const Study& s : studies_of_this_room()) {
-    // Each run of the table fits mechanisms anew; its inputs are those of the printed table.
-    if (s.name != GetParam() || s.compute == "pacing-table") continue;
-    const Study less = with_short_sweeps(quick(s));
-    for (const StudyInput& in : less.inputs)
-      for (const double factor : {0.0, 0.5}) {
-        Study changed = less;
-        const std::string change = change_of(in, factor);
-        ASSERT_TRUE(set_input(changed, change)) << s.name << ": " << change;
-        const auto a = run_study(changed, table(), {.threads = 2});
-        if (!a) {
-          EXPECT_EQ(a.error().code, Errc::InvalidInput)
-              << s.name << ": " << change << ": " << a.error().to_string();
-          EXPECT_EQ(a.error().message.find('\n'), std::string::npos);
-          continue;
-        }
-        for (const Computed& c : a->computation.values)
-          EXPECT_TRUE(std::isfinite(c.value.in_base_unit())) << s.name << ": " << change << ": " << c.name;
-      }
-  }
-}
 INSTANTIATE_TEST_SUITE_P(Of, MissingInputs, testing::ValuesIn(names_of_studies()), [](const auto& study) {
   std::string name = study.param;
   std::replace(name.begin(), name.end(), '-', '_');

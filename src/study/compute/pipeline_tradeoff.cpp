@@ -279,7 +279,7 @@ Status add_transfers(Computation& out, const Inputs& in, const Job& job) {
   }
   table.says = fmt::format(
       "{} micro-batches of {} forward and {} backward per stage. A message holds up nobody but who waits for it: GPipe "
-      "waits for one per boundary and direction, 1F1B for more.",
+      "waits for one per boundary and direction.",
       m, to_string(Quantity::of(job.forward)), to_string(Quantity::of(job.backward)));
   out.tables.push_back(std::move(table));
   return {};

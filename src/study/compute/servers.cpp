@@ -327,6 +327,7 @@ Result<Computation> compute_single_server(const Inputs& in, const ComputeOptions
   COX_TRY(const int many, in.count("more workers", kRanks));
   COX_TRY(const Bandwidth rare, in.rate("uplink of the server"));
   COX_TRY(const int shards, in.count("shards", kRanks));
+  COX_TRY(const Bandwidth of_shard, in.rate("uplink of a shard"));
   COX_TRY(const auto said_ring, in.size("ring traffic, as printed"));
   COX_TRY(const auto reported, in.ratio("reported speedup"));
   COX_TRY(const int cores, in.count("cores of the report"));
@@ -343,7 +344,7 @@ Result<Computation> compute_single_server(const Inputs& in, const ComputeOptions
                                                uniform_links(none, rare)));
   COX_TRY(const Seconds many_sharded,
           checked_time(out, "shards, more workers", push_and_pull(many, shards, gradients),
-                       uniform_links(none, fast)));
+                       uniform_links(none, of_shard)));
   COX_TRY(const Bytes sent, most_sent(ring));
   const Seconds push = both / 2;
   add(out, "received", Quantity::of(gradients * workers), kClosedForm);

@@ -304,11 +304,11 @@ Status add_causes(Computation& out, const Inputs& in, const Barrier& b) {
   }
   table.says = fmt::format(
       "Beside a coefficient of {:g}, one worker that always takes {} more makes a step {} of a mean and is the slowest "
-      "in {} of the steps; racks of {} of which {} take {} more make it {}, and nobody is the slowest for long. Drawn: "
-      "the worker that was the slowest most often in {} steps.",
+      "in {} of the steps; racks of {} of which {} take {} more anew in each step make it {}, "
+      "and each worker is the slowest in {}. Drawn: the worker that was the slowest most often in {} steps.",
       c.cv, to_string(Quantity::ratio(c.persistent)), table.rows[1][1], table.rows[1][3], c.rack,
       to_string(Quantity::ratio(c.racks)), to_string(Quantity::ratio(c.rack_delay)), table.rows[2][1],
-      b.steps);
+      table.rows[2][3], b.steps);
   out.tables.push_back(std::move(table));
   return {};
 }
@@ -447,7 +447,7 @@ Result<Computation> compute_stragglers(const Inputs& in, const ComputeOptions& o
   out.notes = {
       "The source calls the median over the mean of the steps its efficiency: that tells how much steps "
       "differ from each other, not what waiting costs; the mean over the slowest tells that.",
-      "A Pareto law of shape 1.5 has no variance, so no coefficient of variation; its shape is given instead.",
+      "A Pareto law of shape 2 or less has no variance, so no coefficient of variation; its shape is given instead.",
       "What slows a worker or a rack adds to what is drawn for the worker.",
       "Useful share: the work of those whose result counts, over the time of all devices until the last that is waited for."};
   return out;

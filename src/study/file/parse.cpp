@@ -86,6 +86,40 @@ Result<std::string> text_at(const Table& t, std::string_view key, bool required)
   return text->get();
 }
 
+Result<Condition> condition_of(const toml::node& node, const Table& t) {
+  const auto text = node.value_exact<std::string>();
+  constexpr std::size_t kMostLetters = 400;
+  const auto sign = text ? text->find_first_of("<>") : std::string::npos;
+  if (sign == std::string::npos || sign < 2 || sign + 2 >= text->size() || (*text)[sign - 1] != ' ' ||
+      (*text)[sign + 1] != ' ' || text->find_first_of("<>", sign + 1) != std::string::npos ||
+      text->size() > kMostLetters || !is_plain(*text) || text->find('\n') != std::string::npos)
+    return refuse(t.file, line_of(node),
+                  fmt::format("'holds' of {} has an entry that compares nothing", t.what),
+                  "write \"NAME > NAME\", \"NAME < 1.5 * NAME\" or \"NAME > 20ms\"");
+  return Condition{
+      .left = text->substr(0, sign - 1), .right = text->substr(sign + 2), .is_greater = (*text)[sign] == '>'};
+}
+
+/// What `holds` lists; nothing where it is absent. `guarded` is the text that it belongs to.
+Result<std::vector<Condition>> conditions_at(const Table& t, std::string_view key,
+                                             const std::string& guarded) {
+  std::vector<Condition> out;
+  const toml::node* node = t.keys.get("holds");
+  if (node == nullptr) return out;
+  const toml::array* list = node->as_array();
+  constexpr std::size_t kMostConditions = 20;
+  if (list == nullptr || list->empty() || list->size() > kMostConditions || guarded.empty())
+    return refuse(
+        t.file, line_of(*node),
+        fmt::format("'holds' of {} is no list of 1 to {} conditions of '{}'", t.what, kMostConditions, key),
+        fmt::format("write {} = \"...\" and holds = [\"NAME > NAME\", ...]", key));
+  for (const toml::node& each : *list) {
+    COX_TRY(Condition one, condition_of(each, t));
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 Result<int> line_at(const Table& t, std::string_view key) {
   const toml::node* node = t.keys.get(key);
   if (node == nullptr) return 0;
@@ -197,7 +231,7 @@ Status read_declaration(const Table& t, Printed& p) {
 }
 
 Result<Printed> printed_of(const Table& t) {
-  COX_CHECK(check_keys(t, {"name", "quantity", "value", "up_to", "line", "says", "within", "reason",
+  COX_CHECK(check_keys(t, {"name", "quantity", "value", "up_to", "line", "says", "within", "reason", "holds",
                            "judgement", "missing", "at_least", "against", "typed"}));
   Printed p;
   p.line = line_of(t.keys);
@@ -229,6 +263,7 @@ Result<Printed> printed_of(const Table& t) {
     p.within = w.value;
   }
   COX_TRY(p.reason, text_at(t, "reason", false));
+  COX_TRY(p.holds, conditions_at(t, "reason", p.reason));
   if (p.within.in_base_unit() > p.value.last_digit.in_base_unit() / 2 && p.reason.empty())
     return refuse(t.file, p.line,
                   fmt::format("'{}' is judged more widely than its digits without a reason", shown(p.name)),
@@ -327,8 +362,8 @@ Result<Study> parse_study(std::string_view text, const std::string& file) {
         .hint = "a study is written in TOML: docs/reference/study-files.md",
         .where = Where{.file = file, .line = static_cast<std::int64_t>(parsed.error().source().begin.line)}});
   const Table root{.keys = parsed.table(), .file = file, .what = "the study"};
-  COX_CHECK(
-      check_keys(root, {"name", "title", "question", "source", "answer", "compute", "input", "printed"}));
+  COX_CHECK(check_keys(
+      root, {"name", "title", "question", "source", "answer", "holds", "compute", "input", "printed"}));
   Study s;
   s.file = file;
   COX_TRY(s.name, text_at(root, "name", true));
@@ -336,6 +371,7 @@ Result<Study> parse_study(std::string_view text, const std::string& file) {
   COX_TRY(s.question, text_at(root, "question", true));
   COX_TRY(s.source, text_at(root, "source", true));
   COX_TRY(s.answer, text_at(root, "answer", false));
+  COX_TRY(s.holds, conditions_at(root, "answer", s.answer));
   COX_TRY(s.compute, text_at(root, "compute", true));
   if (s.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos ||
       s.name == "all")

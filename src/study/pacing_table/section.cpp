@@ -306,23 +306,26 @@ std::string bound_text(const TableStudy& s) {
 }
 
 std::string jitter_text(const TableStudy& s) {
-  return fmt::format(R"(## Independent jitter alone cannot do it
+  const TableRow& few = s.rows.front();
+  const TableRow& many = s.rows.back();
+  return fmt::format(R"(## How far independent jitter goes
 
-The printed Baseline's CV grows {}-fold with the size. Where nodes are late independently of each other and the
-iteration waits for the slowest of n, it falls or stays. For exponential times it is sqrt(sum 1/k^2) / sum 1/k, k from 1
-to n, which falls as 1.28 / ln n; for a Pareto law of shape a it goes to the constant
-sqrt(Gamma(1 - 2/a) / Gamma(1 - 1/a)^2 - 1). What all nodes feel alike makes it grow: the deviation of compute + n x
-(time per node) x load is proportional to n, as the printed one nearly is.
+The printed Baseline's CV grows {}-fold from {} to {} nodes. Where nodes are late independently of each other and the
+iteration waits for the slowest, it can grow {}-fold at most, the root of the ratio of the sizes. For exponential times it is
+sqrt(sum 1/k^2) / sum 1/k, k from 1 to n, which falls as 1.28 / ln n; for a Pareto law of shape a it goes to the constant
+sqrt(Gamma(1 - 2/a) / Gamma(1 - 1/a)^2 - 1). What all nodes feel alike has no such bound: the deviation of compute + n x
+(time per node) x load is proportional to n.
 
 {}
-No other law does better, and nothing that is added and is the same in every iteration, however it grows with the size:
-the slowest of k times as many nodes is the largest of k independent copies of the smaller job's slowest, and
+The bound holds for any law, and beside anything that is added and is the same in every iteration, however it grows with the
+size: the slowest of k times as many nodes is the largest of k independent copies of the smaller job's slowest, and
 Var(max of k) <= k Var(one), because the covariances of order statistics are not negative (Bickel 1967). So the
 deviation grows at most by sqrt(k). With the printed throughputs, and the smaller job's CV as large as its rounding
 allows:
 
 {})",
-                     fixed(s.rows.back().baseline_cv / s.rows.front().baseline_cv, 0), laws_text(s),
+                     fixed(many.baseline_cv / few.baseline_cv, 0), few.nodes, many.nodes,
+                     fixed(std::sqrt(static_cast<double>(many.nodes) / few.nodes), 1), laws_text(s),
                      bound_text(s));
 }
 
