@@ -378,10 +378,13 @@ Result<OperationModel> build_operation_model(const model::Program& program) {
   if (model.steps.empty()) return refuse("the recorded order of operations is a circle in every step");
   if (circles > 0)
     model.notes.push_back(
-        fmt::format("{} steps are left out: their operations wait for each other in a circle", circles));
+        fmt::format("{}: the operations wait for each other in a circle",
+                    circles == 1 ? "a step is left out" : fmt::format("{} steps are left out", circles)));
   if (schedules.unmatched() > 0)
-    model.notes.push_back(
-        fmt::format("{} sends and receives have no peer; they are taken as they are", schedules.unmatched()));
+    model.notes.push_back(schedules.unmatched() == 1
+                              ? "a send or receive has no peer; it is taken as it is"
+                              : fmt::format("{} sends and receives have no peer; they are taken as they are",
+                                            schedules.unmatched()));
   return model;
 }
 
