@@ -223,6 +223,17 @@ Status from_samples(FullForecast& out, const Evidence& e, const Asked& asked) {
   return {};
 }
 
+/// Where steps are simulated to take longer or shorter than the parts say, all that is forecast does.
+void follow_simulated(FullForecast& out, Asked& question) {
+  out.over_parts = over_parts(out.simulated);
+  if (!out.over_parts) return;
+  question.project.over_parts = out.over_parts;
+  out.projection = project(*out.parts, question.sizes, question.project);
+  out.seen = project_one(*out.parts, out.seen_ranks, question.project);
+  for (CheckedSize& s : out.simulated.sizes)
+    s.forecast = project_one(*out.parts, s.ranks, question.project).mean;
+}
+
 Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   COX_CHECK(check_resizable(*e.scenario));
   Asked question = asked;
@@ -241,6 +252,7 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
       question.project.threads);
   if (!is_weak)
     std::erase_if(out.simulated.sizes, [&](const CheckedSize& s) { return s.ranks != out.seen_ranks; });
+  follow_simulated(out, question);
   for (SizePoint& p : out.projection.points) widen(p, out.simulated);
   widen(out.seen, out.simulated);
   add_bends(out, question);

@@ -24,7 +24,8 @@ void add_part_levers(FullForecast& f, const Evidence& evidence, const Asked& ask
                       .ranks = f.margins_at > 0 ? f.margins_at : f.seen_ranks,
                       .failing = failing_scenario(f, asked)};
   const std::vector<PartLever> levers = part_levers(job, seen == evidence.samples.end() ? nullptr : &*seen);
-  const PartLeverOptions options{.project = asked.project};
+  PartLeverOptions options{.project = asked.project};
+  options.project.over_parts = f.over_parts;
   if (question.levers)
     f.full_control->levers = compare_part_levers(job, levers, options, question.options.prices);
   if (!question.target) return;

@@ -57,9 +57,14 @@ std::set<std::int64_t> sizes_to_simulate(const model::Scenario& scenario, std::i
   return out;
 }
 
+bool meets(const CheckedSize& s, const TimeBand& band) {
+  const Seconds rounding = kRounding * s.step;
+  return s.step + s.half_width >= band.low - rounding && s.step - s.half_width <= band.high + rounding;
+}
+
 /// By how much bands are to be lower and higher, as ratios.
 std::pair<double, double> reach_of(const CheckedSize& s) {
-  if (s.agrees()) return {1, 1};
+  if (s.follows()) return {1, 1};
   return {std::min(1.0, (s.step - s.half_width) / s.forecast.value),
           std::max(1.0, (s.step + s.half_width) / s.forecast.value)};
 }
@@ -75,8 +80,11 @@ std::string step_of(const CheckedSize& s) {
 }  // namespace
 
 bool CheckedSize::agrees() const {
-  const Seconds rounding = kRounding * step;
-  return step + half_width >= forecast.low - rounding && step - half_width <= forecast.high + rounding;
+  return meets(*this, by_parts);
+}
+
+bool CheckedSize::follows() const {
+  return meets(*this, forecast);
 }
 
 bool is_small_enough(const model::Scenario& s) {
@@ -108,17 +116,55 @@ CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen,
     out.left_out = simulated.error().message;
     return out;
   }
-  for (const SimulatedSize& s : simulated->sizes)
-    out.sizes.push_back(
-        {.ranks = s.ranks, .step = s.step, .half_width = s.half_width, .forecast = forecast(s.ranks)});
+  for (const SimulatedSize& s : simulated->sizes) {
+    const TimeBand by_parts = forecast(s.ranks);
+    out.sizes.push_back({.ranks = s.ranks,
+                         .step = s.step,
+                         .half_width = s.half_width,
+                         .by_parts = by_parts,
+                         .forecast = by_parts});
+  }
   return out;
+}
+
+OverPartsAt over_parts(const CheckedSizes& simulated) {
+  const auto& sizes = simulated.sizes;
+  if (std::ranges::all_of(sizes, [](const CheckedSize& s) { return s.agrees(); })) return {};
+  const auto n = static_cast<double>(sizes.size());
+  double mean_x = 0;
+  double mean_y = 0;
+  const auto x_of = [](const CheckedSize& s) { return std::log(static_cast<double>(s.ranks)); };
+  const auto y_of = [](const CheckedSize& s) { return std::log(s.step / s.by_parts.value); };
+  for (const CheckedSize& s : sizes) {
+    mean_x += x_of(s) / n;
+    mean_y += y_of(s) / n;
+  }
+  const bool is_level = std::ranges::all_of(sizes, [&](const CheckedSize& s) {
+    return std::abs(y_of(s) - mean_y) <= s.half_width / s.step + kRounding;
+  });
+  double xx = 0;
+  double xy = 0;
+  for (const CheckedSize& s : sizes) {
+    xx += (x_of(s) - mean_x) * (x_of(s) - mean_x);
+    xy += (x_of(s) - mean_x) * y_of(s);
+  }
+  const double slope = is_level ? 0 : xy / xx;
+  return [=](std::int64_t ranks) {
+    return std::exp(mean_y + slope * (std::log(static_cast<double>(ranks)) - mean_x));
+  };
 }
 
 void widen(SizePoint& p, const CheckedSizes& simulated) {
   if (!p.refused.empty() || simulated.sizes.empty()) return;
   const auto nearest = std::ranges::min_element(
       simulated.sizes, {}, [&](const CheckedSize& s) { return apart(s.ranks, p.ranks); });
-  const auto [low, high] = reach_of(*nearest);
+  auto [low, high] = reach_of(*nearest);
+  const CheckedSize& last = simulated.sizes.back();
+  if (const OverPartsAt over = over_parts(simulated); over && p.ranks > last.ranks) {
+    const double not_on = over(last.ranks) / over(p.ranks);
+    low = std::min(low, not_on);
+    high = std::max(high, not_on);
+  }
   for (TimeBand* band : {&p.mean, &p.median, &p.p95, &p.p99, &p.p999, &p.with_unseen, &p.with_shared}) {
     band->low = std::min(band->low, low * band->value);
     band->high = std::max(band->high, high * band->value);
@@ -132,8 +178,9 @@ std::vector<std::string> simulated_lines(const CheckedSizes& simulated) {
     if (s.agrees())
       agreeing.push_back(grouped(s.ranks));
     else
-      out.push_back(fmt::format("check: simulated, {} ranks take {}, by the parts {}: bands reach to that",
-                                grouped(s.ranks), step_of(s), to_string(s.forecast.value)));
+      out.push_back(fmt::format("check: simulated, {} ranks take {}, by the parts {}: {}", grouped(s.ranks),
+                                step_of(s), to_string(s.by_parts.value),
+                                s.follows() ? "the forecast follows" : "the band reaches to that"));
   }
   if (!agreeing.empty())
     out.push_back(
@@ -149,6 +196,7 @@ Json simulated_json(const CheckedSizes& simulated) {
     j["sizes"].push_back({{"ranks", s.ranks},
                           {"step_s", s.step.count()},
                           {"half_width_s", s.half_width.count()},
+                          {"by_parts", json_of(s.by_parts)},
                           {"forecast", json_of(s.forecast)},
                           {"agrees", s.agrees()}});
   return j;

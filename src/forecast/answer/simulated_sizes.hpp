@@ -13,16 +13,21 @@
 #include "cox/forecast/project.hpp"
 #include "cox/model/scenario.hpp"
 
+#include "forecast/project/project.hpp"
+
 namespace cox::forecast {
 
 struct CheckedSize {
   std::int64_t ranks = 0;
   Seconds step{};        ///< mean, without failures and start
   Seconds half_width{};  ///< of 95 % over replicas; zero = nothing is drawn
-  TimeBand forecast{};   ///< of the mean, by quadrature
+  TimeBand by_parts{};   ///< of the mean, by quadrature
+  TimeBand forecast{};   ///< that, as it follows what was simulated
 
-  /// Whether the two intervals meet, or are less than half a per cent apart.
+  /// Whether interval and parts meet, or are less than half a per cent apart.
   [[nodiscard]] bool agrees() const;
+  /// The same of interval and forecast.
+  [[nodiscard]] bool follows() const;
 };
 
 struct CheckedSizes {
@@ -47,7 +52,13 @@ struct CheckedSizes {
                                           const std::function<TimeBand(std::int64_t ranks)>& forecast,
                                           int threads);
 
-/// Bands reach to what was simulated at that size. At a size that was not, by as much, as a ratio, as at the nearest that was.
+/// What steps are simulated to take over what the parts say: the mean of the sizes (of logarithms) where each is within its interval and
+/// half a per cent of it, else least squares on the logarithm of ranks, which goes on beyond them without a bend. Empty where all agree.
+/// Held by: src/forecast/answer/simulated_sizes_test.cpp
+[[nodiscard]] OverPartsAt over_parts(const CheckedSizes& simulated);
+
+/// Bands reach to what was simulated at that size. At a size that was not, by as much, as a ratio, as at the nearest that was; beyond all
+/// of them, to where the ratio of the last does not go on either.
 void widen(SizePoint& point, const CheckedSizes& simulated);
 
 /// What of it is said on the first screen.

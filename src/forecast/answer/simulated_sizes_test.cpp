@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
 #include "cox/model/toml.hpp"
@@ -56,24 +57,64 @@ TEST(SimulatedSizes, WithoutNoiseBothWaysAgree) {
 }
 
 // A ring absorbs scattered lateness, which the parts do not know (docs/design/0022-forecast-next.md).
-TEST(SimulatedSizes, BandsReachToWhatIsSimulated) {
+TEST(SimulatedSizes, ValuesFollowWhatIsSimulated) {
   const FullForecast f = forecast_of(kRing + "[[noise]]\nlaw = \"gaussian\"\ncv = 0.05\n", {32, 64, 65536});
   ASSERT_GE(f.simulated.sizes.size(), 2U);
   for (const CheckedSize& s : f.simulated.sizes) {
     EXPECT_FALSE(s.agrees()) << s.ranks;
+    EXPECT_TRUE(s.follows()) << s.ranks;
     EXPECT_GT(s.half_width, Seconds{});
-    EXPECT_LT(s.step, s.forecast.low);
+    EXPECT_LT(s.step, s.by_parts.low);
   }
   for (std::size_t i = 0; i < 2; ++i) {
     const SizePoint& p = f.projection.points[i];
-    EXPECT_LE(p.mean.low, f.simulated.sizes[i].step);
-    EXPECT_GE(p.mean.high, f.simulated.sizes[i].forecast.high);
     EXPECT_EQ(p.mean.value, f.simulated.sizes[i].forecast.value);
+    EXPECT_NEAR(p.mean.value / f.simulated.sizes[i].step, 1, 0.01);
   }
-  // Of a size that was not simulated, by the same ratio as at the largest that was.
+  // Bends and margins see the same steps.
+  ASSERT_TRUE(f.over_parts);
+  EXPECT_NEAR(f.seen.mean.value / f.simulated.sizes.front().by_parts.value, f.over_parts(32), 1e-9);
+  // Of a size that was not simulated the band holds both: the line goes on, and it does not.
   const SizePoint& far = f.projection.points[2];
-  const CheckedSize& last = f.simulated.sizes.back();
-  EXPECT_LE(far.mean.low / far.mean.value, (last.step - last.half_width) / last.forecast.value + 1e-9);
+  const double not_on = f.over_parts(f.simulated.sizes.back().ranks) / f.over_parts(65536);
+  EXPECT_LE(far.mean.low / far.mean.value, not_on + 1e-9);
+  EXPECT_GE(far.mean.high / far.mean.value, not_on - 1e-9);
+}
+
+CheckedSize size_of(std::int64_t ranks, double simulated, double half_width, double by_parts) {
+  const Seconds told{by_parts};
+  return {.ranks = ranks,
+          .step = Seconds{simulated},
+          .half_width = Seconds{half_width},
+          .by_parts = {told, told, told},
+          .forecast = {told, told, told}};
+}
+
+TEST(SimulatedSizes, TheRatioIsLevelUntilSizesTellOtherwise) {
+  EXPECT_FALSE(over_parts({}));
+  EXPECT_FALSE(over_parts({.sizes = {size_of(8, 1.004, 0, 1), size_of(16, 1.02, 0.03, 1)}})) << "both agree";
+  const OverPartsAt level = over_parts({.sizes = {size_of(8, 1.05, 0.02, 1), size_of(16, 2.13, 0.05, 2)}});
+  ASSERT_TRUE(level);
+  EXPECT_NEAR(level(8), std::sqrt(1.05 * 1.065), 1e-12);
+  EXPECT_NEAR(level(1 << 20), level(8), 1e-12);
+  const OverPartsAt line = over_parts({.sizes = {size_of(8, 1.02, 0, 1), size_of(16, 1.04, 0, 1)}});
+  ASSERT_TRUE(line);
+  EXPECT_NEAR(line(8), 1.02, 1e-12);
+  EXPECT_NEAR(line(16), 1.04, 1e-12);
+  EXPECT_NEAR(line(32), 1.04 * 1.04 / 1.02, 1e-12);
+  const OverPartsAt one = over_parts({.sizes = {size_of(8, 0.9, 0, 1)}});
+  ASSERT_TRUE(one);
+  EXPECT_NEAR(one(64), 0.9, 1e-12);
+}
+
+// What the elasticity says is what steps at two sizes do.
+TEST(SimulatedSizes, ElasticityIsThatOfTheStepsThatFollow) {
+  const FullForecast f =
+      forecast_of(kRing + "[[noise]]\nlaw = \"gaussian\"\ncv = 0.05\n", {1000 * 8, 1020 * 8, 1040 * 8});
+  ASSERT_TRUE(f.over_parts);
+  const auto& p = f.projection.points;
+  const double by_steps = 1 - std::log(p[2].mean.value / p[0].mean.value) / std::log(1.04);
+  EXPECT_NEAR(p[1].elasticity, by_steps, 2e-3);
 }
 
 TEST(SimulatedSizes, OneAloneIsHeldAgainstTwiceAsMany) {

@@ -235,10 +235,15 @@ std::vector<PositionLaws> estimates(const Parts& parts) {
   return laws;
 }
 
+double over_parts_at(std::int64_t ranks, const ProjectOptions& options) {
+  return options.over_parts ? options.over_parts(ranks) : 1;
+}
+
 /// Both models, and the rest of the step.
 struct Answer {
   Step step;
-  double apart = 0;  // nested less pooled
+  double apart = 0;     // nested less pooled
+  double by_parts = 0;  // mean of the step before it is taken as simulated
 };
 Answer answer(const Parts& parts, std::int64_t ranks, const ProjectOptions& options) {
   const double factor = factor_at(parts, ranks, options.scaling);
@@ -249,8 +254,10 @@ Answer answer(const Parts& parts, std::int64_t ranks, const ProjectOptions& opti
     a.apart = a.step.mean - evaluate(parts, laws, ranks, factor, pooled, kCoarse).mean;
     if (!std::isfinite(a.apart)) a.apart = 0;
   }
-  const double move = rest_at(parts, ranks, options).value.count() - a.apart / 2 +
+  const double told = rest_at(parts, ranks, options).value.count() - a.apart / 2 +
                       beyond_at(parts, ranks, best_growth(parts.beyond_growth));
+  a.by_parts = a.step.mean + told;
+  const double move = told + (over_parts_at(ranks, options) - 1) * a.by_parts;
   a.step.mean += move;
   a.step.slowest -= a.apart / 2;
   for (double& q : a.step.quantiles) q += move;
@@ -283,7 +290,10 @@ SizePoint point_of(const Parts& parts, std::int64_t ranks, const ProjectOptions&
                        beyond_at(parts, more, beyond) - beyond_at(parts, less, beyond);
   const double rest_growth = chord * static_cast<double>(ranks) / static_cast<double>(more - less);
   const double shrinks = options.scaling == Scaling::Strong ? a.step.slowest : 0;
-  const double by_fold = (a.step.growth - shrinks + rest_growth) / a.step.mean;
+  const double over_growth = (over_parts_at(more, options) - over_parts_at(less, options)) *
+                             static_cast<double>(ranks) / static_cast<double>(more - less) /
+                             over_parts_at(ranks, options);
+  const double by_fold = (a.step.growth - shrinks + rest_growth) / a.by_parts + over_growth;
   point.elasticity = options.scaling == Scaling::Strong ? -by_fold : 1 - by_fold;
   double independent = 0;
   for (const PositionParts& p : parts.positions) independent = std::max(independent, p.residual_sd.freedom);

@@ -33,9 +33,13 @@ struct GrowthPrior {
   double most = 0;   ///< where all ranks share something: the power is uniform up to this, in `with_shared`
 };
 
+/// How long a step takes over what its parts say, at a size.
+using OverPartsAt = std::function<double(std::int64_t ranks)>;
+
 struct ProjectOptions {
   Scaling scaling = Scaling::Weak;
-  RestAt rest{};  ///< empty = the measured one, as a range up to twice, at all sizes
+  RestAt rest{};             ///< empty = the measured one, as a range up to twice, at all sizes
+  OverPartsAt over_parts{};  ///< of Scenarios whose steps were simulated; empty = 1 everywhere
   UnseenPrior prior{};
   GrowthPrior growth{};
   int replicates = 200;
