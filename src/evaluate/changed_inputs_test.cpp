@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each input of each study is changed, and every sentence is read again: none may keep a figure that is no longer so, and
-// each sentence that is still said must be so.
+// Inputs of each study are changed, and every sentence is read again: none may keep a figure that is no longer so.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -216,7 +215,16 @@ Study quick(Study s) {
 /// Which inputs are changed. Each run of the table of pacing fits its mechanisms anew, which takes seconds: two of its ten.
 bool is_changed(const Study& s, const StudyInput& in) {
   if (s.compute == "pacing-table") return &in < s.inputs.data() + 2;
-  return !few().contains(in.name) && in.name != "rates tried";
+  return in.name != "rates tried";
+}
+
+/// Whether every sentence is said, with all of its figures.
+bool says_all(const AnsweredStudy& a) {
+  const auto all = sentences_of(a);
+  return std::none_of(all.begin(), all.end(), [](const auto& s) {
+    return s.second.find("does not hold with the inputs") != std::string::npos ||
+           s.second.find("(not computed)") != std::string::npos;
+  });
 }
 
 /// What an input that is set to `factor` times its value gives; nothing where it is refused for its bounds.
@@ -230,9 +238,12 @@ std::optional<AnsweredStudy> changed(Study s, const StudyInput& in, double facto
 TEST(ChangedInputs, LeaveNoStaleFigureInASentence) {
   int changes = 0;
   for (const Study& whole : studies()) {
-    const Study s = whole.compute == "pacing-table" ? whole : quick(whole);
-    const auto before = answer(s);
+    Study s = whole.compute == "pacing-table" ? whole : quick(whole);
+    auto before = answer(s);
     ASSERT_TRUE(before) << s.name;
+    // With few draws a sentence may not hold, and what is not said is not looked at.
+    if (!says_all(*before)) before = answer(s = whole);
+    ASSERT_TRUE(before && says_all(*before)) << s.name;
     for (const StudyInput& in : s.inputs) {
       if (!is_changed(s, in)) continue;
       static_cast<void>(changed(s, in, 0));

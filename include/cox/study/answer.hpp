@@ -32,6 +32,8 @@ struct CrossCheck {
   Quantity oracle{};
   double limit_ratio = 1e-9;  ///< largest relative difference
   [[nodiscard]] bool agrees() const;
+  /// Difference over the larger one.
+  [[nodiscard]] double apart() const;
 };
 
 struct Series {
@@ -41,6 +43,7 @@ struct Series {
   std::vector<std::string>
       of{};                 ///< the computed value of each point; `run_study` adds what was printed for it
   bool is_printed = false;  ///< the source's numbers: dashed, with hollow markers
+  int curve = -1;           ///< printed: place of the series whose colour it has; -1 = none
 };
 
 /// A curve or bars over a sweep; numbers in the units that the axes name.

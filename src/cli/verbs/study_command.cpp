@@ -111,9 +111,10 @@ Status write_answers(const std::vector<study::AnsweredStudy>& answers, const std
 void warn_about_checks(const study::AnsweredStudy& a, Console& console) {
   for (const study::CrossCheck& c : a.computation.checks)
     if (!c.agrees())
-      console.err << fmt::format("cox: warning: {}: {}: the engine says {}, its oracle {}\n",
-                                 report::terminal_text(a.study.name), report::terminal_text(c.name),
-                                 study::to_string(c.engine), study::to_string(c.oracle));
+      console.err << fmt::format(
+          "cox: warning: {}: {}: the engine says {}, its oracle {}: {:.1e} apart, expected {:g} at most\n",
+          report::terminal_text(a.study.name), report::terminal_text(c.name), study::to_string(c.engine),
+          study::to_string(c.oracle), c.apart(), c.limit_ratio);
 }
 
 /// Those that only make sense for what is measured.
@@ -140,7 +141,14 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   if (!changes.empty() && name == kAll)
     return fail(
         usage_error("cli-003", "--set changes the inputs of one study, not of all", "name the study"));
-  for (const std::string& change : changes) COX_CHECK(study::set_input(studies.front(), change));
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    study::Study& s = studies.front();
+    COX_CHECK(study::set_input(s, changes[i]));
+    const auto set = std::ranges::count_if(s.inputs, [](const auto& in) { return !in.of_file.empty(); });
+    if (static_cast<std::size_t>(set) == i)
+      return fail(usage_error("cli-003", fmt::format("'{}' sets an input a second time", changes[i]),
+                              "give each input one value"));
+  }
   const study::ComputationTable known = evaluate::computations();
   std::vector<study::AnsweredStudy> answers;
   for (const study::Study& s : studies) {
@@ -152,7 +160,9 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     const auto if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
     COX_CHECK(write_answers(answers, folder, name == kAll, if_exists));
     if (!call.common.quiet && !call.common.json)
-      console.err << fmt::format("cox: wrote {} studies to {}\n", answers.size(),
+      console.err << fmt::format("cox: wrote {} to {}\n",
+                                 answers.size() == 1 ? answers.front().study.name + ".md, .csv and .svg"
+                                                     : fmt::format("{} studies", answers.size()),
                                  report::terminal_text(folder));
   }
   if (call.common.json) {

@@ -131,8 +131,8 @@ void add_row(study::Computation& out, const AtDelay& row) {
                         .limit_ratio = 0.01});
 }
 
-void add_slowdowns(study::Computation& out, const std::vector<AtDelay>& rows) {
-  const AtDelay& fresh = rows.front();
+/// Over what no delay takes; nothing where no rate that was tried reaches the target without one.
+void add_slowdowns(study::Computation& out, const std::vector<AtDelay>& rows, const AtDelay& fresh) {
   if (!fresh.rate) return;
   const auto first = static_cast<double>(fresh.best.versions);
   for (const AtDelay& r : rows) {
@@ -194,7 +194,8 @@ Result<study::Computation> compute_constant_delay(const study::Inputs& in, const
                           r.rate ? text_of(r.best) : "not reached", text_of(r.fixed)});
   }
   table.says = says_of(rows, s.fixed);
-  add_slowdowns(out, rows);
+  const auto fresh = std::ranges::find(rows, 0, &AtDelay::delay);
+  add_slowdowns(out, rows, fresh != rows.end() ? *fresh : row_of(s, 0));
   out.tables.push_back(std::move(table));
   out.picture = picture_of(rows, s.fixed);
   out.notes = {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -46,9 +47,10 @@ Result<Bowl> read_bowl(const study::Inputs& in) {
                     .where = Where{.file = in.study().file}});
 }
 
-/// Where the parameters are after each of some updates of given ages.
+/// Where the parameters are after each of some updates of given ages; no number where they are lost before.
 std::vector<double> trace(const Bowl& b, const std::vector<int>& ages) {
-  Racer racer(b.race(static_cast<int>(ages.size()) + 1, 0, static_cast<std::int64_t>(ages.size())));
+  constexpr double kNoTarget = -1;  // a loss of exactly 0 is no end
+  Racer racer(b.race(static_cast<int>(ages.size()) + 1, kNoTarget, static_cast<std::int64_t>(ages.size())));
   std::vector<double> out;
   stream_aged(
       static_cast<int>(ages.size()),
@@ -61,6 +63,7 @@ std::vector<double> trace(const Bowl& b, const std::vector<int>& ages) {
           out.push_back(b.place(static_cast<double>(racer.parameters()[0])));
         return more;
       });
+  out.resize(ages.size(), std::numeric_limits<double>::quiet_NaN());
   return out;
 }
 

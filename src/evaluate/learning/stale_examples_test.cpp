@@ -33,5 +33,20 @@ TEST(StaleExamples, EqualLossesTellNoModelsApart) {
   EXPECT_EQ(value_of("example-09", "steps-delta"), 10 * std::ceil(strict / 10));
 }
 
+// A rate that meets the optimum exactly ends nothing: the next update is still made.
+TEST(StaleExamples, AnUpdateAfterTheOptimumIsMade) {
+  const auto studies = study::read_studies(COX_STUDIES);
+  ASSERT_TRUE(studies);
+  for (study::Study s : *studies) {
+    if (s.name != "example-04") continue;
+    ASSERT_TRUE(study::set_input(s, "rate=0.5x"));
+    const auto a = study::run_study(s, computations(), {.threads = 1});
+    ASSERT_TRUE(a);
+    // 10, then 10 - 0.5 x 2 x 10 = 0, then 0 - 0.5 x 2 x 10.
+    EXPECT_EQ(a->computation.values[0].value.in_base_unit(), 0);
+    EXPECT_EQ(a->computation.values[1].value.in_base_unit(), -10);
+  }
+}
+
 }  // namespace
 }  // namespace cox::evaluate

@@ -79,7 +79,7 @@ void add_row(study::Computation& out, study::ValueTable& table, const UnderBound
   }
   add_learned(out, "updates-" + row.name, Dimension::Count, r.each(versions_of));
   add_learned(out, "thrown-away-" + row.name, Dimension::Ratio, r.each(share));
-  add_learned(out, "mean-age-" + row.name, Dimension::Ratio,
+  add_learned(out, "mean-age-" + row.name, Dimension::Count,
               r.each([](const Finish& f) { return f.mean_age(); }));
   add_learned(out, "time-" + row.name, Dimension::Time, r.each(seconds_of));
   double oldest = 0;

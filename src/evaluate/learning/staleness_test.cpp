@@ -44,5 +44,21 @@ TEST(StalenessBound, BeyondTheOldestUpdateIsNone) {
   EXPECT_NEAR(value_of("staleness-bound", "mean-age-no-bound"), 7, 0.1);
 }
 
+// What a delay costs is over no delay at all, whether that is in the list or not, and in any order.
+TEST(ConstantDelay, ASlowdownIsOverNoDelay) {
+  const auto studies = study::read_studies(COX_STUDIES);
+  ASSERT_TRUE(studies);
+  for (study::Study s : *studies) {
+    if (s.name != "constant-delay") continue;
+    ASSERT_TRUE(study::set_input(s, "delays=[5, 1]"));
+    const auto a = study::run_study(s, computations(), {.threads = 1});
+    ASSERT_TRUE(a);
+    for (const study::Computed& c : a->computation.values)
+      if (c.name == "slowdown-tau5") {
+        EXPECT_EQ(c.value.in_base_unit(), value_of("constant-delay", "slowdown-tau5"));
+      }
+  }
+}
+
 }  // namespace
 }  // namespace cox::evaluate

@@ -86,8 +86,6 @@ std::string jobs(std::size_t count) {
   return fmt::format("{} {}", count, count == 1 ? "job" : "jobs");
 }
 
-constexpr double kLeastShown = 5e-4;  ///< what is less is printed as 0.0 %
-
 /// Jobs by whether the gain differs from 0 after Holm's correction over all of them.
 struct SortedRows {
   std::vector<ClaimRow> above, below, open;
@@ -128,7 +126,7 @@ std::string steadiness(const std::vector<ClaimRow>& rows) {
   if (steadier.empty() && less.empty()) return "No job held a delay for long.";
   // A start's own CV is not recorded, so there is nothing that an interval could be made of.
   std::string out =
-      fmt::format("While a delay is held, the CV of the steps (no interval) falls in {} of {} jobs",
+      fmt::format("While a delay is held, the scatter of the steps (CV, no interval) falls in {} of {} jobs",
                   steadier.size(), steadier.size() + less.size());
   if (!steadier.empty()) out += fmt::format(" ({})", fmt::join(steadier, ", "));
   if (!less.empty()) out += fmt::format(" and rises in {} ({})", less.size(), fmt::join(less, ", "));
@@ -156,14 +154,15 @@ std::string verdicts_of(const PacingStudy& study, const std::vector<ClaimRow>& r
     if (const PacingEffect* e = arm_effect(row, kArmRandom))
       random.push_back(fmt::format("`{}` {}", row.result->name, percent_change(shown_gain(*e).gain)));
   }
-  std::string out = fmt::format("By the plan's tests it is shown to cost less than {} in {} of {} jobs",
+  std::string out = fmt::format("It is shown to cost less than {} in {} of the {}",
                                 percent(study.protocol.harm), harmless, of);
   if (bars > 0)
-    out += fmt::format("; of {} with a bar {} pass it and {} are shown to be no worse than random delays{}",
-                       bars, above, no_worse,
-                       random.empty() ? "" : fmt::format(" (which gain: {})", fmt::join(random, ", ")));
-  return out + fmt::format("; in {} off against off differs too much to tell {}.\n", unresolved,
-                           percent(study.protocol.floor));
+    out += fmt::format(
+        "; of {} that had to gain a stated amount {} did, and {} are shown to be no worse than random delays{}",
+        bars, above, no_worse,
+        random.empty() ? "" : fmt::format(" (these gain: {})", fmt::join(random, ", ")));
+  return out + fmt::format(". {} are too noisy to tell {}: there `off` against `off` differs by more.\n",
+                           unresolved, percent(study.protocol.floor));
 }
 
 std::string sentence_of(const PacingStudy& study, const PacingResults& results,
@@ -180,17 +179,13 @@ std::string sentence_of(const PacingStudy& study, const PacingResults& results,
         std::minmax_element(s.open.begin(), s.open.end(), [](const ClaimRow& a, const ClaimRow& b) {
           return shown_gain(*arm_effect(a, kArmAuto)).gain < shown_gain(*arm_effect(b, kArmAuto)).gain;
         });
-    out += fmt::format("; no difference is shown in {} (from {} to {}{})", s.open.size(), named_gains({*low}),
-                       named_gains({*high}),
+    out += fmt::format(". In {} no difference is shown after correction (from {} to {}{})", s.open.size(),
+                       named_gains({*low}), named_gains({*high}),
                        s.single == 0 ? "" : fmt::format("; {} of them have one cold start", s.single));
-    std::vector<ClaimRow> losing;
-    for (const ClaimRow& row : s.open)
-      if (shown_gain(*arm_effect(row, kArmAuto)).gain <= -kLeastShown) losing.push_back(row);
-    if (!losing.empty()) out += fmt::format("; the mean is a loss in {}", named_gains(losing));
     const auto below = std::count_if(s.open.begin(), s.open.end(), [](const ClaimRow& row) {
       return shown_gain(*arm_effect(row, kArmAuto)).gain < 0;
     });
-    if (!losing.empty()) out += fmt::format(", and below 0 in {} of these {}", below, s.open.size());
+    if (below > 0) out += fmt::format(", with a mean below 0 in {}", below);
   }
   return out + ".\n" + verdicts_of(study, rows) + steadiness(rows) + "\n";
 }
@@ -258,8 +253,9 @@ std::string floor_text(const std::vector<ClaimRow>& rows) {
     if (row.result->floor_beside_zero.passed) found.push_back("`" + row.result->name + "`");
   }
   if (all == 0) return "";
-  std::string out = fmt::format("- Off against off: {} of {} intervals beside 0{}", beside.size(), all,
-                                beside.empty() ? "" : fmt::format(" ({})", fmt::join(beside, ", ")));
+  std::string out =
+      fmt::format("- `off` against `off`, which should show nothing: {} of {} intervals do not hold 0{}",
+                  beside.size(), all, beside.empty() ? "" : fmt::format(" ({})", fmt::join(beside, ", ")));
   if (!beside.empty())
     out += found.empty() ? ", none after the correction"
                          : fmt::format(", after the correction {}: a bias", fmt::join(found, ", "));

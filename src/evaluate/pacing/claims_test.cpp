@@ -64,8 +64,9 @@ bool has(const std::string& text, const std::string& part) {
 TEST(PacingClaims, TheSentenceFollowsTheData) {
   const std::string up = Measured(0.1, 0.0, 0.01).claims().sentence;
   EXPECT_TRUE(has(up, "throughput rises in 1 (`link` +10.0 %), falls in none")) << up;
-  EXPECT_TRUE(has(up, "no difference is shown in 1 (from `plain`")) << up;
-  EXPECT_TRUE(has(up, "the CV of the steps (no interval) falls in 1 of 1 jobs (`link` 0.020 → 0.010)."))
+  EXPECT_TRUE(has(up, "In 1 no difference is shown after correction (from `plain`")) << up;
+  EXPECT_TRUE(
+      has(up, "the scatter of the steps (CV, no interval) falls in 1 of 1 jobs (`link` 0.020 → 0.010)."))
       << up;
   const std::string down = Measured(-0.1, 0.05, 0.04).claims().sentence;
   EXPECT_TRUE(has(down, "rises in 1 (`plain` +5.0 %), falls in 1 (`link` -10.0 %).")) << down;
@@ -101,18 +102,19 @@ TEST(PacingClaims, TheSentenceHasThePlansTests) {
   m.results.conditions[0].effects.push_back({.arm = "random", .starts = starts_of(0.15)});
   judge_all(m.study, m.results);
   const std::string missed = m.claims().sentence;
-  EXPECT_TRUE(has(missed,
-                  "it is shown to cost less than 1.0 % in 2 of 2 jobs; of 1 with a bar 0 pass it and 0 are "
-                  "shown to be no worse than random delays (which gain: `link` +15.0 %)"))
+  EXPECT_TRUE(has(
+      missed,
+      "It is shown to cost less than 1.0 % in 2 of the 2; of 1 that had to gain a stated amount 0 did, and 0 are "
+      "shown to be no worse than random delays (these gain: `link` +15.0 %)"))
       << missed;
   m.study.conditions[0].bar = 0.05;
   judge_all(m.study, m.results);
-  EXPECT_TRUE(has(m.claims().sentence, "of 1 with a bar 1 pass it")) << m.claims().sentence;
+  EXPECT_TRUE(has(m.claims().sentence, "of 1 that had to gain a stated amount 1 did")) << m.claims().sentence;
   EXPECT_FALSE(has(Measured(0.1, 0, 0).claims().sentence, "with a bar"));
 }
 
 /// A mean that is a loss is named, though its interval does not exclude that it is none.
-TEST(PacingClaims, LossesThatAreNotShownAreNamed) {
+TEST(PacingClaims, LossesThatAreNotShownAreCounted) {
   Measured small(0.1, -0.006, 0);
   for (PacingEffect& e : small.results.conditions[1].effects) {
     e.starts[0].total_gain = -0.05;
@@ -120,8 +122,8 @@ TEST(PacingClaims, LossesThatAreNotShownAreNamed) {
   }
   judge_all(small.study, small.results);
   const std::string said = small.claims().sentence;
-  EXPECT_TRUE(has(said, "no difference is shown in 1")) << said;
-  EXPECT_TRUE(has(said, "the mean is a loss in `plain` -0.")) << said;
+  EXPECT_TRUE(has(said, "In 1 no difference is shown")) << said;
+  EXPECT_TRUE(has(said, "from `plain` -0.") && has(said, "with a mean below 0 in 1")) << said;
   EXPECT_FALSE(has(Measured(0.1, 0.001, 0).claims().sentence, "is a loss"));
 }
 

@@ -146,9 +146,11 @@ std::string floors_text(const PacingStudy& study, const PacingResults& results) 
   const std::string ended =
       missing == 0 ? "" : fmt::format("The run was ended before {} conditions were measured.\n", missing);
   is_kept = is_kept && open.size() <= kMostUnresolved;
-  return ended + fmt::format("Unresolved: {} of {}{}{}. At most {} may be, and none that has a bar: {}.\n",
-                             open.size(), counted, open.empty() ? "" : ": ", fmt::join(open, ", "),
-                             kMostUnresolved, is_kept ? "so it is" : "not so");
+  return ended +
+         fmt::format(
+             "Unresolved: {} of {}{}{}. The plan allows {}, and none that has a bar: by its own rule the run {}.\n",
+             open.size(), counted, open.empty() ? "" : ": ", fmt::join(open, ", "), kMostUnresolved,
+             is_kept ? "decides" : "does not decide");
 }
 
 std::string machine_text(const PacingResults& r) {

@@ -41,6 +41,10 @@ Result<int> whole(const Study& study, const StudyInput& in, Quantity q, Between 
         study, in.line,
         fmt::format("input '{}' is {}, expected {} to {}", in.name, to_string(q), bounds.least, bounds.most),
         "give a count in these bounds");
+  if (value != std::floor(value))
+    return refuse(study, in.line,
+                  fmt::format("input '{}' is {}, expected a whole number", in.name, to_string(q)),
+                  "give a whole number");
   return static_cast<int>(value);
 }
 

@@ -152,6 +152,13 @@ bool CrossCheck::agrees() const {
   return std::abs(a - b) <= limit_ratio * std::max(std::abs(a), std::abs(b));
 }
 
+double CrossCheck::apart() const {
+  const double a = engine.in_base_unit();
+  const double b = oracle.in_base_unit();
+  const double size = std::max(std::abs(a), std::abs(b));
+  return size > 0 ? std::abs(a - b) / size : 0;
+}
+
 Result<std::vector<Judged>> judge(const Study& study, const Computation& computation) {
   std::vector<Judged> judged;
   for (const Printed& p : study.printed) {

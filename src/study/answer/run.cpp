@@ -34,8 +34,11 @@ Series printed_for(const Series& curve, const AnsweredStudy& a) {
 void add_printed(Picture& picture, const AnsweredStudy& a) {
   const std::size_t computed = picture.series.size();
   for (std::size_t i = 0; i < computed; ++i)
-    if (Series printed = printed_for(picture.series[i], a); !printed.x.empty())
+    if (Series printed = printed_for(picture.series[i], a); !printed.x.empty()) {
+      if (picture.kind == Picture::Kind::Lines)
+        printed.curve = static_cast<int>(i);  // on a bar it would not show
       picture.series.push_back(std::move(printed));
+    }
   for (Picture& below : picture.below) add_printed(below, a);
 }
 

@@ -42,6 +42,7 @@ TEST(RunStudy, AnotherRoomBringsItsOwnComputation) {
   ASSERT_EQ(a->computation.picture.series.size(), 2U);
   EXPECT_EQ(a->computation.picture.series[1].name, "ours, printed");
   EXPECT_TRUE(a->computation.picture.series[1].is_printed);
+  EXPECT_EQ(a->computation.picture.series[1].curve, 0) << "it has its curve's colour";
   EXPECT_DOUBLE_EQ(a->computation.picture.series[1].y.front(), 56);
 }
 
@@ -52,6 +53,29 @@ TEST(RunStudy, OneThatNobodyBringsIsRefusedWithTheOthersNames) {
   ASSERT_FALSE(a);
   EXPECT_EQ(a.error().id, "study-003");
   EXPECT_EQ(a.error().hint, "there are: twice");
+}
+
+Result<Computation> count_given(const Inputs& in, const ComputeOptions& /*options*/) {
+  COX_TRY(const int given, in.count("given"));
+  Computation c;
+  c.values = {{.name = "given", .value = Quantity::count(given), .engine = "by-hand"}};
+  return c;
+}
+
+// Half a device is none: a part is not cut off unsaid.
+TEST(RunStudy, ACountThatIsNotWholeIsRefused) {
+  constexpr std::array kCount = {NamedComputation{"count", count_given}};
+  ComputationTable table;
+  table.add(kCount);
+  auto s = parse_study(
+      "name = \"one\"\ntitle = \"One\"\nquestion = \"What?\"\nsource = \"here\"\ncompute = \"count\"\n"
+      "[[input]]\nname = \"given\"\nvalue = 8\nfrom = \"source\"\n",
+      "one.toml");
+  ASSERT_TRUE(s && run_study(*s, table));
+  ASSERT_TRUE(set_input(*s, "given=8.9"));
+  const auto a = run_study(*s, table);
+  ASSERT_FALSE(a);
+  EXPECT_EQ(a.error().message, "input 'given' is 8.900, expected a whole number");
 }
 
 TEST(ComputationTableDeathTest, ANameMeansOneComputation) {

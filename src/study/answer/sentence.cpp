@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cox/study/answer.hpp"
 
@@ -85,15 +88,20 @@ Result<std::string> broken(const Study& study, const Computation& c, const Condi
   if (!left || !right || left->dimension() != right->dimension())
     return refuse(study, line, fmt::format("the condition '{}' compares no two values of one kind", text),
                   fmt::format("`cox study {} --json` lists what is computed", study.name));
+  const auto shown = [](std::string_view side, Quantity q) {
+    return parse_quantity(side) ? std::string() : fmt::format("{} is {}", side, to_string(q));
+  };
+  const std::string are =
+      fmt::format("{}", fmt::join(std::vector{shown(condition.left, *left), shown(condition.right, *right)} |
+                                      std::views::filter([](const std::string& s) { return !s.empty(); }),
+                                  " and "));
   const bool is_so = condition.is_greater ? left->in_base_unit() > right->in_base_unit()
                                           : left->in_base_unit() < right->in_base_unit();
   if (is_so) return std::string();
   if (!study.has_set_inputs())
-    return refuse(study, line,
-                  fmt::format("a sentence needs {}, and these are {} and {}", text, to_string(*left),
-                              to_string(*right)),
+    return refuse(study, line, fmt::format("a sentence needs {}, and {}", text, are),
                   "write what is so with the inputs of the file");
-  return fmt::format("it needs {}, and these are {} and {}", text, to_string(*left), to_string(*right));
+  return fmt::format("it needs {}, and {}", text, are);
 }
 
 }  // namespace

@@ -65,8 +65,8 @@ TEST(Sentence, IsSaidWhereItHolds) {
   EXPECT_EQ(*guarded("ring > 0.5 * bound", true), "The ring is slow.");
   EXPECT_EQ(
       *guarded("ring > bound", true),
-      "What the file says here does not hold with the inputs that were set: it needs ring > bound, and these are "
-      "28.14 ms and 30.00 ms.");
+      "What the file says here does not hold with the inputs that were set: it needs ring > bound, and ring is "
+      "28.14 ms and bound is 30.00 ms.");
   EXPECT_EQ(
       *guarded("tree > bound", true),
       "What the file says here does not hold with the inputs that were set: it needs tree > bound, and tree is "

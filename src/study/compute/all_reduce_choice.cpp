@@ -163,6 +163,9 @@ Status add_crossings(Computation& out, const Inputs& in, const Job& job) {
   COX_TRY(const Seconds slow_latency, in.time("latency of the Ethernet claim"));
   COX_TRY(const Bandwidth slow_bandwidth, in.rate("bandwidth of the Ethernet claim"));
   COX_TRY(const Bandwidth infiniband, in.rate("bandwidth of the InfiniBand claim"));
+  const Seconds by_theorem = job.latency * (job.workers / std::log2(static_cast<double>(job.workers)));
+  add(out, "crossover-by-its-theorem",
+      Quantity(Dimension::Size, by_theorem.count() * job.bandwidth.in_bytes_per_s()), kClosedForm);
   for (const Place& p : {Place{"crossover", job.workers, job.latency, job.bandwidth},
                          Place{"crossover-one-way-tree", job.workers, job.latency, job.bandwidth, 1},
                          Place{"crossover-two-trees", job.workers, job.latency, job.bandwidth, 2, 2},

@@ -250,6 +250,8 @@ Result<Computation> compute_bucketing(const Inputs& in, const ComputeOptions& /*
                                              uniform_links(claimed_latency, Bandwidth::gbyte_per_s(1))));
   add(out, "fixed-buckets", Quantity::count(buckets), kClosedForm);
   add(out, "latency-of-fixed-buckets", Quantity::of(buckets * latencies), kMaxPlus);
+  COX_TRY(const Seconds stated, in.time("latency of a bucket"));
+  add(out, "latency-of-fixed-buckets-as-stated", Quantity::of(buckets * stated), kClosedForm);
   add(out, "backward", Quantity::of(layers * layer), kClosedForm);
   add(out, "exposed-where-messages-are-longer",
       Quantity::of(exposed_of_claim(layers, short_layer, long_message)), kReplay);

@@ -117,7 +117,11 @@ Status add_call(Computation& out, const Inputs& in, const Job& job) {
           checked_time(out, "inside a node", all_reduce(Algorithm::Ring, per_node, job.gradients), inside));
   model::CollectiveSpec two_level = all_reduce(Algorithm::Hierarchical2, job.workers, job.gradients);
   two_level.group = per_node;
-  COX_TRY(const Seconds hierarchical, idle_time(two_level, two_level_links(inside, job.links, per_node)));
+  COX_TRY(const int rails, in.count("network links per node", {.least = 1, .most = per_node}));
+  // All devices of a node send at once and share its links.
+  const simulate::LinkCosts across =
+      uniform_links(job.links.across.latency, job.bandwidth * (static_cast<double>(rails) / per_node));
+  COX_TRY(const Seconds hierarchical, idle_time(two_level, two_level_links(inside, across, per_node)));
   Job updated = job;
   updated.update = update;
   COX_TRY(const Seconds step, step_of(out, "step", job));
@@ -374,7 +378,7 @@ Result<Computation> compute_data_parallel_step(const Inputs& in, const ComputeOp
       "overlaps.",
       "The step is forward, backward and the ring; the update is added in `step-with-update` and in the timeline only, as "
       "the printed parts leave it out.",
-      "The hierarchical all-reduce lets each device of a node use a network link of its own."};
+      "In the hierarchical all-reduce the devices of a node share its network links in equal parts."};
   return out;
 }
 
@@ -466,7 +470,7 @@ Result<Computation> compute_scaling_case(const Inputs& in, const ComputeOptions&
   COX_TRY(const Seconds compressed, in.time("all-reduce, compressed"));
   COX_TRY(const int few, in.count("devices in one node", kRanks));
   COX_TRY(const int many, in.count("devices", kRanks));
-  COX_TRY(const double overlapped, in.ratio("overlapped"));
+  COX_TRY(const double overlapped, in.ratio("overlapped", {.above = -1e-9, .most = 1}));
   const double per_device = rate.in_base_unit();
   if (per_device <= 0)
     return fail(Error{.code = Errc::InvalidInput,

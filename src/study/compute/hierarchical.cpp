@@ -108,7 +108,7 @@ Status add_rails(Computation& out, const Levels& l, const std::vector<int>& rail
   }
   table.says = fmt::format(
       "{} over {} devices, {} in a node. Both use all rails of a node, a flat ring for its one crossing, two levels an equal "
-      "part for each device: two levels gain between {:.3f}x and {:.3f}x.",
+      "part for each device: a flat ring over two levels is between {:.3f}x and {:.3f}x.",
       to_string(Quantity::of(l.bytes)), l.workers, l.group, least, most);
   out.tables.push_back(std::move(table));
   return {};

@@ -482,7 +482,7 @@ Status add_gradients(Computation& out, const Inputs& in, const Job& job, const S
   out.tables.push_back(
       {.title = "Adding up gradients",
        .says = fmt::format(
-           "Shares by speed differ in size. Weighted by their samples, the workers' mean gradients are the batch's, to "
+           "Shares by speed may differ in size. Weighted by their samples, the workers' mean gradients are the batch's, to "
            "rounding; not weighted they are off by {} of it where a sample's gradient spreads by {} around its mean.",
            to_string(Quantity::ratio(unweighted)), to_string(Quantity::ratio(spread))),
        .columns = {"mean over workers", "off the batch's gradient"},
@@ -496,12 +496,13 @@ Status add_claims(Computation& out, const Inputs& in) {
   COX_TRY(const double gap, in.ratio("speed difference of the claim", {.above = 0, .most = 100}));
   COX_TRY(const Quantity fast, in.quantity("speed of an A100", Dimension::WorkRate));
   COX_TRY(const Quantity slow, in.quantity("speed of a V100", Dimension::WorkRate));
-  const double sum = fast.in_base_unit() + slow.in_base_unit();
+  COX_TRY(const double faster, in.ratio("share of A100", {.above = -1e-9, .most = 1}));
+  const double mean = faster * fast.in_base_unit() + (1 - faster) * slow.in_base_unit();
   const double least = std::min(fast.in_base_unit(), slow.in_base_unit());
   if (least <= 0)
     return refuse(in, "input 'speed of an A100' or 'speed of a V100' is zero", "give positive speeds");
   add(out, "loss-by-speed-difference", Quantity::ratio(1 - 1 / (1 + gap)), kClosedForm);
-  add(out, "capacity-lost-with-two-kinds", Quantity::ratio(1 - 2 * least / sum), kClosedForm);
+  add(out, "capacity-lost-with-two-kinds", Quantity::ratio(1 - least / mean), kClosedForm);
   return {};
 }
 

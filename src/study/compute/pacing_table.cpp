@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "study/compute/computations.hpp"
 #include "study/oracle/extremes.hpp"
 #include "study/runs/collective_run.hpp"
@@ -131,6 +133,14 @@ Result<Computation> compute_pacing_table(const Inputs& in, const ComputeOptions&
     if (p.fit.mechanism != Mechanism::Timeouts) add_checks(out, p);
   }
   for (const int nodes : {rows.front().nodes, rows.back().nodes}) add_maxima_checks(out, nodes);
+  const TableRow& few = rows.front();
+  const TableRow& many = rows.back();
+  out.values.push_back({.name = "growth-of-the-baseline-cv",
+                        .value = Quantity::ratio(many.baseline_cv / few.baseline_cv),
+                        .engine = kClosedForm});
+  out.values.push_back({.name = "growth-of-independent-jitter",
+                        .value = Quantity::ratio(std::sqrt(static_cast<double>(many.nodes) / few.nodes)),
+                        .engine = kClosedForm});
   out.section = table_section(study);
   out.picture = table_picture(study);
   return out;

@@ -85,7 +85,12 @@ Result<Computation> compute_pipeline_timeline(const Inputs& in, const ComputeOpt
   COX_TRY(const std::vector<int> sweep, in.counts("micro-batches", kMicroBatches));
   COX_TRY(const Bytes activations, in.size("activations per micro-batch"));
   COX_TRY(const int layers, in.count("layers", {.least = 1, .most = 4096}));
+  COX_TRY(const Bytes sent, in.size("activations between devices"));
+  COX_TRY(const Bandwidth link, in.rate("link"));
+  COX_TRY(const Bandwidth slow_link, in.rate("slow link"));
   Computation out;
+  add(out, "transfer", Quantity::of(link.time_per_byte().over(sent)), kClosedForm);
+  add(out, "transfer-over-the-slow-link", Quantity::of(slow_link.time_per_byte().over(sent)), kClosedForm);
   Series bars{.name = "at work", .x = {}, .y = {}};
   for (const int m : sweep) {
     const PipelineRun run = run_pipeline(equal_stages(PipelineSchedule::GPipe, stages, m, stage, Seconds{0}));

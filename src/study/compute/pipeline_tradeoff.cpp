@@ -199,11 +199,16 @@ Status add_slow_stage(Computation& out, const Inputs& in, const Job& job) {
   const auto [least, most] = std::minmax_element(one.begin(), one.end());
   add(out, "bubble-m2p-slow-stage-1f1b-least", Quantity::ratio(*least), kReplay);
   add(out, "bubble-m2p-slow-stage-1f1b-most", Quantity::ratio(*most), kReplay);
-  table.says = fmt::format(
-      "One of {} stages takes {} as long as the others, {} micro-batches. With 1F1B its place decides: {} to {} of "
-      "the device time is idle, least where stage {} is slow.",
-      job.stages, to_string(Quantity::ratio(factor)), 2 * job.stages, to_string(Quantity::ratio(*least)),
-      to_string(Quantity::ratio(*most)), least - one.begin());
+  table.says =
+      fmt::format("One of {} stages takes {} as long as the others, {} micro-batches. With 1F1B {}",
+                  job.stages, to_string(Quantity::ratio(factor)), 2 * job.stages,
+                  *most - *least > 1e-9
+                      ? fmt::format("its place decides: {} to {} of the device time is idle, least where "
+                                    "stage {} is slow.",
+                                    to_string(Quantity::ratio(*least)), to_string(Quantity::ratio(*most)),
+                                    least - one.begin())
+                      : fmt::format("{} of the device time is idle, whichever it is.",
+                                    to_string(Quantity::ratio(*most))));
   out.tables.push_back(std::move(table));
   return {};
 }

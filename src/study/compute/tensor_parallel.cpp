@@ -194,11 +194,11 @@ Result<Scaling> add_scaling(Computation& out, const Layers& layers, std::vector<
   }
   add(out, "most-devices-within-the-target", Quantity::count(within), kMaxPlus);
   table.says = fmt::format(
-      "Compute at {} of the peak. {} Between nodes the largest speedup is {:.2f}x.",
+      "Compute at {} of the peak. Of these numbers: {} Between nodes the largest speedup is {:.2f}x.",
       cell_of_ratio(layers.share_of_peak),
-      within > 0 ? fmt::format("Inside a node the all-reduces stay below {} of the step up to {} devices.",
+      within > 0 ? fmt::format("inside a node the all-reduces stay below {} of the step up to {} devices.",
                                cell_of_ratio(target), within)
-                 : fmt::format("Inside a node the all-reduces take {} of the step or more for all of them.",
+                 : fmt::format("inside a node the all-reduces take {} of the step or more for all of them.",
                                cell_of_ratio(target)),
       *std::max_element(series.between.y.begin(), series.between.y.end()));
   out.tables.push_back(std::move(table));

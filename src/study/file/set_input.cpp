@@ -75,6 +75,9 @@ Status set_input(Study& study, std::string_view change) {
     return refuse(fmt::format("'{}' gives an input no value", change), "write NAME=VALUE");
   COX_TRY(StudyInput * in, input_named(study, std::string(unquoted(trimmed(change.substr(0, equals))))));
   const std::string_view value = trimmed(change.substr(equals + 1));
+  if ((value.front() == '[') != (value.back() == ']'))
+    return refuse(fmt::format("'{}': a list begins with [ and ends with ]", value),
+                  "write NAME=[VALUE, VALUE]");
   const bool is_list = value.front() == '[' && value.back() == ']' && value.size() > 2;
   const Dimension dimension = in->values.front().value.dimension();
   std::vector<WrittenQuantity> values;
@@ -82,7 +85,7 @@ Status set_input(Study& study, std::string_view change) {
     auto read = parse_quantity(text);
     if (!read || read->value.dimension() != dimension)
       return refuse(fmt::format("'{}' for the input '{}', which is {}", text, in->name, noun_of(dimension)),
-                    fmt::format("the file has {}", joined(in->values)));
+                    fmt::format("write it as the file does: {}", joined(in->values)));
     values.push_back(*std::move(read));
   }
   if (is_list != in->is_list)

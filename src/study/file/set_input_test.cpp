@@ -44,5 +44,17 @@ TEST(SetInput, WhatDoesNotFitIsRefused) {
   EXPECT_NE(set_input(s, "worker=3").error().hint.find("'workers'"), std::string::npos);
 }
 
+TEST(SetInput, AListThatIsNotClosedIsCalledThat) {
+  Study s = *parse_study(
+      "name = \"one\"\ntitle = \"One\"\nquestion = \"What?\"\nsource = \"here\"\ncompute = \"c\"\n"
+      "[[input]]\nname = \"sizes\"\nvalue = [\"1MB\"]\nfrom = \"source\"\n",
+      "one.toml");
+  for (const char* open : {"sizes=[1MB, 1GB", "sizes=1MB]"}) {
+    const auto set = set_input(s, open);
+    ASSERT_FALSE(set) << open;
+    EXPECT_NE(set.error().message.find("a list begins with [ and ends with ]"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace cox::study

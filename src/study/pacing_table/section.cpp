@@ -75,9 +75,8 @@ Each has four parameters and is a few lines of physics, not the shape of a curve
   costs a timeout, which moves on by one rank per round and so holds up everybody.
 
 In all three, {:g} % of the nodes are slow by a factor {:g} in every iteration. Neither this nor the samples per node
-and iteration ({}, which set the scale of time) is printed; they were fixed before anything was predicted: the slow
-nodes are those of the one condition with a shared link and a lasting imbalance that had been measured on real
-processes. Without pacing only the slow nodes' compute counts, so the fit does not see them.
+and iteration ({}, which set the scale of time) is printed. What the study has was fixed before anything was predicted, after the one condition with a
+shared link and a lasting imbalance that had been measured on real processes. Without pacing only the slow nodes' compute counts, so the fit does not see them.
 
 )",
                      100 * a.slow_share, a.slow_factor, a.samples_per_node);

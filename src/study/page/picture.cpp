@@ -27,6 +27,11 @@ constexpr double kLine = 13;  ///< of a text
 constexpr std::size_t kMostMarkers = 30;  ///< of a series, about; more would be a band
 constexpr std::array kColours = {"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"};
 
+/// Of the `i`-th series; what was printed has that of its curve.
+std::string_view colour_of(const Series& s, std::size_t i) {
+  return kColours[(s.curve >= 0 ? static_cast<std::size_t>(s.curve) : i) % kColours.size()];
+}
+
 /// Maps values to pixels, linear or logarithmic, with round ticks.
 class Axis {
  public:
@@ -105,7 +110,7 @@ double weight_of(std::size_t i, std::size_t count) {
 }
 
 std::string marker_of(const Series& s, std::size_t i, std::size_t count, double x, double y) {
-  const std::string_view colour = kColours[i % kColours.size()];
+  const std::string_view colour = colour_of(s, i);
   const std::string style = s.is_printed
                                 ? fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"", colour)
                                 : fmt::format("fill=\"{}\"", colour);
@@ -149,7 +154,7 @@ std::string legend_of(const Picture& p) {
       out += marker_of(p.series[i], i, p.series.size(), x + 5, y);
     else
       out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x, y - 5,
-                         kColours[i % kColours.size()]);
+                         colour_of(p.series[i], i));
     out += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", x + 14, y + 4, escaped(p.series[i].name));
     x += legend_width(p.series[i]);
   }
@@ -228,7 +233,7 @@ std::string stretch_of(const Path& path, std::size_t from, std::size_t to, const
 }
 
 std::string curve_of(const Picture& p, const std::vector<Path>& paths, std::size_t i) {
-  const std::string_view colour = kColours[i % kColours.size()];
+  const std::string_view colour = colour_of(p.series[i], i);
   const Path& path = paths[i];
   const std::size_t last = path.x.size() - 1;
   if (p.series[i].is_printed)
@@ -315,7 +320,7 @@ std::string bars_of(const Picture& p, const Axis& y) {
       const double top = y.at(p.series[i].y[c]);
       out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n",
                          left + wide * static_cast<double>(i), top, wide, std::max(0.0, kBottom - top),
-                         kColours[i % kColours.size()]);
+                         colour_of(p.series[i], i));
     }
   }
   // Printed values: a mark over the bar of its category, `x`.

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 namespace cox::study {
 namespace {
@@ -96,6 +98,18 @@ std::string values_text(const StudyInput& in) {
   return out;
 }
 
+/// What was set, as it is typed; empty where nothing was.
+std::string set_text(const AnsweredStudy& a) {
+  std::vector<std::string> changes;
+  for (const StudyInput& in : a.study.inputs) {
+    if (in.of_file.empty()) continue;
+    const std::string name = in.name.find(',') == std::string::npos ? in.name : '"' + in.name + '"';
+    changes.push_back(in.is_list ? fmt::format("{}=[{}]", name, values_text(in))
+                                 : fmt::format("{}={}", name, values_text(in)));
+  }
+  return changes.empty() ? "" : fmt::format(" --set '{}'", fmt::join(changes, ","));
+}
+
 std::string printed_table(const AnsweredStudy& a) {
   std::string out = "| line | what | printed | computed | verdict |\n|---:|---|---:|---:|---|\n";
   for (std::size_t i = 0; i < a.study.printed.size(); ++i) {
@@ -126,7 +140,9 @@ std::string reasons(const AnsweredStudy& a) {
     if (p.says.empty() && p.reason.empty()) continue;
     out += fmt::format("- **{}**:", cell(p.name));
     if (!p.says.empty()) out += fmt::format(" {}.", cell(p.says));
-    if (!p.reason.empty()) out += fmt::format(" *Ours*: {}{}.", cell(a.judged[i].reason), terms_of(p));
+    std::string reason = a.judged[i].reason;
+    if (reason.ends_with('.')) reason.pop_back();  // a whole sentence, where it is withdrawn
+    if (!p.reason.empty()) out += fmt::format(" *Ours*: {}{}.", cell(reason), terms_of(p));
     out += '\n';
   }
   return out.empty()
@@ -174,9 +190,14 @@ std::string tables_text(const AnsweredStudy& a) {
 std::string checks_text(const AnsweredStudy& a) {
   if (a.computation.checks.empty()) return {};
   std::string out = "\n## Checks\n\n| engine against oracle | engine | oracle | |\n|---|---:|---:|---|\n";
+  // Two that agree and lie on either side of where digits are rounded are printed alike.
+  const auto shown = [](Quantity q) {
+    constexpr double kNudge = 1e-10;
+    return to_string(Quantity(q.dimension(), q.in_base_unit() * (1 + kNudge)));
+  };
   for (const CrossCheck& c : a.computation.checks)
-    out += fmt::format("| {} | {} | {} | {} within {:g} |\n", cell(c.name), to_string(c.engine),
-                       to_string(c.oracle), c.agrees() ? "agrees" : "DIFFERS, not", c.limit_ratio);
+    out += fmt::format("| {} | {} | {} | {} within {:g} |\n", cell(c.name), shown(c.engine), shown(c.oracle),
+                       c.agrees() ? "agrees" : "DIFFERS, not", c.limit_ratio);
   return out;
 }
 
@@ -210,11 +231,29 @@ std::string not_computed(std::span<const AnsweredStudy> answers) {
   return out;
 }
 
+/// `text` without its own line ends, in lines of at most 100 columns with two blanks before each.
+std::string wrapped(std::string_view text) {
+  constexpr std::size_t kWide = 100;
+  std::string out;
+  std::string line = " ";
+  const auto end_line = [&] { out += std::exchange(line, " ") + "\n"; };
+  for (std::size_t from = 0; from < text.size();) {
+    const auto to = std::min(text.find_first_of(" \n", from), text.size());
+    if (to > from && line.size() > 1 && line.size() + 1 + to - from > kWide) end_line();
+    if (to > from) line += fmt::format(" {}", text.substr(from, to - from));
+    from = to + 1;
+  }
+  if (line.size() > 1) end_line();
+  return out;
+}
+
 }  // namespace
 
 std::string to_markdown(const AnsweredStudy& a, const std::string& picture_file) {
-  std::string out = fmt::format("# {}\n\nMade by `cox study {}`; do not edit.\n\n{}\n\nSource: {}.\n\n",
-                                a.study.title, a.study.name, a.study.question, a.study.source);
+  std::string out = fmt::format("# {}\n\nMade by `cox study {}{}`; do not edit.\n\n{}\n\nSource: {}.\n\n",
+                                a.study.title, a.study.name, set_text(a), a.study.question, a.study.source);
+  if (a.study.has_set_inputs())
+    out += "Inputs were set: what follows or does not follow is said of these, not of the source's own.\n\n";
   if (!a.judged.empty())
     out += fmt::format(
         "Printed numbers: {} ([what the words "
@@ -239,6 +278,9 @@ std::string to_text(const AnsweredStudy& a) {
   for (const StudyInput& in : a.study.inputs)
     if (!in.of_file.empty())
       out += fmt::format("  {} is set to {}; the study has {}\n", in.name, values_text(in), in.of_file);
+  if (a.study.has_set_inputs())
+    out += "  verdicts are about the inputs that were set, not the source's own\n";
+  out += wrapped(a.text);
   std::array<std::size_t, 3> wide{};
   for (std::size_t i = 0; i < a.study.printed.size(); ++i) {
     const Printed& p = a.study.printed[i];
@@ -251,6 +293,11 @@ std::string to_text(const AnsweredStudy& a) {
     out += fmt::format("  {}  printed {}  ours {}  {}\n", padded(p.name, wide[0]), padded(p.text(), wide[1]),
                        padded(ours(p, a.judged[i]), wide[2]), name_of(a.judged[i].verdict));
   }
+  std::vector<std::string> inputs;
+  for (const StudyInput& in : a.study.inputs)
+    inputs.push_back(in.is_list ? fmt::format("{}=[{}]", in.name, values_text(in))
+                                : fmt::format("{}={}", in.name, values_text(in)));
+  if (!inputs.empty()) out += wrapped(fmt::format("--set changes these: {}", fmt::join(inputs, "; ")));
   return out;
 }
 
@@ -268,7 +315,9 @@ std::string index_markdown(std::span<const AnsweredStudy> answers) {
   std::string out =
       "# Studies\n\nMade by `cox study all -o docs/studies --force`; a test compares. Each study asks a "
       "question, computes the answer with\nthe engines and judges what a source printed for it. How such "
-      "a file is written: [study files](../reference/study-files.md).\n\n`cox study pacing` is of another "
+      "a file is written: [study files](../reference/study-files.md).\n\nThe source of most is a text that the project was given, \"Large-Scale "
+      "Systems, Parallelism and Communication Models\", of others the\npaper \"When Scaling Fails\"; lines are those of "
+      "the given files. No copy is part of the project ([sources](../reference/sources.md)).\n\n`cox study pacing` is of another "
       "kind: real processes, measured; where it was run its page is [pacing.md](pacing.md).\n\n| study | "
       "question | follow | do not | with ours | not with ours | fitted | not computed |\n"
       "|---|---|---:|---:|---:|---:|---:|---:|\n";
