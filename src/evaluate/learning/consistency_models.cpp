@@ -144,7 +144,11 @@ void add_cell(study::Computation& out, study::ValueTable& table, const Cell& cel
     add_learned(out, fmt::format("time-{}-{}", kModels[i].name, cell.at.name()), Dimension::Time,
                 r.each(seconds_of));
     const study::Computed& time = out.values.back();
-    row.push_back(fmt::format("{} +- {}", to_string(time.value), to_string(*time.half_width_95)));
+    const auto end = [&](double sign) {
+      return to_string(study::Quantity(
+          time.value.dimension(), time.value.in_base_unit() + sign * time.half_width_95->in_base_unit()));
+    };
+    row.push_back(fmt::format("{} ({} to {})", to_string(time.value), end(-1), end(1)));
     if (i == 0 || !cell.models.front().reached()) continue;
     std::vector<double> paired;  // the same samples on both sides
     for (std::size_t k = 0; k < r.runs.size(); ++k)

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "cox/study/write.hpp"
@@ -150,7 +151,7 @@ std::string legend_of(const Picture& p) {
       x = kLeft;
       y += 14;
     }
-    if (p.kind == Picture::Kind::Lines || p.series[i].is_printed)
+    if (p.kind == Picture::Kind::Lines || p.y_is_log || p.series[i].is_printed)
       out += marker_of(p.series[i], i, p.series.size(), x + 5, y);
     else
       out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x, y - 5,
@@ -301,6 +302,14 @@ double further_lines(const Picture& p) {
   return kLine * static_cast<double>(most - 1);
 }
 
+/// Of category `c`: without x a series has a value for each, in order.
+std::optional<double> value_at(const Series& s, std::size_t c) {
+  if (s.x.empty()) return c < s.y.size() ? std::optional(s.y[c]) : std::nullopt;
+  for (std::size_t k = 0; k < s.x.size(); ++k)
+    if (s.x[k] == static_cast<double>(c)) return s.y[k];
+  return {};
+}
+
 std::string bars_of(const Picture& p, const Axis& y) {
   std::string out;
   const double room = room_of_category(p);
@@ -316,8 +325,13 @@ std::string bars_of(const Picture& p, const Axis& y) {
       y_text += kLine;
     }
     for (std::size_t i = 0; i < p.series.size(); ++i) {
-      if (p.series[i].is_printed || c >= p.series[i].y.size()) continue;
-      const double top = y.at(p.series[i].y[c]);
+      const auto value = p.series[i].is_printed ? std::nullopt : value_at(p.series[i], c);
+      if (!value) continue;
+      const double top = y.at(*value);
+      if (p.y_is_log) {  // no bar: where it begins would be anybody's choice
+        out += marker_of(p.series[i], i, p.series.size(), left + wide * (static_cast<double>(i) + 0.5), top);
+        continue;
+      }
       out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n",
                          left + wide * static_cast<double>(i), top, wide, std::max(0.0, kBottom - top),
                          colour_of(p.series[i], i));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/study/write.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -43,6 +44,25 @@ TEST(Svg, PrintedPointsAreHollowAndNegativeOnesHaveATick) {
   EXPECT_EQ(dashed, 1U);
   EXPECT_NE(svg.find("fill=\"none\" stroke=\"#e69f00\" stroke-width=\"1.5\""), std::string::npos);
   EXPECT_NE(svg.find(">-10<"), std::string::npos) << svg;
+}
+
+// A bar stands on the axis; where that has no zero, a value is a mark. One that is missing leaves its place empty.
+TEST(Svg, BarsOnALogarithmicAxisAreMarksInTheirPlaces) {
+  Picture p{.kind = Picture::Kind::Bars,
+            .title = "t",
+            .series = {{.name = "one", .x = {0, 2}, .y = {10, 1000}}},
+            .categories = {"a", "b", "c"}};
+  const auto count = [](const std::string& svg, const std::string& what) {
+    std::size_t n = 0;
+    for (std::size_t at = svg.find(what); at != std::string::npos; at = svg.find(what, at + 1)) ++n;
+    return n;
+  };
+  const std::string linear = to_svg(p);
+  EXPECT_EQ(count(linear, "<rect"), 2U) << linear;
+  const std::string third = fmt::format("x=\"{:.1f}\"", 70 + 630.0 / 3 * 2.1);
+  EXPECT_NE(linear.find(third), std::string::npos) << third << " in " << linear;
+  p.y_is_log = true;
+  EXPECT_EQ(count(to_svg(p), "<rect"), 0U) << to_svg(p);
 }
 
 TEST(Svg, ALongLegendHasTwoRows) {
