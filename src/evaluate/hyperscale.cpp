@@ -83,7 +83,8 @@ Result<Fabric> read(const study::Inputs& in) {
   COX_TRY(f.jitter, in.time("jitter of a device"));
   COX_TRY(f.devices, in.count("devices of a node", {.least = 1, .most = 64}));
   COX_TRY(f.pod, in.count("nodes of a pod", {.least = 1, .most = 10'000}));
-  COX_TRY(f.far, in.count("nodes from which messages leave their pod", {.least = 2, .most = 100'000}));
+  COX_TRY(f.far,
+          in.count("nodes from which nearly all messages leave their pod", {.least = 2, .most = 100'000}));
   COX_TRY(f.between_pods, in.time("cost of leaving the pod"));
   COX_TRY(f.time_out, in.time("time-out"));
   COX_TRY(const int lost, in.count("messages for one that is lost", {.least = 2, .most = 2'000'000'000}));

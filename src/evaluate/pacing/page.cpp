@@ -351,8 +351,10 @@ std::string plan_text(const PacingStudy& study, PacingDepth depth) {
     out += fmt::format("{:<24} {:>3} ranks  {:>3} blocks  {:>3} pairs  {:>5.0f} s  {}\n", c.name, c.job.ranks,
                        plan.blocks.size(), plan.pairs.size(), lasts.count(), arms);
   }
-  return out + fmt::format("{} starts of each: {:.0f} s in all, estimated from expected steps; at most {}\n",
-                           study.protocol.starts, all.count(), to_string(study.protocol.limit));
+  return out +
+         fmt::format(
+             "{} starts of each: {:.1f} min in all, estimated from expected steps; no start begins that would end after {}\n",
+             study.protocol.starts, all.count() / 60, to_string(study.protocol.limit));
 }
 
 }  // namespace cox::evaluate
