@@ -10,10 +10,9 @@
 
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
-
 #include "cox/base/hash.hpp"
 #include "cox/base/spelling.hpp"
+#include "cox/base/toml_library.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/pace/settings.hpp"
 

@@ -12,7 +12,7 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_MAX_NESTED_VALUES 16
-#include <toml++/toml.h>
+#include "cox/base/toml_library.hpp"
 
 namespace cox::model {
 namespace {

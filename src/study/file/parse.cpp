@@ -11,10 +11,9 @@
 
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
-
 #include "cox/base/file.hpp"
 #include "cox/base/spelling.hpp"
+#include "cox/base/toml_library.hpp"
 #include "cox/study/study.hpp"
 
 namespace cox::study {
