@@ -68,11 +68,15 @@ struct Library {
 #endif
   /// Addresses that stand for MPI_IN_PLACE in Fortran; null where there is none.
   const void* fortran_in_place[4];
+  /// What Fortran functions that complete some of a list call its first one: 0 in the mpi_f08 of MPICH 4.0.
+  int fortran_first = 1;
 
   /// False where something is not there: then nothing may be wrapped.
   [[nodiscard]] bool find(const Host& host) noexcept;
   /// After MPI_Init: what only a call tells.
   void ask() noexcept;
+  /// What differs between releases, by what MPI_Get_library_version says.
+  void heed(const char* version) noexcept;
 };
 inline Library library{};
 

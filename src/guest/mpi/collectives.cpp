@@ -294,6 +294,7 @@ struct Starting {
     r.op = static_cast<std::uint8_t>(s.op);
     r.message = false;
     r.persistent = persistent;
+    r.active = false;
   }
 };
 
@@ -309,8 +310,11 @@ struct Preparing {
 
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #if defined(OPEN_MPI)
-#define COX_PERSISTENT(Name, name, describe) \
-  wrapper<C<"MPIX_" Name, describe, Preparing>>(), COX_BINDINGS(Name, name, describe, Preparing)
+#define COX_PERSISTENT(Name, name, describe)                                           \
+  wrapper<C<"MPIX_" Name, describe, Preparing>>(),                                     \
+      wrapper<Fortran<"mpix_" name "_", describe, Preparing, Buffers::Address>>(),     \
+      wrapper<Fortran<"mpix_" name "_f08_", describe, Preparing, Buffers::Address>>(), \
+      COX_BINDINGS(Name, name, describe, Preparing)
 #else
 #define COX_PERSISTENT(Name, name, describe) COX_BINDINGS(Name, name, describe, Preparing)
 #endif

@@ -292,6 +292,7 @@ void start(std::uintptr_t key) noexcept {
   if (peers.pending()) peers.flush();
   if (pacing != nullptr) enter_paced(comm);
   r->seq = comm->seq++;
+  r->active = true;
   RawRecord* record = writer->begin(trace::EventKind::Collective, r->op, r->flags | trace::kNonBlocking,
                                     r->comm, r->seq, r->bytes, r->aux);
   record->end = record->begin;  // starting is not waiting; the real call follows
@@ -399,7 +400,7 @@ auto fortran_keys(const void* list) {
       [list](std::size_t i) { return key_of(request_from_fortran(static_cast<const MPI_Fint*>(list)[i])); };
 }
 auto fortran_positions(const void* indices) {
-  return [indices](int i) { return static_cast<const MPI_Fint*>(indices)[i] - 1; };
+  return [indices](int i) { return static_cast<const MPI_Fint*>(indices)[i] - library.fortran_first; };
 }
 int number(const void* address) {
   return *static_cast<const MPI_Fint*>(address);
@@ -453,7 +454,7 @@ struct F {
     Error e(given);
     wait_any(
         number(count), fortran_keys(list), [&] { return e.of(waitany, count, list, index, status); },
-        [&] { return number(index) - 1; });
+        [&] { return number(index) - library.fortran_first; });
   }
   static void wrap_waitsome(void* count, void* list, void* found, void* indices, void* statuses,
                             MPI_Fint* given) {
@@ -480,7 +481,7 @@ struct F {
     test_any(
         number(count), fortran_keys(list),
         [&] { return e.of(testany, count, list, index, flag, status) && number(flag) != 0; },
-        [&] { return number(index) - 1; });
+        [&] { return number(index) - library.fortran_first; });
   }
   static void wrap_testsome(void* count, void* list, void* found, void* indices, void* statuses,
                             MPI_Fint* given) {

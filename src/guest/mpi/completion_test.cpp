@@ -137,8 +137,17 @@ int play_wait_any(int, MPI_Request*, int* index, MPI_Status*) {
 void play_fortran_some(void*, void*, void* found, void* indices, void*, void* error) {
   *static_cast<MPI_Fint*>(found) = static_cast<MPI_Fint>(complete.size());
   std::transform(complete.begin(), complete.end(), static_cast<MPI_Fint*>(indices),
-                 [](int i) { return i + 1; });
+                 [](int i) { return i + library.fortran_first; });
   *static_cast<MPI_Fint*>(error) = result;
+}
+void play_fortran_any(void*, void*, void* index, void*, void* error) {
+  *static_cast<MPI_Fint*>(index) =
+      complete.empty() ? MPI_UNDEFINED : complete.front() + library.fortran_first;
+  *static_cast<MPI_Fint*>(error) = result;
+}
+void play_fortran_test_any(void* count, void* list, void* index, void* flag, void* status, void* error) {
+  *static_cast<MPI_Fint*>(flag) = 1;
+  play_fortran_any(count, list, index, status, error);
 }
 
 const Wrapper& find(const char* symbol) {
@@ -172,6 +181,7 @@ class Completion : public testing::Test {
 #if defined(OPEN_MPI)
     library.request_f2c = handle_of;
 #endif
+    library.fortran_first = 1;
     put_collective(kFirst, 3, 30);
     put_collective(kSecond, 4, 40);
     result = MPI_SUCCESS;
@@ -201,6 +211,17 @@ class Completion : public testing::Test {
     MPI_Fint found = 0;
     MPI_Fint error = 0;
     wrapped(symbol, play_fortran_some)(&count, list.data(), &found, indices.data(), nullptr, &error);
+  }
+  static void call_fortran_any(bool test) {
+    MPI_Fint count = 3;
+    std::array<MPI_Fint, 3> list = {kFirst, kSecond, kMessage};
+    MPI_Fint index = 0;
+    MPI_Fint flag = 0;
+    MPI_Fint error = 0;
+    if (test)
+      wrapped("mpi_testany_f08_", play_fortran_test_any)(&count, list.data(), &index, &flag, nullptr, &error);
+    else
+      wrapped("mpi_waitany_f08_", play_fortran_any)(&count, list.data(), &index, nullptr, &error);
   }
   static void call_any() {
     std::array<MPI_Request, 3> list = {handle_of(kFirst), handle_of(kSecond), handle_of(kMessage)};
@@ -267,6 +288,40 @@ TEST_F(Completion, TestsomeIsNamedByTheCollectiveThatCompleted) {
   expect_named(3, 30);
 }
 
+TEST_F(Completion, WhatFortranCallsTheFirstOfAListIsTheLibrarysChoice) {
+  for (const int first : {1, 0}) {
+    library.fortran_first = first;
+    for (int way = 0; way < 4; ++way) {
+      put_collective(kFirst, 3, 30);
+      put_collective(kSecond, 4, 40);
+      complete = {0};
+      if (way < 2)
+        call_fortran_any(way == 1);
+      else
+        call_fortran(way == 2 ? kFortranWaitsome : kFortranTestsome);
+      expect_named(3, 30);
+      EXPECT_FALSE(is_known(kFirst)) << first << way;
+      EXPECT_TRUE(is_known(kSecond)) << first << way;
+    }
+    complete = {};
+    call_fortran_any(false);
+    EXPECT_TRUE(is_known(kSecond)) << "of a list of nothing";
+  }
+}
+
+TEST_F(Completion, OneReleaseOfOneLibraryBeginsListsWithNull) {
+  const auto first_of = [](const char* version) {
+    library.heed(version);
+    return library.fortran_first;
+  };
+  EXPECT_EQ(first_of("MPICH Version:\t4.0.2\nMPICH Release date:"), kOpenMpi ? 1 : 0);
+  EXPECT_EQ(first_of("MPICH Version:      4.0\n"), kOpenMpi ? 1 : 0);
+  EXPECT_EQ(first_of("MPICH Version:\t4.0rc1"), kOpenMpi ? 1 : 0);
+  for (const char* other : {"MPICH Version:\t3.4.3", "MPICH Version:\t4.1a1", "MPICH Version:\t4.01",
+                            "MPICH Version:", "Open MPI v4.0.3, package: Debian", ""})
+    EXPECT_EQ(first_of(other), 1) << other;
+}
+
 TEST_F(Completion, OfSeveralTheLastOneNamesTheRecord) {
   complete = {0, 2, 1};
   call_c("MPI_Waitsome");
@@ -284,6 +339,28 @@ TEST_F(Completion, AMessageIsNoCollectiveWhateverElseIsUnderWay) {
   EXPECT_TRUE(is_known(kFirst));
   call_fortran(kFortranTestsome);
   EXPECT_EQ(left, Left::TakenBack) << "a test that completed no collective leaves nothing";
+}
+
+TEST_F(Completion, APersistentCollectiveThatNobodyStartedIsNotWaitedFor) {
+  const auto put = [](bool active) {
+    put_collective(kSecond, 4, 40);
+    Request* r = requests.find(key_of(handle_of(kSecond)));
+    r->persistent = true;
+    r->active = active;
+  };
+  std::array<MPI_Request, 2> list = {handle_of(kFirst), handle_of(kSecond)};
+  const auto wait_for_all = wrapped("MPI_Waitall", play_wait_all);
+  put(false);
+  wait_for_all(2, list.data(), nullptr);
+  expect_named(3, 30);
+  wait_for_all(2, list.data(), nullptr);
+  EXPECT_EQ(left, Left::StaysIfLong) << "nothing is under way";
+  put(true);
+  wait_for_all(2, list.data(), nullptr);
+  expect_named(4, 40);
+  EXPECT_TRUE(is_known(kSecond));
+  wait_for_all(2, list.data(), nullptr);
+  EXPECT_EQ(left, Left::StaysIfLong) << "it was complete before";
 }
 
 TEST_F(Completion, AHandleThatIsGivenOutAgainInTheCallStaysTheNewRequests) {

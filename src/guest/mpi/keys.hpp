@@ -156,7 +156,7 @@ class Keys {
       return true;
     }
     const Request* r = requests.find(key);
-    if (r != nullptr)  // a persistent message
+    if (r != nullptr && r->message)  // a persistent one
       awaited_.add(
           {MessageTable::key(r->comm, r->aux),
            MessageTable::number(r->seq, static_cast<trace::PeerKind>(r->op) == trace::PeerKind::Send),
@@ -180,7 +180,7 @@ class Keys {
   }
   static void forget(Claim& claim) noexcept {
     if (claim.facts.persistent)
-      RequestTable::put_back(claim);
+      RequestTable::put_back_complete(claim);
     else
       requests.drop(claim);
     claim.slot = nullptr;

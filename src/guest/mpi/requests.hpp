@@ -23,6 +23,7 @@ struct RequestFacts {
   std::uint8_t op = 0;  ///< model::Collective; of a message: trace::PeerKind
   bool message = false;
   bool persistent = false;
+  bool active = false;  ///< of a persistent collective: started, and not known to be complete
 };
 
 struct Request : RequestFacts {
@@ -55,17 +56,23 @@ class RequestTable {
     return slot != nullptr && (slot->turn.load(std::memory_order_relaxed) & 1) == 0 ? slot : nullptr;
   }
 
-  /// Takes a collective's request out. False where there is none under the handle.
+  /// Takes a collective's request out. False where none is under the handle, and of one that nobody started: nothing
+  /// is waited for.
   bool claim(std::uintptr_t handle, Claim& claim) noexcept {
     Request* slot = find(handle);
-    if (slot == nullptr || slot->message) return false;
+    if (slot == nullptr || slot->message || (slot->persistent && !slot->active)) return false;
     claim.slot = slot;
     claim.facts = *slot;
     claim.turn = slot->turn.load(std::memory_order_relaxed) | 1;
     slot->turn.store(claim.turn, std::memory_order_relaxed);  // the library orders it before a new owner
     return true;
   }
-  /// Puts it back: it is not complete, or persistent.
+  /// Puts it back: it is persistent, and complete.
+  static void put_back_complete(const Claim& claim) noexcept {
+    if (claim.slot->turn.load(std::memory_order_relaxed) == claim.turn) claim.slot->active = false;
+    put_back(claim);
+  }
+  /// Puts it back: it is not complete.
   static void put_back(const Claim& claim) noexcept {
     std::uint32_t turn = claim.turn;
     claim.slot->turn.compare_exchange_strong(turn, claim.turn & ~1U, std::memory_order_relaxed);

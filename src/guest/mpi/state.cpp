@@ -149,6 +149,16 @@ void Library::ask() noexcept {
 #endif
 }
 
+void Library::heed(const char* version) noexcept {
+  constexpr char kName[] = "MPICH Version:";
+  fortran_first = 1;
+  if (kOpenMpi || strncmp(version, kName, sizeof kName - 1) != 0) return;
+  version += sizeof kName - 1;
+  while (*version == ' ' || *version == '\t') ++version;
+  const bool is_it = strncmp(version, "4.0", 3) == 0 && (version[3] < '0' || version[3] > '9');
+  if (is_it) fortran_first = 0;  // as C says it (pmodels/mpich issue 6270)
+}
+
 Comm* learn(MPI_Comm comm, MPI_Comm like, Birth birth) noexcept {
   thread_local bool learns [[gnu::tls_model("initial-exec")]] = false;
   if (learns || !is_communicator(comm) || !is_communicator(like)) return nullptr;
@@ -176,6 +186,7 @@ void announce() noexcept {
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   library.get_library_version(version, &length);
+  library.heed(version);
   for (char* p = version; *p != 0; ++p) {
     if (*p == '\t') *p = ' ';
     if (*p == ',' || *p == '\n') *p = 0;  // "Open MPI v4.1.4, package: ..." says enough before the comma
