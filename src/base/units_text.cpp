@@ -283,14 +283,14 @@ namespace {
 // What the innermost UnknownUnit of the thread says. Sentences are made by one thread, last of all.
 thread_local std::optional<Seconds> unknown_unit;
 
-/// Three significant digits of a number of them; whole numbers from 100 on.
+/// Three significant digits of a number of them; whole numbers from 100 to a million: longer ones fill a table's line.
 std::string in_units(Seconds s) {
   const double n = s.count() / unknown_unit->count();
   const double size = std::abs(n);
   if (size == 0) return "0 units";
   const int digits = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
-  return size < 0.9995 || size >= 1e9 ? fmt::format("{:.3g} units", n)
-                                      : fmt::format("{:.{}f} units", n, digits);
+  return size < 0.9995 || size >= 999'999.5 ? fmt::format("{:.3g} units", n)
+                                            : fmt::format("{:.{}f} units", n, digits);
 }
 
 }  // namespace
