@@ -259,16 +259,16 @@ TEST(ChangedInputs, LeaveNoStaleFigureInASentence) {
 }
 
 TEST(ChangedInputs, AStaleFigureIsFound) {
-  for (const Study& s : studies()) {
-    if (s.name != "example-03") continue;
-    const auto before = answer(s);
-    auto after = changed(s, s.inputs.front(), 2);
-    ASSERT_TRUE(before && after);
-    EXPECT_EQ(stale(*before, *after).size(), 0U);
-    after->text = before->text;
-    after->study.question = before->study.question;
-    EXPECT_GE(stale(*before, *after).size(), 2U);
-  }
+  const std::vector<Study> all = studies();
+  const auto s = std::ranges::find(all, "example-03", &Study::name);
+  ASSERT_NE(s, all.end());
+  const auto before = answer(*s);
+  auto after = changed(*s, s->inputs.front(), 2);
+  ASSERT_TRUE(before && after);
+  EXPECT_EQ(stale(*before, *after).size(), 0U);
+  after->text = before->text;
+  after->study.question = before->study.question;
+  EXPECT_GE(stale(*before, *after).size(), 2U);
 }
 
 }  // namespace

@@ -2,14 +2,24 @@
 /// \file
 /// toml++, with what its version 3.3 calls unreachable and is not: a character between U+00A1 and U+0499 (such as é) where blanks may
 /// stand, after the backslash that ends a line. Its tables answer "no" there instead.
+/// One set of options for the whole program: no exceptions, no formatters, 16 levels of nesting; the installed shared object, which
+/// allows 256 and throws, is not used.
 ///
-/// Use when: a file of TOML is read; macros that set the library up stand before. Not in headers: it is heavy.
+/// Use when: a file of TOML is read. Not in headers: it is heavy.
 /// Held by:  src/model/toml/document_test.cpp (with the sanitizer that sees it)
 #pragma once
 
-#include <toml++/impl/preprocessor.h>
-
+// clang-format off: the order is the point
 #include <cstdint>
+
+#if defined(TOML_LIB_MAJOR)
+#error "toml++ is included before its options are set"
+#endif
+#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#define TOML_MAX_NESTED_VALUES 16
+#include <toml++/impl/preprocessor.h>
 
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
@@ -18,3 +28,4 @@
 #pragma pop_macro("TOML_UNREACHABLE")
 
 #include <toml++/toml.h>
+// clang-format on

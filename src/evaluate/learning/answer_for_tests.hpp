@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "cox/evaluate/computations.hpp"
 #include "cox/study/study.hpp"
@@ -30,6 +32,23 @@ inline const std::map<std::string, double>& values_of(const std::string& name) {
   }
   EXPECT_FALSE(at->second.empty()) << "no study " << name;
   return at->second;
+}
+
+/// The study with one input set, computed; nothing where it is not there (and the test fails).
+inline std::optional<study::AnsweredStudy> with_input(const std::string& name, const std::string& change) {
+  const auto studies = study::read_studies(COX_STUDIES);
+  EXPECT_TRUE(studies);
+  if (!studies) return {};
+  for (study::Study s : *studies) {
+    if (s.name != name) continue;
+    EXPECT_TRUE(study::set_input(s, change)) << change;
+    auto a = study::run_study(s, computations(), {.threads = 1});
+    EXPECT_TRUE(a) << (a ? "" : a.error().to_string());
+    if (a) return *std::move(a);
+    return {};
+  }
+  ADD_FAILURE() << "no study " << name;
+  return {};
 }
 
 inline double value_of(const std::string& study, const std::string& name) {

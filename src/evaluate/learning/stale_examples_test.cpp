@@ -35,17 +35,11 @@ TEST(StaleExamples, EqualLossesTellNoModelsApart) {
 
 // A rate that meets the optimum exactly ends nothing: the next update is still made.
 TEST(StaleExamples, AnUpdateAfterTheOptimumIsMade) {
-  const auto studies = study::read_studies(COX_STUDIES);
-  ASSERT_TRUE(studies);
-  for (study::Study s : *studies) {
-    if (s.name != "example-04") continue;
-    ASSERT_TRUE(study::set_input(s, "rate=0.5x"));
-    const auto a = study::run_study(s, computations(), {.threads = 1});
-    ASSERT_TRUE(a);
-    // 10, then 10 - 0.5 x 2 x 10 = 0, then 0 - 0.5 x 2 x 10.
-    EXPECT_EQ(a->computation.values[0].value.in_base_unit(), 0);
-    EXPECT_EQ(a->computation.values[1].value.in_base_unit(), -10);
-  }
+  const auto a = with_input("example-04", "rate=0.5x");
+  ASSERT_TRUE(a);
+  // 10, then 10 - 0.5 x 2 x 10 = 0, then 0 - 0.5 x 2 x 10.
+  EXPECT_EQ(a->computation.values[0].value.in_base_unit(), 0);
+  EXPECT_EQ(a->computation.values[1].value.in_base_unit(), -10);
 }
 
 }  // namespace

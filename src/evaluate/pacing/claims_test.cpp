@@ -110,10 +110,10 @@ TEST(PacingClaims, TheSentenceHasThePlansTests) {
   m.study.conditions[0].bar = 0.05;
   judge_all(m.study, m.results);
   EXPECT_TRUE(has(m.claims().sentence, "of 1 that had to gain a stated amount 1 did")) << m.claims().sentence;
-  EXPECT_FALSE(has(Measured(0.1, 0, 0).claims().sentence, "with a bar"));
+  EXPECT_FALSE(has(Measured(0.1, 0, 0).claims().sentence, "had to gain a stated amount"));
 }
 
-/// A mean that is a loss is named, though its interval does not exclude that it is none.
+/// A mean that is a loss is counted, though its interval does not exclude that it is none.
 TEST(PacingClaims, LossesThatAreNotShownAreCounted) {
   Measured small(0.1, -0.006, 0);
   for (PacingEffect& e : small.results.conditions[1].effects) {
@@ -124,7 +124,7 @@ TEST(PacingClaims, LossesThatAreNotShownAreCounted) {
   const std::string said = small.claims().sentence;
   EXPECT_TRUE(has(said, "In 1 no difference is shown")) << said;
   EXPECT_TRUE(has(said, "from `plain` -0.") && has(said, "with a mean below 0 in 1")) << said;
-  EXPECT_FALSE(has(Measured(0.1, 0.001, 0).claims().sentence, "is a loss"));
+  EXPECT_FALSE(has(Measured(0.1, 0.001, 0).claims().sentence, "with a mean below 0"));
 }
 
 TEST(PacingClaims, OneStartIsNoProof) {

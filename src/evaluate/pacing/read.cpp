@@ -8,8 +8,6 @@
 #include <span>
 #include <utility>
 
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
 #include "cox/base/hash.hpp"
 #include "cox/base/spelling.hpp"
 #include "cox/base/toml_library.hpp"

@@ -6,12 +6,6 @@
 #include <algorithm>
 #include <optional>
 
-// The library is compiled here and nowhere else: it is heavy. The installed shared object is not used,
-// because it allows 256 levels of nesting and throws.
-#define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-#define TOML_MAX_NESTED_VALUES 16
 #include "cox/base/toml_library.hpp"
 
 namespace cox::model {

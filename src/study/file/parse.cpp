@@ -9,8 +9,6 @@
 #include <optional>
 #include <system_error>
 
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
 #include "cox/base/file.hpp"
 #include "cox/base/spelling.hpp"
 #include "cox/base/toml_library.hpp"
