@@ -21,14 +21,7 @@ program ignored
   include 'mpif.h'
 #endif
   interface
-    function mmap(at, length, protection, flags, file, offset) bind(c) result(address)
-      import :: c_ptr, c_size_t, c_int, c_long
-      type(c_ptr), value :: at
-      integer(c_size_t), value :: length
-      integer(c_int), value :: protection, flags, file
-      integer(c_long), value :: offset
-      type(c_ptr) :: address
-    end function
+#include "ignored_fortran/mmap.inc"
   end interface
   integer, parameter :: n = 3, bad = -7, most = 400
   integer, pointer, contiguous :: poison(:)

@@ -59,6 +59,7 @@ plant(src/study/file/planted_page.cpp "#include \"cox/study/write.hpp\""
       "src/study/file/planted_page.cpp: study/file must not include study/page")
 plant(include/cox/trace/planted.hpp "int x" "include/cox/trace/planted.hpp: in no folder of trace")
 plant(src/cli/verbs/planted_json.cpp "#include <nlohmann/json.hpp>" "must not include nlohmann/json.hpp")
+plant(src/cli/verbs/planted_toml.cpp "#include <toml++/toml.h>" "must not include toml++/toml.h")
 plant(src/study/page/planted_dump.cpp "text += json.dump(1)" "makes text of JSON by itself")
 plant(src/observe/planted_braces.cpp "text = \"{\\\"schema\\\":\"" "writes JSON by hand")
 plant(src/learn/run/planted_raw.cpp "text = R\"({\"a\":1})\"" "writes JSON by hand")

@@ -81,18 +81,24 @@ struct ComputeOptions {
   int threads = 0;  ///< 0 = one per core; the result does not depend on it
 };
 
+/// A sentence of a study's file, or why it is not said.
+struct Said {
+  std::string text;
+  bool is_withdrawn = false;  ///< then `text` is a clause without a full stop
+};
+
 /// A printed number beside ours.
 struct Judged {
   Verdict verdict = Verdict::Follows;
   std::optional<Computed> computed{};
-  std::string reason;  ///< the file's sentence as `said`
+  Said reason{};
 };
 
 struct AnsweredStudy {
   Study study;  ///< the places of its question are filled
   Computation computation;
   std::vector<Judged> judged;  ///< parallel to `study.printed`
-  std::string text;            ///< the study's answer as `said`
+  Said answer{};
   Verdict verdict = Verdict::Follows;
 };
 
@@ -103,21 +109,15 @@ struct AnsweredStudy {
 [[nodiscard]] Result<std::vector<Judged>> judge(const Study& study, const Computation& computation);
 
 /// `text` with every `{NAME}` and `{NAME as SAMPLE}` replaced: by the computed value NAME, or the input NAME as
-/// it is written; SAMPLE gives unit and decimals (`{ring as 1.0ms}`). So a sentence cannot go stale.
-/// Errors: study-004 (no such name, a sample of another dimension, a brace without its other), at `line`.
-/// Held by: src/study/answer/sentence_test.cpp
-[[nodiscard]] Result<std::string> fill(const Study& study, const Computation& computation,
-                                       std::string_view text, std::int64_t line);
+/// it is written; SAMPLE gives unit and decimals (`{ring as 1.0ms}`). So a figure cannot go stale. Words such as "faster" have
+/// no places: where set inputs make one of `holds` false, or leave a place without its value, the sentence is withdrawn.
+/// Errors: study-004, at `line` or that of the condition: no such name, a sample of another dimension, a brace without its other;
+/// a condition that names nothing, compares two kinds, or is false with the inputs of the file.
+/// Held by: src/study/answer/sentence_test.cpp, src/evaluate/changed_inputs_test.cpp
+[[nodiscard]] Result<Said> said(const Study& study, const Computation& computation, std::string_view text,
+                                const std::vector<Condition>& holds, std::int64_t line);
 
-/// `text` filled, where all of `holds` is so. Else a sentence that says which is not: words such as "faster" have no places,
-/// so they are withdrawn where set inputs make them false.
-/// Errors: those of `fill`; study-004 where a condition names nothing, compares two kinds, or is false with the inputs
-/// of the file. Held by: src/study/answer/sentence_test.cpp, src/evaluate/changed_inputs_test.cpp
-[[nodiscard]] Result<std::string> said(const Study& study, const Computation& computation,
-                                       std::string_view text, const std::vector<Condition>& holds,
-                                       std::int64_t line);
-
-/// The question with its inputs in place. Errors: those of `fill`.
+/// The question with its inputs in place. Errors: those of `said`.
 [[nodiscard]] Result<std::string> question_of(const Study& study);
 
 }  // namespace cox::study

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,14 +53,22 @@ enum class InputOrigin : std::uint8_t {
   Missing,  ///< the source does not; the value is ours
 };
 
-/// What must be so for a sentence to be true: `LEFT > RIGHT` or `LEFT < RIGHT`. A side is a quantity as text, the name
-/// of a computed value or of an input with one value, or `NUMBER * NAME`.
+/// A side of a condition: a quantity, or so many times a computed value or an input of one value.
+struct ConditionSide {
+  std::string text;                   ///< as written
+  std::optional<Quantity> written{};  ///< `20ms`; else `name` counts
+  std::string name{};
+  double factor = 1;  ///< of `1.5 * NAME`
+};
+
+/// What must be so for a sentence to be true: `LEFT > RIGHT` or `LEFT < RIGHT`.
 struct Condition {
-  std::string left;
-  std::string right;
+  ConditionSide left;
+  ConditionSide right;
   bool is_greater = true;  ///< `>`
+  std::int64_t line = 0;
   /// As written.
-  [[nodiscard]] std::string text() const { return left + (is_greater ? " > " : " < ") + right; }
+  [[nodiscard]] std::string text() const { return left.text + (is_greater ? " > " : " < ") + right.text; }
 };
 
 /// A value, or the list of a sweep, that the computation asks for by name.
@@ -120,6 +129,12 @@ struct Study {
 /// in double quotes. Judged again, the printed numbers are held against the new value.
 /// Errors: study-008 (no such input; no value, or not of its kind). Held by: src/study/file/set_input_test.cpp
 [[nodiscard]] Status set_input(Study& study, std::string_view change);
+/// Several of them. Errors: those of `set_input`; study-008 where two set the same input.
+[[nodiscard]] Status set_inputs(Study& study, std::span<const std::string> changes);
+/// Its values as written, commas between them.
+[[nodiscard]] std::string values_text(const StudyInput& in);
+/// A change that gives `in` the values that it has: what `set_input` reads. Held by: src/study/file/set_input_test.cpp
+[[nodiscard]] std::string change_text(const StudyInput& in);
 
 /// File of a folder of studies that is none: the plan of `evaluate::PacingEvaluation`.
 inline constexpr std::string_view kPacingFile = "pacing.toml";

@@ -141,14 +141,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   if (!changes.empty() && name == kAll)
     return fail(
         usage_error("cli-003", "--set changes the inputs of one study, not of all", "name the study"));
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    study::Study& s = studies.front();
-    COX_CHECK(study::set_input(s, changes[i]));
-    const auto set = std::ranges::count_if(s.inputs, [](const auto& in) { return !in.of_file.empty(); });
-    if (static_cast<std::size_t>(set) == i)
-      return fail(usage_error("cli-003", fmt::format("'{}' sets an input a second time", changes[i]),
-                              "give each input one value"));
-  }
+  COX_CHECK(study::set_inputs(studies.front(), changes));
   const study::ComputationTable known = evaluate::computations();
   std::vector<study::AnsweredStudy> answers;
   for (const study::Study& s : studies) {

@@ -157,29 +157,29 @@ Tuned race_tuned(const Race& race, std::span<const double> rates, int seeds,
                  const std::function<Stream(std::uint64_t)>& stream, const Cost& cost, int threads,
                  int tuning_seeds) {
   constexpr std::uint64_t kFirst = 1000;  // of those that choose
+  constexpr double kAllOfIt = 0;
   const auto run = [&](std::span<const double> with, std::uint64_t seed, double patience) {
     Race one = race;
     one.problem.seed = static_cast<std::int64_t>(seed);
     return race_rates(one, with, stream(seed), patience);
   };
-  std::vector<double> order;
-  // Where a rate is lucky on one seed, all others are cut off there: then they are waited for.
-  for (const double patience : {2.0, 8.0, 0.0}) {
-    if (!order.empty()) break;
+  const auto order = [&](double patience) {
     std::vector<std::vector<Finish>> tried(static_cast<std::size_t>(tuning_seeds));
     parallel_for(tried.size(), threads, [&](std::size_t i) { tried[i] = run(rates, kFirst + i, patience); });
-    order = by_cost(rates, tried, cost);
+    return by_cost(rates, tried, cost);
+  };
+  std::vector<double> good = order(2);
+  // Where a rate is lucky on one seed, all others are cut off there: then they are waited for.
+  if (good.empty()) good = order(kAllOfIt);
+  Tuned first;
+  for (const double rate : good) {
+    Tuned one{.rate = rate, .runs = std::vector<Finish>(static_cast<std::size_t>(seeds))};
+    parallel_for(one.runs.size(), threads,
+                 [&](std::size_t i) { one.runs[i] = run(std::span(&rate, 1), i + 1, kAllOfIt).front(); });
+    if (one.reached()) return one;
+    if (first.rate == 0) first = std::move(one);
   }
-  Tuned out;
-  for (const double rate : order) {
-    std::vector<Finish> runs(static_cast<std::size_t>(seeds));
-    parallel_for(runs.size(), threads,
-                 [&](std::size_t i) { runs[i] = run(std::span(&rate, 1), i + 1, 0).front(); });
-    const Tuned one{.rate = rate, .runs = std::move(runs)};
-    if (out.rate == 0 || one.reached()) out = one;
-    if (out.reached()) return out;
-  }
-  return out;
+  return first;
 }
 
 void add_value(study::Computation& out, std::string name, study::Quantity value, std::string_view engine) {

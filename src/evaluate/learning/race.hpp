@@ -92,7 +92,8 @@ using Cost = std::function<double(const Finish&)>;
 /// The rate that is at the target with the least cost; nothing where none gets there.
 [[nodiscard]] std::optional<std::size_t> best_of(std::span<const Finish> finishes, const Cost& cost);
 
-/// A way with the rate that was best for it on seeds of their own, and its runs on the others.
+/// A way with the rate that was best for it on seeds of their own (the next best where that one misses on the others), and its
+/// runs on the others.
 struct Tuned {
   double rate = 0;  ///< 0: none was at the target on all of its seeds
   std::vector<Finish> runs{};
@@ -104,7 +105,8 @@ struct Tuned {
 
 /// Seeds 1 ... `seeds` are judged, `tuning_seeds` from 1000 on choose the rate: the best that is at the
 /// target on all of them, or the next best where that one misses on a judged seed; a seed draws times and samples.
-/// Deterministic for any number of threads. Cost: tuning_seeds x rates + seeds runs, `seeds` more for each that misses.
+/// Deterministic for any number of threads. Cost: tuning_seeds x rates + seeds runs; `seeds` more for each that
+/// misses, and the first part again, uncut, where no rate is at the target on all that choose.
 /// Held by: src/evaluate/learning/race_test.cpp
 [[nodiscard]] Tuned race_tuned(const Race& race, std::span<const double> rates, int seeds,
                                const std::function<Stream(std::uint64_t seed)>& stream, const Cost& cost,

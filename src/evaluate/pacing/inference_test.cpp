@@ -166,26 +166,23 @@ class DrawnWorld {
     slower_ = 1 + (kSlowest - 1) * random_.uniform(number_, draw_++);
   }
   PacingWorld world() {
-    return {.run = [this](const bench::PacePlan& plan, Seconds limit) { return run(plan, limit); },
+    return {.run = [this](const PacingCondition& of, const bench::PacePlan& plan,
+                          Seconds limit) { return run(of.name, plan, limit); },
             .now = [this] { return passed_; },
-            .tell = [this](const std::string& text) { tell(text); },
+            .tell = [](const std::string&) {},
             .keep = [](const PacingResults&) { return Status{}; }};
   }
 
  private:
   double normal() { return truth_.spread * random_.normal(number_, draw_++); }
-  /// "cox: NAME: start ..." precedes each.
-  void tell(const std::string& text) {
-    if (text.starts_with("cox: ")) condition_ = text.substr(5, text.find(':', 5) - 5);
-  }
   /// What the pairs of a start have in common; a part of it with the other starts of the condition.
-  double of_start(const std::string& arm) {
-    const auto [common, is_new] = common_.try_emplace(condition_ + ' ' + arm);
+  double of_start(const std::string& condition, const std::string& arm) {
+    const auto [common, is_new] = common_.try_emplace(condition + ' ' + arm);
     if (is_new) common->second = std::sqrt(truth_.between) * normal();
     const double mean = arm == kArmAuto ? truth_.effect : arm == kArmRandom ? truth_.random : 0;
     return mean + common->second + std::sqrt((1 - truth_.between) * truth_.within) * normal();
   }
-  Result<bench::PaceRows> run(const bench::PacePlan& plan, Seconds limit) {
+  Result<bench::PaceRows> run(const std::string& condition, const bench::PacePlan& plan, Seconds limit) {
     constexpr std::size_t kSteps = 17;  // one more than are dropped
     constexpr double kPairs = 2;
     const double of_pair = std::sqrt((1 - truth_.between) * (1 - truth_.within) * kPairs);
@@ -195,7 +192,7 @@ class DrawnWorld {
     for (const bench::PaceBlock& b : plan.blocks) {
       const std::string& arm = plan.arms[b.arm].name;
       const auto [effect, is_new] = effects.try_emplace(arm);
-      if (is_new) effect->second = arm == kArmOff ? 0 : of_start(arm);
+      if (is_new) effect->second = arm == kArmOff ? 0 : of_start(condition, arm);
       // A tenth of a percent is usual; one block of twenty loses far more.
       const double usual = -0.001 * std::log(random_.uniform(number_, draw_++));
       const double stolen = usual + (random_.uniform(number_, draw_++) < 0.05 ? 0.1 : 0);
@@ -215,7 +212,6 @@ class DrawnWorld {
   Truth truth_;
   double slower_ = 1;
   Seconds passed_{};
-  std::string condition_;
   std::map<std::string, double> common_;
 };
 

@@ -106,7 +106,7 @@ class Evaluation {
     if (world_.now() - begin_ + lasts > study_.protocol.limit) return {};
     world_.tell(fmt::format("cox: {}: start {} of {}, about {:.0f} s\n", c.name, start + 1,
                             study_.protocol.starts, lasts.count()));
-    const auto rows = world_.run(worker_plan(study_, c, plan), 10 * lasts + Seconds{60});
+    const auto rows = world_.run(c, worker_plan(study_, c, plan), 10 * lasts + Seconds{60});
     if (rows) {
       state.starts.push_back(measured(std::move(plan), *rows, c.job.ranks));
       result = judge_condition(study_, c, state.starts);

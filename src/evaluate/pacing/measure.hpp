@@ -44,8 +44,10 @@ void keep_only(PacingStudy& study, const PacingChoice& choice);
 
 /// What the evaluation needs of the world, so that it can be tested without one.
 struct PacingWorld {
-  /// Carries out one plan. Errors: those of `bench::run_pace`.
-  std::function<Result<bench::PaceRows>(const bench::PacePlan& plan, Seconds limit)> run;
+  /// Carries out one plan of a condition. Errors: those of `bench::run_pace`.
+  std::function<Result<bench::PaceRows>(const PacingCondition& of, const bench::PacePlan& plan,
+                                        Seconds limit)>
+      run;
   /// Of a clock that only goes forward.
   std::function<Seconds()> now;
   /// What happens, in lines.

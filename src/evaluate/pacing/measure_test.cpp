@@ -39,7 +39,8 @@ class FakeWorld {
   std::vector<bench::PacePlan> plans;
 
   PacingWorld world() {
-    return {.run = [this](const bench::PacePlan& plan, Seconds limit) { return run(plan, limit); },
+    return {.run = [this](const PacingCondition&, const bench::PacePlan& plan,
+                          Seconds limit) { return run(plan, limit); },
             .now = [this] { return passed; },
             .tell = [this](const std::string& text) { told.push_back(text); },
             .keep =

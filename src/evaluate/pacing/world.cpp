@@ -31,7 +31,7 @@ PacingWorld pacing_world() {
   const std::filesystem::path program =
       std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "cox-bench-pace";
   return {
-      .run = [program](const bench::PacePlan& plan,
+      .run = [program](const PacingCondition&, const bench::PacePlan& plan,
                        Seconds limit) { return bench::run_pace(plan, {.program = program, .limit = limit}); },
       .now = [] { return Seconds{std::chrono::steady_clock::now().time_since_epoch()}; },
       .tell = [](const std::string&) {},

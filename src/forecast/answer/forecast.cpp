@@ -253,8 +253,8 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   if (!is_weak)
     std::erase_if(out.simulated.sizes, [&](const CheckedSize& s) { return s.ranks != out.seen_ranks; });
   follow_simulated(out, question);
-  for (SizePoint& p : out.projection.points) widen(p, out.simulated);
-  widen(out.seen, out.simulated);
+  for (SizePoint& p : out.projection.points) widen(p, out.simulated, out.over_parts);
+  widen(out.seen, out.simulated, out.over_parts);
   add_bends(out, question);
   if (question.structure.asked) out.detail = detail_of(out, nullptr, question);
   return {};

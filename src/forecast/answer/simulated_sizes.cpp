@@ -154,17 +154,16 @@ OverPartsAt over_parts(const CheckedSizes& simulated) {
   };
 }
 
-void widen(SizePoint& p, const CheckedSizes& simulated) {
+void widen(SizePoint& p, const CheckedSizes& simulated, const OverPartsAt& over) {
   if (!p.refused.empty() || simulated.sizes.empty()) return;
   const auto nearest = std::ranges::min_element(
       simulated.sizes, {}, [&](const CheckedSize& s) { return apart(s.ranks, p.ranks); });
   auto [low, high] = reach_of(*nearest);
-  const CheckedSize& last = simulated.sizes.back();
-  if (const OverPartsAt over = over_parts(simulated); over && p.ranks > last.ranks) {
-    const double not_on = over(last.ranks) / over(p.ranks);
-    low = std::min(low, not_on);
-    high = std::max(high, not_on);
-  }
+  const std::int64_t within =
+      std::clamp(p.ranks, simulated.sizes.front().ranks, simulated.sizes.back().ranks);
+  const double not_on = over_parts_at(over, within) / over_parts_at(over, p.ranks);
+  low = std::min(low, not_on);
+  high = std::max(high, not_on);
   for (TimeBand* band : {&p.mean, &p.median, &p.p95, &p.p99, &p.p999, &p.with_unseen, &p.with_shared}) {
     band->low = std::min(band->low, low * band->value);
     band->high = std::max(band->high, high * band->value);

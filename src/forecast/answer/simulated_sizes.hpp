@@ -57,9 +57,9 @@ struct CheckedSizes {
 /// Held by: src/forecast/answer/simulated_sizes_test.cpp
 [[nodiscard]] OverPartsAt over_parts(const CheckedSizes& simulated);
 
-/// Bands reach to what was simulated at that size. At a size that was not, by as much, as a ratio, as at the nearest that was; beyond all
-/// of them, to where the ratio of the last does not go on either.
-void widen(SizePoint& point, const CheckedSizes& simulated);
+/// Bands reach to what was simulated at that size. At a size that was not, by as much, as a ratio, as at the nearest that was; outside of
+/// all of them, to where the ratio at the end does not go on, too.
+void widen(SizePoint& point, const CheckedSizes& simulated, const OverPartsAt& over);
 
 /// What of it is said on the first screen.
 [[nodiscard]] std::vector<std::string> simulated_lines(const CheckedSizes& simulated);

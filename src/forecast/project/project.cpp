@@ -235,10 +235,6 @@ std::vector<PositionLaws> estimates(const Parts& parts) {
   return laws;
 }
 
-double over_parts_at(std::int64_t ranks, const ProjectOptions& options) {
-  return options.over_parts ? options.over_parts(ranks) : 1;
-}
-
 /// Both models, and the rest of the step.
 struct Answer {
   Step step;
@@ -257,7 +253,7 @@ Answer answer(const Parts& parts, std::int64_t ranks, const ProjectOptions& opti
   const double told = rest_at(parts, ranks, options).value.count() - a.apart / 2 +
                       beyond_at(parts, ranks, best_growth(parts.beyond_growth));
   a.by_parts = a.step.mean + told;
-  const double move = told + (over_parts_at(ranks, options) - 1) * a.by_parts;
+  const double move = told + (over_parts_at(options.over_parts, ranks) - 1) * a.by_parts;
   a.step.mean += move;
   a.step.slowest -= a.apart / 2;
   for (double& q : a.step.quantiles) q += move;
@@ -290,9 +286,10 @@ SizePoint point_of(const Parts& parts, std::int64_t ranks, const ProjectOptions&
                        beyond_at(parts, more, beyond) - beyond_at(parts, less, beyond);
   const double rest_growth = chord * static_cast<double>(ranks) / static_cast<double>(more - less);
   const double shrinks = options.scaling == Scaling::Strong ? a.step.slowest : 0;
-  const double over_growth = (over_parts_at(more, options) - over_parts_at(less, options)) *
-                             static_cast<double>(ranks) / static_cast<double>(more - less) /
-                             over_parts_at(ranks, options);
+  const double over_growth =
+      (over_parts_at(options.over_parts, more) - over_parts_at(options.over_parts, less)) *
+      static_cast<double>(ranks) / static_cast<double>(more - less) /
+      over_parts_at(options.over_parts, ranks);
   const double by_fold = (a.step.growth - shrinks + rest_growth) / a.by_parts + over_growth;
   point.elasticity = options.scaling == Scaling::Strong ? -by_fold : 1 - by_fold;
   double independent = 0;

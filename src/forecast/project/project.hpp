@@ -35,6 +35,10 @@ struct GrowthPrior {
 
 /// How long a step takes over what its parts say, at a size.
 using OverPartsAt = std::function<double(std::int64_t ranks)>;
+/// 1 where there is none.
+[[nodiscard]] inline double over_parts_at(const OverPartsAt& over, std::int64_t ranks) {
+  return over ? over(ranks) : 1;
+}
 
 struct ProjectOptions {
   Scaling scaling = Scaling::Weak;

@@ -100,7 +100,7 @@ class Model {
     const std::int64_t less = std::max<std::int64_t>(1, 2 * ranks - more);
     const Seconds chord = rest(size(more), f.rest).value - rest(size(less), f.rest).value;
     const Seconds growth = chord * (n / static_cast<double>(more - less));
-    const double over = project_.over_parts ? project_.over_parts(ranks) : 1;
+    const double over = over_parts_at(project_.over_parts, ranks);
     ThroughputPoint out{.throughput = n * worth * own / point.mean.value.count(),
                         .elasticity = point.elasticity - over * growth / point.mean.value};
     if (!failing_ || !failures.on) return out;

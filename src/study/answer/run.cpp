@@ -86,12 +86,12 @@ Result<AnsweredStudy> run_study(const Study& study, const ComputationTable& know
                       .message = fmt::format("no computation has the name '{}'", study.compute),
                       .hint = fmt::format("there are: {}", fmt::join(known.names(), ", ")),
                       .where = Where{.file = study.file}});
-  AnsweredStudy answer{.study = study, .computation = {}, .judged = {}, .text = {}};
+  AnsweredStudy answer{.study = study, .computation = {}, .judged = {}};
   COX_TRY(answer.study.question, question_of(study));
   COX_TRY(answer.computation, found->compute(Inputs(study), options));
   COX_CHECK(check_finite(study, answer.computation));
   COX_TRY(answer.judged, judge(study, answer.computation));
-  COX_TRY(answer.text, said(study, answer.computation, study.answer, study.holds, 0));
+  COX_TRY(answer.answer, said(study, answer.computation, study.answer, study.holds, 0));
   add_printed(answer.computation.picture, answer);
   for (const Judged& j : answer.judged) answer.verdict = std::max(answer.verdict, j.verdict);
   return answer;

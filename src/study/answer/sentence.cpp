@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cox/study/answer.hpp"
 
@@ -15,58 +12,14 @@ namespace cox::study {
 namespace {
 
 constexpr std::string_view kAs = " as ";
-constexpr std::string_view kTimes = " * ";
 
-/// What stands for `{place}`; an error's message where nothing does.
-tl::expected<std::string, std::string> filled(const Study& study, const Computation& c,
-                                              std::string_view place) {
-  const auto is_named = [&](const auto& v) { return v.name == place; };
-  const bool is_whole = std::any_of(c.values.begin(), c.values.end(), is_named) ||
-                        std::any_of(study.inputs.begin(), study.inputs.end(), is_named);
-  const auto as = is_whole ? std::string_view::npos : place.find(kAs);
-  const std::string_view name = place.substr(0, as);
-  const auto value =
-      std::find_if(c.values.begin(), c.values.end(), [&](const Computed& v) { return v.name == name; });
-  if (value == c.values.end()) {
-    const auto in = std::find_if(study.inputs.begin(), study.inputs.end(),
-                                 [&](const StudyInput& i) { return i.name == name; });
-    if (in == study.inputs.end() && study.has_set_inputs()) return "(not computed)";
-    if (in == study.inputs.end() || as != std::string_view::npos)
-      return tl::unexpected(
-          fmt::format("'{}' is no computed value{}", name, in == study.inputs.end() ? " and no input" : ""));
-    std::string out;
-    for (const WrittenQuantity& w : in->values) out += (out.empty() ? "" : ", ") + w.text;
-    return out;
-  }
-  if (as == std::string_view::npos) return to_string(value->value);
-  const auto sample = parse_quantity(place.substr(as + kAs.size()));
-  if (!sample || sample->value.dimension() != value->value.dimension())
-    return tl::unexpected(fmt::format("'{}' is no sample of {}", place.substr(as + kAs.size()),
-                                      noun_of(value->value.dimension())));
-  return text_like(value->value, *sample);
+const Computed* value_named(const Computation& c, std::string_view name) {
+  const auto at = std::ranges::find(c.values, name, &Computed::name);
+  return at == c.values.end() ? nullptr : &*at;
 }
-
-/// Of a condition; nothing where no computed value and no input of one value has this name.
-std::optional<Quantity> named(const Study& study, const Computation& c, std::string_view name) {
-  const auto value =
-      std::find_if(c.values.begin(), c.values.end(), [&](const Computed& v) { return v.name == name; });
-  if (value != c.values.end()) return value->value;
-  const auto in = std::find_if(study.inputs.begin(), study.inputs.end(),
-                               [&](const StudyInput& i) { return i.name == name && i.values.size() == 1; });
-  if (in == study.inputs.end()) return {};
-  return in->values.front().value;
-}
-
-/// A side of a condition: a quantity, a name, or `NUMBER * NAME`.
-std::optional<Quantity> side_of(const Study& study, const Computation& c, std::string_view side) {
-  if (const auto written = parse_quantity(side)) return written->value;
-  if (const auto whole = named(study, c, side)) return whole;
-  const auto times = side.find(kTimes);
-  if (times == std::string_view::npos) return {};
-  const auto factor = parse_quantity(side.substr(0, times));
-  const auto of = named(study, c, side.substr(times + kTimes.size()));
-  if (!factor || factor->value.dimension() != Dimension::Count || !of) return {};
-  return Quantity(of->dimension(), factor->value.in_base_unit() * of->in_base_unit());
+const StudyInput* input_named(const Study& study, std::string_view name) {
+  const auto at = std::ranges::find(study.inputs, name, &StudyInput::name);
+  return at == study.inputs.end() ? nullptr : &*at;
 }
 
 tl::unexpected<Error> refuse(const Study& study, std::int64_t line, std::string message, std::string hint) {
@@ -77,70 +30,105 @@ tl::unexpected<Error> refuse(const Study& study, std::int64_t line, std::string 
                     .where = Where{.file = study.file, .line = line}});
 }
 
-/// Why the condition is not so; empty where it is.
-Result<std::string> broken(const Study& study, const Computation& c, const Condition& condition,
-                           std::int64_t line) {
-  const std::string text = condition.text();
-  const auto left = side_of(study, c, condition.left);
-  const auto right = side_of(study, c, condition.right);
-  if ((!left || !right) && study.has_set_inputs())
-    return fmt::format("it needs {}, and {} is not computed", text, left ? condition.right : condition.left);
-  if (!left || !right || left->dimension() != right->dimension())
-    return refuse(study, line, fmt::format("the condition '{}' compares no two values of one kind", text),
-                  fmt::format("`cox study {} --json` lists what is computed", study.name));
-  const auto shown = [](std::string_view side, Quantity q) {
-    return parse_quantity(side) ? std::string() : fmt::format("{} is {}", side, to_string(q));
-  };
-  const std::string are =
-      fmt::format("{}", fmt::join(std::vector{shown(condition.left, *left), shown(condition.right, *right)} |
-                                      std::views::filter([](const std::string& s) { return !s.empty(); }),
-                                  " and "));
-  const bool is_so = condition.is_greater ? left->in_base_unit() > right->in_base_unit()
-                                          : left->in_base_unit() < right->in_base_unit();
-  if (is_so) return std::string();
-  if (!study.has_set_inputs())
-    return refuse(study, line, fmt::format("a sentence needs {}, and {}", text, are),
-                  "write what is so with the inputs of the file");
-  return fmt::format("it needs {}, and {}", text, are);
-}
-
-}  // namespace
-
-Result<std::string> fill(const Study& study, const Computation& computation, std::string_view text,
-                         std::int64_t line) {
+/// What stands for `{place}`; withdrawn where set inputs leave it without a value.
+Result<Said> filled(const Study& study, const Computation& c, std::string_view place, std::int64_t line) {
   const auto refuse_place = [&](std::string message) {
     return refuse(
         study, line, std::move(message),
         fmt::format("write {{NAME}} or {{NAME as 1.0ms}}; `cox study {} --json` lists what is computed",
                     study.name));
   };
-  std::string out;
+  const bool is_whole = value_named(c, place) != nullptr || input_named(study, place) != nullptr;
+  const auto as = is_whole ? std::string_view::npos : place.find(kAs);
+  const std::string_view name = place.substr(0, as);
+  const Computed* value = value_named(c, name);
+  const StudyInput* in = input_named(study, name);
+  if (value == nullptr && in == nullptr && study.has_set_inputs())
+    return Said{.text = fmt::format("it needs {}, which is not computed", name), .is_withdrawn = true};
+  if (value == nullptr && (in == nullptr || as != std::string_view::npos))
+    return refuse_place(
+        fmt::format("'{}' is no computed value{}", name, in == nullptr ? " and no input" : ""));
+  if (value == nullptr) return Said{.text = values_text(*in)};
+  if (as == std::string_view::npos) return Said{.text = to_string(value->value)};
+  const auto sample = parse_quantity(place.substr(as + kAs.size()));
+  if (!sample || sample->value.dimension() != value->value.dimension())
+    return refuse_place(fmt::format("'{}' is no sample of {}", place.substr(as + kAs.size()),
+                                    noun_of(value->value.dimension())));
+  return Said{.text = text_like(value->value, *sample)};
+}
+
+/// Nothing where no computed value and no input of one value has the name.
+std::optional<Quantity> quantity_of(const Study& study, const Computation& c, const ConditionSide& side) {
+  if (side.written) return side.written;
+  const Computed* value = value_named(c, side.name);
+  const StudyInput* in = input_named(study, side.name);
+  if (value == nullptr && (in == nullptr || in->values.size() != 1)) return {};
+  const Quantity q = value != nullptr ? value->value : in->values.front().value;
+  return Quantity(q.dimension(), side.factor * q.in_base_unit());
+}
+
+/// `ring is 28.14 ms and bound is 30.00 ms`: of what was not written.
+std::string values_of(const Condition& condition, Quantity left, Quantity right) {
+  const auto one = [](const ConditionSide& side, Quantity q) {
+    return side.written ? std::string() : fmt::format("{} is {}", side.text, to_string(q));
+  };
+  const std::string a = one(condition.left, left);
+  const std::string b = one(condition.right, right);
+  return a + (a.empty() || b.empty() ? "" : " and ") + b;
+}
+
+/// Why the condition is not so; nothing where it is.
+Result<std::optional<std::string>> broken(const Study& study, const Computation& c,
+                                          const Condition& condition) {
+  const auto left = quantity_of(study, c, condition.left);
+  const auto right = quantity_of(study, c, condition.right);
+  if ((!left || !right) && study.has_set_inputs())
+    return std::optional(fmt::format("it needs {}, and {} is not computed", condition.text(),
+                                     (left ? condition.right : condition.left).name));
+  if (!left || !right || left->dimension() != right->dimension())
+    return refuse(study, condition.line,
+                  fmt::format("the condition '{}' compares no two values of one kind", condition.text()),
+                  fmt::format("`cox study {} --json` lists what is computed", study.name));
+  const double over = left->in_base_unit() - right->in_base_unit();
+  if (condition.is_greater ? over > 0 : over < 0) return std::optional<std::string>();
+  const std::string are = values_of(condition, *left, *right);
+  if (!study.has_set_inputs())
+    return refuse(study, condition.line, fmt::format("a sentence needs {}, and {}", condition.text(), are),
+                  "write what is so with the inputs of the file");
+  return std::optional(fmt::format("it needs {}, and {}", condition.text(), are));
+}
+
+Said withdrawn(std::string_view why) {
+  return {.text = fmt::format("What the file says here does not hold with the inputs that were set: {}", why),
+          .is_withdrawn = true};
+}
+
+}  // namespace
+
+Result<Said> said(const Study& study, const Computation& computation, std::string_view text,
+                  const std::vector<Condition>& holds, std::int64_t line) {
+  for (const Condition& condition : holds) {
+    COX_TRY(const auto why, broken(study, computation, condition));
+    if (why) return withdrawn(*why);
+  }
+  Said out;
   for (;;) {
     const auto open = text.find_first_of("{}");
-    out += text.substr(0, open);
+    out.text += text.substr(0, open);
     if (open == std::string_view::npos) return out;
     const auto close = text.find_first_of("{}", open + 1);
     if (text[open] == '}' || close == std::string_view::npos || text[close] == '{')
-      return refuse_place("a sentence has a brace without its other");
-    auto place = filled(study, computation, text.substr(open + 1, close - open - 1));
-    if (!place) return refuse_place(std::move(place.error()));
-    out += *place;
+      return refuse(study, line, "a sentence has a brace without its other", "write {NAME}");
+    COX_TRY(const Said place, filled(study, computation, text.substr(open + 1, close - open - 1), line));
+    if (place.is_withdrawn) return withdrawn(place.text);
+    out.text += place.text;
     text.remove_prefix(close + 1);
   }
 }
 
-Result<std::string> said(const Study& study, const Computation& computation, std::string_view text,
-                         const std::vector<Condition>& holds, std::int64_t line) {
-  for (const Condition& condition : holds) {
-    COX_TRY(const std::string why, broken(study, computation, condition, line));
-    if (!why.empty())
-      return fmt::format("What the file says here does not hold with the inputs that were set: {}.", why);
-  }
-  return fill(study, computation, text, line);
-}
-
 Result<std::string> question_of(const Study& study) {
-  return fill(study, {}, study.question, 0);
+  COX_TRY(Said question, said(study, {}, study.question, {}, 0));
+  return std::move(question.text);
 }
 
 }  // namespace cox::study

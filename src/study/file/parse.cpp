@@ -83,18 +83,46 @@ Result<std::string> text_at(const Table& t, std::string_view key, bool required)
   return text->get();
 }
 
+/// A quantity, a name, or `NUMBER * NAME`; nothing where it is none.
+std::optional<ConditionSide> side_of(std::string_view text) {
+  constexpr std::string_view kTimes = " * ";
+  ConditionSide side{.text = std::string(text)};
+  if (const auto written = parse_quantity(text)) {
+    side.written = written->value;
+    return side;
+  }
+  const auto times = text.find(kTimes);
+  side.name = text.substr(times == std::string_view::npos ? 0 : times + kTimes.size());
+  if (times != std::string_view::npos) {
+    const auto factor = parse_quantity(text.substr(0, times));
+    if (!factor || factor->value.dimension() != Dimension::Count) return {};
+    side.factor = factor->value.in_base_unit();
+  }
+  if (side.name.empty()) return {};
+  return side;
+}
+
 Result<Condition> condition_of(const toml::node& node, const Table& t) {
   const auto text = node.value_exact<std::string>();
   constexpr std::size_t kMostLetters = 400;
-  const auto sign = text ? text->find_first_of("<>") : std::string::npos;
-  if (sign == std::string::npos || sign < 2 || sign + 2 >= text->size() || (*text)[sign - 1] != ' ' ||
-      (*text)[sign + 1] != ' ' || text->find_first_of("<>", sign + 1) != std::string::npos ||
-      text->size() > kMostLetters || !is_plain(*text) || text->find('\n') != std::string::npos)
+  const auto refuse_it = [&] {
     return refuse(t.file, line_of(node),
                   fmt::format("'holds' of {} has an entry that compares nothing", t.what),
                   "write \"NAME > NAME\", \"NAME < 1.5 * NAME\" or \"NAME > 20ms\"");
+  };
+  if (!text || text->size() > kMostLetters || !is_plain(*text) || text->find('\n') != std::string::npos)
+    return refuse_it();
+  const bool is_greater = text->find(" > ") != std::string::npos;
+  const std::string_view sign = is_greater ? " > " : " < ";
+  const std::string_view all = *text;
+  const auto at = all.find(sign);
+  if (at == std::string_view::npos || all.find_first_of("<>", at + sign.size()) != std::string_view::npos)
+    return refuse_it();
+  auto left = side_of(all.substr(0, at));
+  auto right = side_of(all.substr(at + sign.size()));
+  if (!left || !right) return refuse_it();
   return Condition{
-      .left = text->substr(0, sign - 1), .right = text->substr(sign + 2), .is_greater = (*text)[sign] == '>'};
+      .left = *std::move(left), .right = *std::move(right), .is_greater = is_greater, .line = line_of(node)};
 }
 
 /// What `holds` lists; nothing where it is absent. `guarded` is the text that it belongs to.

@@ -45,12 +45,6 @@ std::vector<std::string_view> texts_of(std::string_view value, bool is_list) {
   }
 }
 
-std::string joined(const std::vector<WrittenQuantity>& values) {
-  std::string out;
-  for (const WrittenQuantity& w : values) out += (out.empty() ? "" : ", ") + w.text;
-  return out;
-}
-
 Result<StudyInput*> input_named(Study& study, const std::string& name) {
   std::vector<std::string> names;
   for (StudyInput& in : study.inputs) {
@@ -85,15 +79,40 @@ Status set_input(Study& study, std::string_view change) {
     auto read = parse_quantity(text);
     if (!read || read->value.dimension() != dimension)
       return refuse(fmt::format("'{}' for the input '{}', which is {}", text, in->name, noun_of(dimension)),
-                    fmt::format("write it as the file does: {}", joined(in->values)));
+                    fmt::format("write it as the file does: {}", values_text(*in)));
     values.push_back(*std::move(read));
   }
   if (is_list != in->is_list)
     return refuse(fmt::format("the input '{}' is {} list", in->name, in->is_list ? "a" : "no"),
                   in->is_list ? "write NAME=[VALUE, VALUE]" : "give one value");
-  if (in->of_file.empty()) in->of_file = joined(in->values);
+  if (in->of_file.empty()) in->of_file = values_text(*in);
   in->values = std::move(values);
   return {};
+}
+
+Status set_inputs(Study& study, std::span<const std::string> changes) {
+  std::ptrdiff_t before = 0;
+  for (const std::string& change : changes) {
+    COX_CHECK(set_input(study, change));
+    const auto set = std::ranges::count_if(study.inputs, [](const auto& in) { return !in.of_file.empty(); });
+    if (set == before)
+      return refuse(fmt::format("'{}' sets an input a second time", change), "give each input one value");
+    before = set;
+  }
+  return {};
+}
+
+std::string values_text(const StudyInput& in) {
+  std::string out;
+  for (const WrittenQuantity& w : in.values) out += (out.empty() ? "" : ", ") + w.text;
+  return out;
+}
+
+std::string change_text(const StudyInput& in) {
+  const std::string name =
+      in.name.find_first_of(",[]{}") == std::string::npos ? in.name : '"' + in.name + '"';
+  return in.is_list ? fmt::format("{}=[{}]", name, values_text(in))
+                    : fmt::format("{}={}", name, values_text(in));
 }
 
 }  // namespace cox::study

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "cox/study/study.hpp"
 
@@ -42,6 +43,29 @@ TEST(SetInput, WhatDoesNotFitIsRefused) {
   }
   Study s = study();
   EXPECT_NE(set_input(s, "worker=3").error().hint.find("'workers'"), std::string::npos);
+}
+
+TEST(SetInput, AChangeIsReadAsItIsWritten) {
+  Study s = *parse_study(
+      "name = \"one\"\ntitle = \"One\"\nquestion = \"What?\"\nsource = \"here\"\ncompute = \"c\"\n"
+      "[[input]]\nname = \"link, slow\"\nvalue = \"1Gbps\"\nfrom = \"source\"\n"
+      "[[input]]\nname = \"sizes\"\nvalue = [\"1MB\", \"2MB\"]\nfrom = \"source\"\n",
+      "one.toml");
+  std::vector<std::string> changes;
+  for (const StudyInput& in : s.inputs) changes.push_back(change_text(in));
+  EXPECT_EQ(changes, (std::vector<std::string>{"\"link, slow\"=1Gbps", "sizes=[1MB, 2MB]"}));
+  ASSERT_TRUE(set_inputs(s, changes));
+  for (std::size_t i = 0; i < changes.size(); ++i) EXPECT_EQ(change_text(s.inputs[i]), changes[i]);
+}
+
+TEST(SetInput, TwoChangesOfOneInputAreRefused) {
+  Study s = *parse_study(
+      "name = \"one\"\ntitle = \"One\"\nquestion = \"What?\"\nsource = \"here\"\ncompute = \"c\"\n"
+      "[[input]]\nname = \"workers\"\nvalue = 4\nfrom = \"source\"\n",
+      "one.toml");
+  const auto set = set_inputs(s, std::vector<std::string>{"workers=8", "workers=2"});
+  ASSERT_FALSE(set);
+  EXPECT_EQ(set.error().message, "'workers=2' sets an input a second time");
 }
 
 TEST(SetInput, AListThatIsNotClosedIsCalledThat) {

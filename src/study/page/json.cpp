@@ -52,7 +52,8 @@ Json json_of(const Printed& p, const Judged& j) {
   if (!p.against.empty()) json["against"] = p.against;
   if (!p.missing.empty()) json["missing"] = p.missing;
   if (p.declared != Declared::Nothing) json["declared"] = name_of(p.declared);
-  json["reason"] = j.reason;
+  json["reason"] = j.reason.text;
+  if (j.reason.is_withdrawn) json["reason_withdrawn"] = true;
   return json;
 }
 
@@ -77,7 +78,8 @@ Json json_of(const AnsweredStudy& a) {
   json["title"] = a.study.title;
   json["source"] = a.study.source;
   json["verdict"] = name_of(a.verdict);
-  json["answer"] = a.text;
+  json["answer"] = a.answer.text;
+  if (a.answer.is_withdrawn) json["answer_withdrawn"] = true;
   json["inputs"] = Json::array();
   for (const StudyInput& in : a.study.inputs) json["inputs"].push_back(json_of(in));
   json["printed"] = Json::array();

@@ -92,21 +92,11 @@ std::string counts_text(const Counts& c) {
   return out;
 }
 
-std::string values_text(const StudyInput& in) {
-  std::string out;
-  for (const WrittenQuantity& w : in.values) out += (out.empty() ? "" : ", ") + w.text;
-  return out;
-}
-
 /// What was set, as it is typed; empty where nothing was.
 std::string set_text(const AnsweredStudy& a) {
   std::vector<std::string> changes;
-  for (const StudyInput& in : a.study.inputs) {
-    if (in.of_file.empty()) continue;
-    const std::string name = in.name.find(',') == std::string::npos ? in.name : '"' + in.name + '"';
-    changes.push_back(in.is_list ? fmt::format("{}=[{}]", name, values_text(in))
-                                 : fmt::format("{}={}", name, values_text(in)));
-  }
+  for (const StudyInput& in : a.study.inputs)
+    if (!in.of_file.empty()) changes.push_back(change_text(in));
   return changes.empty() ? "" : fmt::format(" --set '{}'", fmt::join(changes, ","));
 }
 
@@ -140,9 +130,7 @@ std::string reasons(const AnsweredStudy& a) {
     if (p.says.empty() && p.reason.empty()) continue;
     out += fmt::format("- **{}**:", cell(p.name));
     if (!p.says.empty()) out += fmt::format(" {}.", cell(p.says));
-    std::string reason = a.judged[i].reason;
-    if (reason.ends_with('.')) reason.pop_back();  // a whole sentence, where it is withdrawn
-    if (!p.reason.empty()) out += fmt::format(" *Ours*: {}{}.", cell(reason), terms_of(p));
+    if (!p.reason.empty()) out += fmt::format(" *Ours*: {}{}.", cell(a.judged[i].reason.text), terms_of(p));
     out += '\n';
   }
   return out.empty()
@@ -190,14 +178,11 @@ std::string tables_text(const AnsweredStudy& a) {
 std::string checks_text(const AnsweredStudy& a) {
   if (a.computation.checks.empty()) return {};
   std::string out = "\n## Checks\n\n| engine against oracle | engine | oracle | |\n|---|---:|---:|---|\n";
-  // Two that agree and lie on either side of where digits are rounded are printed alike.
-  const auto shown = [](Quantity q) {
-    constexpr double kNudge = 1e-10;
-    return to_string(Quantity(q.dimension(), q.in_base_unit() * (1 + kNudge)));
-  };
+  // Two that agree may lie on either side of where digits are rounded: one text serves both.
   for (const CrossCheck& c : a.computation.checks)
-    out += fmt::format("| {} | {} | {} | {} within {:g} |\n", cell(c.name), shown(c.engine), shown(c.oracle),
-                       c.agrees() ? "agrees" : "DIFFERS, not", c.limit_ratio);
+    out += fmt::format("| {} | {} | {} | {} within {:g} |\n", cell(c.name),
+                       to_string(c.agrees() && c.limit_ratio < 1e-6 ? c.oracle : c.engine),
+                       to_string(c.oracle), c.agrees() ? "agrees" : "DIFFERS, not", c.limit_ratio);
   return out;
 }
 
@@ -224,11 +209,15 @@ std::string not_computed(std::span<const AnsweredStudy> answers) {
       if (v != Verdict::TypedIn && v != Verdict::NotComputed && v != Verdict::InputMissing &&
           v != Verdict::Contradicts)
         continue;
-      out +=
-          fmt::format("- [{0}]({0}.md), {1}: {2}, {3}\n", a.study.name, cell(a.study.printed[i].name),
-                      name_of(v), a.judged[i].reason.empty() ? "by what was set" : cell(a.judged[i].reason));
+      out += fmt::format("- [{0}]({0}.md), {1}: {2}, {3}\n", a.study.name, cell(a.study.printed[i].name),
+                         name_of(v),
+                         a.judged[i].reason.text.empty() ? "by what was set" : cell(a.judged[i].reason.text));
     }
   return out;
+}
+
+std::string answer_text(const AnsweredStudy& a) {
+  return a.answer.text + (a.answer.is_withdrawn ? "." : "");
 }
 
 /// `text` without its own line ends, in lines of at most 100 columns with two blanks before each.
@@ -259,7 +248,7 @@ std::string to_markdown(const AnsweredStudy& a, const std::string& picture_file)
         "Printed numbers: {} ([what the words "
         "mean](../reference/study-files.md#printed-numbers-and-verdicts)).\n\n",
         counts_text(counts_of(a)));
-  if (!a.text.empty()) out += a.text + "\n\n";
+  if (!a.answer.text.empty()) out += answer_text(a) + "\n\n";
   if (!picture_file.empty()) out += fmt::format("![{}]({})\n\n", a.computation.picture.title, picture_file);
   if (!a.computation.section.empty()) out += a.computation.section + "\n";
   if (!a.study.printed.empty())
@@ -280,7 +269,7 @@ std::string to_text(const AnsweredStudy& a) {
       out += fmt::format("  {} is set to {}; the study has {}\n", in.name, values_text(in), in.of_file);
   if (a.study.has_set_inputs())
     out += "  verdicts are about the inputs that were set, not the source's own\n";
-  out += wrapped(a.text);
+  out += wrapped(answer_text(a));
   std::array<std::size_t, 3> wide{};
   for (std::size_t i = 0; i < a.study.printed.size(); ++i) {
     const Printed& p = a.study.printed[i];
@@ -294,9 +283,7 @@ std::string to_text(const AnsweredStudy& a) {
                        padded(ours(p, a.judged[i]), wide[2]), name_of(a.judged[i].verdict));
   }
   std::vector<std::string> inputs;
-  for (const StudyInput& in : a.study.inputs)
-    inputs.push_back(in.is_list ? fmt::format("{}=[{}]", in.name, values_text(in))
-                                : fmt::format("{}={}", in.name, values_text(in)));
+  for (const StudyInput& in : a.study.inputs) inputs.push_back(change_text(in));
   if (!inputs.empty()) out += wrapped(fmt::format("--set changes these: {}", fmt::join(inputs, "; ")));
   return out;
 }

@@ -50,14 +50,7 @@ program more
   include 'mpif.h'
 #endif
   interface
-    function mmap(at, length, protection, flags, file, offset) bind(c) result(address)
-      import :: c_ptr, c_size_t, c_int, c_long
-      type(c_ptr), value :: at
-      integer(c_size_t), value :: length
-      integer(c_int), value :: protection, flags, file
-      integer(c_long), value :: offset
-      type(c_ptr) :: address
-    end function
+#include "mmap.inc"
     function usleep(microseconds) bind(c) result(code)
       import :: c_int
       integer(c_int), value :: microseconds

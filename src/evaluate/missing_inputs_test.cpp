@@ -13,8 +13,12 @@
 
 #include "cox/study/computation.hpp"
 
-namespace cox::study {
+#include "evaluate/quick_study_for_tests.hpp"
+
+namespace cox::evaluate {
 namespace {
+
+using namespace study;
 
 const ComputationTable& table() {
   static const ComputationTable own = [] {
@@ -31,27 +35,6 @@ std::vector<Study> studies_of_this_room() {
   if (!read) return {};
   std::erase_if(*read, [](const Study& s) { return table().find(s.compute) == nullptr; });
   return *read;
-}
-
-/// What the inputs that say how often we draw are set to here: they set the width of an interval, not what lies in it.
-const std::map<std::string, double>& sampling() {
-  static const std::map<std::string, double> few = {{"draws", 101},
-                                                    {"replicas", 4},
-                                                    {"seeds", 3},
-                                                    {"steps", 64},
-                                                    {"draws of the limits", 8},
-                                                    {"seeds of the drift", 2},
-                                                    {"draws of the policies", 3},
-                                                    {"draws of the gradients", 100}};
-  return few;
-}
-
-/// Inputs that are smaller here, so that many values of the others can be tried.
-const std::map<std::string, double>& smaller() {
-  static const std::map<std::string, double> less = {
-      {"tokens per expert", 8}, {"tokens of a step", 640},  {"asynchronous steps", 2},
-      {"layers", 64},           {"steps of the drift", 30}, {"steps of the policies", 20}};
-  return less;
 }
 
 using Values = std::map<std::string, Computed>;
@@ -71,13 +54,6 @@ Study quick(Study s) {
       if (const auto at = less->find(in.name); at != less->end() && !in.is_list)
         in.values.front().value = Quantity::count(at->second);
   return s;
-}
-
-/// `700MB` times 2 is `1400MB`.
-std::string times(const WrittenQuantity& w, double factor) {
-  const double number = std::stod(w.text) * factor;
-  const bool is_count = w.value.dimension() == Dimension::Count;
-  return is_count ? fmt::format("{:.0f}", number) : fmt::format("{:g}{}", number, w.unit);
 }
 
 /// The same study with another value of one input. Of a list the texts change
@@ -187,4 +163,4 @@ INSTANTIATE_TEST_SUITE_P(Of, MissingInputs, testing::ValuesIn(names_of_studies()
 });
 
 }  // namespace
-}  // namespace cox::study
+}  // namespace cox::evaluate
