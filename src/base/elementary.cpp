@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/base/elementary.hpp"
 
-#include "cox/base/vector_kernels.hpp"
+#include "base/kernels/vector_kernels.hpp"
 
 namespace cox {
 

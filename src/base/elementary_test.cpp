@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "cox/base/random.hpp"
-#include "cox/base/vector_kernels.hpp"
+
+#include "base/kernels/vector_kernels.hpp"
 
 namespace cox {
 namespace {

@@ -2,7 +2,8 @@
 #include "cox/base/random.hpp"
 
 #include "cox/base/assert.hpp"
-#include "cox/base/vector_kernels.hpp"
+
+#include "base/kernels/vector_kernels.hpp"
 
 namespace cox {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "cox/base/vector_kernels.hpp"
+#include "base/kernels/vector_kernels.hpp"
 
 namespace cox {
 namespace {

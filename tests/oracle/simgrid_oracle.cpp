@@ -25,6 +25,7 @@
 
 #include "oracle_cases.hpp"
 #include "simulate/flow/rounds.hpp"
+#include "simulate/flow/ways.hpp"
 
 namespace {
 

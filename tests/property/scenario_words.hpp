@@ -22,6 +22,7 @@
 #include "cox/simulate/outcome.hpp"
 #include "cox/simulate/render.hpp"
 
+#include "model/toml/scenario_keys.hpp"
 #include "support/make_run.hpp"
 
 namespace cox::simulate::words {

@@ -53,19 +53,6 @@ struct PacePlan {
   std::vector<PaceBlock> blocks{};
 };
 
-/// Most of what a plan may hold; bounds what the program maps. Held by: src/bench/pace/wire_test.cpp
-struct PaceLimits {
-  static constexpr int kRanks = 128;
-  static constexpr std::size_t kArms = 32;
-  static constexpr std::size_t kBlocks = 10'000;
-  static constexpr std::int64_t kSteps = 1'000'000;       ///< of all blocks
-  static constexpr std::int64_t kRankSteps = 20'000'000;  ///< steps x ranks
-};
-
-/// The plan as lines of text, and back. Errors: bench-009 (line, got, wanted).
-[[nodiscard]] std::string pace_plan_text(const PacePlan& plan);
-[[nodiscard]] Result<PacePlan> parse_pace_plan(std::string_view text, const std::string& name);
-
 /// One step as all ranks saw it.
 struct PaceStep {
   Duration period{};  ///< rank 0's, from the end of a synchronisation to the end of the next
@@ -96,10 +83,6 @@ struct PaceRows {
   std::vector<PaceBlockRows> blocks{};  ///< as in the plan
   std::vector<PaceRankSums> ranks{};
 };
-
-/// Reads what the program printed for `plan`. Errors: bench-009: what is missing, too much, or does not fit
-/// the plan. Held by: src/bench/pace/wire_test.cpp
-[[nodiscard]] Result<PaceRows> parse_pace_rows(std::string_view text, const PacePlan& plan);
 
 struct PaceRunOptions {
   std::filesystem::path program{};  ///< `cox-bench-pace`

@@ -55,16 +55,6 @@ struct ScenarioOptions {
 /// `explained` as aligned text: key, value, origin and why.
 [[nodiscard]] std::string explain_text(const std::vector<Explained>& explained);
 
-/// What a scenario file may say: for completion, and for `--set`.
-struct ScenarioKey {
-  std::string key;                      ///< `fabric.kind`, `noise[].law`
-  std::string_view kind;                ///< `time`, `size`, `rate`, `count`, `ratio`, `word`, ...
-  std::vector<std::string_view> words;  ///< of a word: what is allowed
-  std::string default_value;  ///< as a file would spell it, or in words where it depends on other keys
-  std::string_view help;
-};
-[[nodiscard]] std::vector<ScenarioKey> scenario_keys();
-
 /// The JSON schema (draft 2020-12) of scenario files, for editors.
 [[nodiscard]] std::string scenario_schema();
 

@@ -97,38 +97,4 @@ struct FlowOutcome {
                                     const model::Fabric& fabric, std::span<const int> rank_of,
                                     const FlowOptions& options, std::span<Seconds> times);
 
-/// The links that messages from one rank to another take under static or ECMP routing (asserted), which pick
-/// a path per pair once and for all; clears `out`.
-void fixed_route(const Network& network, const model::Fabric& fabric, std::uint64_t seed, int from, int to,
-                 std::vector<LinkIndex>& out);
-
-/// Max-min fair rates of flows over links, from scratch: the definition that the incremental solver is tested
-/// against. `routes[f]` are links; rate f is weights[f] (1) times its level. Flows that nothing limits are
-/// infinite. Source: Bertsekas, Gallager 1992, section 6.5.2.
-[[nodiscard]] std::vector<Bandwidth> max_min_rates(std::span<const Bandwidth> links,
-                                                   std::span<const std::vector<LinkIndex>> routes,
-                                                   std::span<const double> weights = {});
-
-/// What each link carried, by name, and the part of `makespan` that this takes at its full bandwidth. Links
-/// that carried nothing are left out.
-[[nodiscard]] std::vector<LinkLoad> link_loads(const Network& network, std::span<const double> link_bytes,
-                                               Seconds makespan);
-
-/// How busy each node's way out was over time: the hook for compute that communication slows down.
-/// Feed it with `FlowOptions::on_message`.
-class NodeUsage {
- public:
-  NodeUsage(int nodes, Seconds bin) : nodes_(nodes), bin_(bin) {}
-  /// Spreads the message's bytes evenly from its begin to its end over both nodes.
-  void add(const FlowMessage& message, int from_node, int to_node);
-  /// Bytes per second in and out of `node` in bin `index` = [index, index + 1) x bin.
-  [[nodiscard]] Bandwidth rate(int node, std::size_t index) const;
-  [[nodiscard]] std::size_t bins() const { return bytes_.size() / static_cast<std::size_t>(nodes_); }
-
- private:
-  int nodes_;
-  Seconds bin_;
-  std::vector<double> bytes_;  ///< [bin * nodes + node]
-};
-
 }  // namespace cox::simulate

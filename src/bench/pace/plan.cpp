@@ -10,6 +10,7 @@
 #include "cox/pace/settings.hpp"
 
 #include "bench/pace/lines.hpp"
+#include "bench/pace/wire.hpp"
 
 namespace cox::bench {
 namespace {

@@ -6,6 +6,7 @@
 #include "cox/bench/pace.hpp"
 
 #include "bench/pace/lines.hpp"
+#include "bench/pace/wire.hpp"
 
 namespace cox::bench {
 namespace {

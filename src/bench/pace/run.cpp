@@ -13,6 +13,8 @@
 #include "cox/base/spelling.hpp"
 #include "cox/bench/pace.hpp"
 
+#include "bench/pace/wire.hpp"
+
 namespace cox::bench {
 namespace {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/pace/wire.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
-
-#include "cox/bench/pace.hpp"
 
 namespace cox::bench {
 namespace {

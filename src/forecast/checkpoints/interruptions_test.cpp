@@ -9,6 +9,7 @@
 #include "cox/simulate/training.hpp"
 
 #include "forecast/checkpoints/goodput.hpp"
+#include "simulate/training/failures/failures.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cox/base/vector_kernels.hpp"
+#include "cox/base/instruction_set.hpp"
 
 namespace cox::learn {
 

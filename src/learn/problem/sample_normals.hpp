@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "cox/base/vector_kernels.hpp"
+#include "cox/base/instruction_set.hpp"
 
 namespace cox::learn {
 

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "cox/base/vector_kernels.hpp"
+#include "cox/base/instruction_set.hpp"
 
 namespace cox::learn {
 

@@ -7,6 +7,8 @@
 
 #include "cox/model/toml.hpp"
 
+#include "model/toml/scenario_keys.hpp"
+
 namespace cox::model {
 namespace {
 

@@ -7,6 +7,8 @@
 #include "cox/base/file.hpp"
 #include "cox/model/toml.hpp"
 
+#include "model/toml/scenario_keys.hpp"
+
 namespace cox::model {
 namespace {
 

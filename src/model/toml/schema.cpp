@@ -6,6 +6,7 @@
 
 #include "model/toml/keys/keys.hpp"
 #include "model/toml/keys/values.hpp"
+#include "model/toml/scenario_keys.hpp"
 
 namespace cox::model {
 namespace {

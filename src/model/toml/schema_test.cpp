@@ -15,6 +15,8 @@
 #include "cox/model/document.hpp"
 #include "cox/model/toml.hpp"
 
+#include "model/toml/scenario_keys.hpp"
+
 namespace cox::model {
 namespace {
 

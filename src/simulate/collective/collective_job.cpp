@@ -16,6 +16,7 @@
 #include "simulate/collective/prices.hpp"
 #include "simulate/collective/refusal.hpp"
 #include "simulate/collective/setup.hpp"
+#include "simulate/flow/link_loads.hpp"
 #include "simulate/flow/neighbours.hpp"
 #include "simulate/flow/places.hpp"
 #include "simulate/record/run_from_steps.hpp"

@@ -20,6 +20,7 @@
 #include "cox/trace/import.hpp"
 
 #include "simulate/event/operation_replay.hpp"
+#include "simulate/flow/link_loads.hpp"
 #include "simulate/flow/places.hpp"
 
 namespace cox::simulate {

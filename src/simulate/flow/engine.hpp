@@ -22,6 +22,7 @@
 #include "simulate/flow/fair_shares.hpp"
 #include "simulate/flow/rounds.hpp"
 #include "simulate/kernels/time_heap.hpp"
+#include "simulate/noise/lane_losses.hpp"
 
 namespace cox::simulate {
 

@@ -6,7 +6,8 @@
 #include <cmath>
 
 #include "cox/base/random.hpp"
-#include "cox/simulate/flow.hpp"
+
+#include "simulate/flow/max_min.hpp"
 
 namespace cox::simulate {
 namespace {

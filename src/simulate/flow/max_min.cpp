@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Max-min rates from scratch, and what reports take from the flow engine.
+#include "simulate/flow/max_min.hpp"
+
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "cox/base/assert.hpp"
-#include "cox/simulate/flow.hpp"
 
 namespace cox::simulate {
 
@@ -45,45 +44,6 @@ std::vector<Bandwidth> max_min_rates(std::span<const Bandwidth> links,
     open[tightest] = 0;
     left[tightest] = 0;
   }
-}
-
-std::vector<LinkLoad> link_loads(const Network& network, std::span<const double> link_bytes,
-                                 Seconds makespan) {
-  COX_ASSERT(link_bytes.size() == network.links().size(), "bytes of another network");
-  std::vector<LinkLoad> loads;
-  for (std::size_t l = 0; l < link_bytes.size(); ++l) {
-    if (link_bytes[l] == 0) continue;
-    const NetworkLink& link = network.links()[l];
-    const double capacity = link.bandwidth.in_bytes_per_s() * makespan.count();
-    loads.push_back({.name = link.name,
-                     .bytes = Bytes{std::llround(link_bytes[l])},
-                     .utilisation_ratio = capacity > 0 ? link_bytes[l] / capacity : 0});
-  }
-  std::sort(loads.begin(), loads.end(), [](const LinkLoad& a, const LinkLoad& b) { return a.name < b.name; });
-  return loads;
-}
-
-void NodeUsage::add(const FlowMessage& message, int from_node, int to_node) {
-  const double width = bin_.count();
-  const double begin = message.begin.count();
-  const double end = message.end.count();
-  const auto bytes = static_cast<double>(message.bytes.count());
-  const auto first = static_cast<std::size_t>(std::max(begin / width, 0.0));
-  const auto last = static_cast<std::size_t>(std::max(end / width, 0.0));
-  if (bytes_.size() < (last + 1) * static_cast<std::size_t>(nodes_))
-    bytes_.resize((last + 1) * static_cast<std::size_t>(nodes_), 0);
-  for (std::size_t bin = first; bin <= last; ++bin) {
-    const double from = std::max(begin, static_cast<double>(bin) * width);
-    const double until = std::min(end, static_cast<double>(bin + 1) * width);
-    const double part = end > begin ? (until - from) / (end - begin) : 1.0;
-    for (const int node : {from_node, to_node})
-      bytes_[bin * static_cast<std::size_t>(nodes_) + static_cast<std::size_t>(node)] += bytes * part;
-  }
-}
-
-Bandwidth NodeUsage::rate(int node, std::size_t index) const {
-  const double bytes = bytes_[index * static_cast<std::size_t>(nodes_) + static_cast<std::size_t>(node)];
-  return Bandwidth::bytes_per_s(bytes / bin_.count());
 }
 
 }  // namespace cox::simulate

@@ -10,6 +10,8 @@
 #include "cox/base/assert.hpp"
 #include "cox/simulate/flow.hpp"
 
+#include "simulate/flow/ways.hpp"
+
 namespace cox::simulate {
 namespace {
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which way a message takes.
+#include "simulate/flow/ways.hpp"
+
 #include <algorithm>
 #include <limits>
 

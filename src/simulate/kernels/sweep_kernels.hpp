@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "cox/base/vector_kernels.hpp"
+#include "cox/base/instruction_set.hpp"
 
 namespace cox::simulate {
 

@@ -13,6 +13,7 @@
 #include "simulate/max_plus/folded_doubling.hpp"
 #include "simulate/max_plus/list_rounds.hpp"
 #include "simulate/max_plus/regular_rounds.hpp"
+#include "simulate/noise/lane_losses.hpp"
 
 namespace cox::simulate {
 namespace {

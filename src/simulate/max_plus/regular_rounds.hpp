@@ -12,6 +12,7 @@
 #include "cox/simulate/max_plus.hpp"
 
 #include "simulate/max_plus/round_costs.hpp"
+#include "simulate/noise/lane_losses.hpp"
 
 namespace cox::simulate {
 

@@ -14,6 +14,8 @@
 
 #include "cox/simulate/max_plus.hpp"
 
+#include "simulate/noise/lane_losses.hpp"
+
 namespace cox::simulate {
 namespace {
 

@@ -9,6 +9,8 @@
 #include "cox/base/hash.hpp"
 #include "cox/base/random.hpp"
 
+#include "simulate/noise/lane_losses.hpp"
+
 namespace cox::simulate {
 namespace {
 

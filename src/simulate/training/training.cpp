@@ -15,9 +15,11 @@
 #include "cox/base/units_text.hpp"
 #include "cox/simulate/flow.hpp"
 
+#include "simulate/flow/link_loads.hpp"
 #include "simulate/flow/neighbours.hpp"
 #include "simulate/record/pace_tally.hpp"
 #include "simulate/training/account/tally.hpp"
+#include "simulate/training/failures/failures.hpp"
 #include "simulate/training/policy/policy.hpp"
 #include "simulate/training/step/play_steps.hpp"
 

@@ -17,6 +17,7 @@
 #include "cox/base/processes.h"
 #include "cox/bench/pace.hpp"
 
+#include "bench/pace/wire.hpp"
 #include "bench/pace/worker/rank.hpp"
 
 namespace cox::bench::worker {

@@ -14,6 +14,7 @@
 #include "cox/simulate/outcome.hpp"
 #include "cox/simulate/training.hpp"
 
+#include "simulate/training/failures/failures.hpp"
 #include "simulate/training/plan/plan.hpp"
 #include "simulate/training/plan/rank_groups.hpp"
 

@@ -13,6 +13,7 @@
 #include "cox/simulate/training.hpp"
 
 #include "simulate/training/failures/causes.hpp"
+#include "simulate/training/failures/failures.hpp"
 #include "simulate/training/scenarios.hpp"
 
 namespace cox::simulate {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "simulate/training/failures/failures.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
-
-#include "cox/simulate/training.hpp"
 
 #include "simulate/training/failures/causes.hpp"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "simulate/training/failures/failures.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include <utility>
 
 #include "cox/base/stats.hpp"
-#include "cox/simulate/training.hpp"
 
 namespace cox::simulate {
 namespace {

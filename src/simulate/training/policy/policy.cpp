@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "simulate/collective/prices.hpp"
+#include "simulate/flow/ways.hpp"
 #include "simulate/training/policy/server_network.hpp"
 #include "simulate/training/policy/worker_times.hpp"
 

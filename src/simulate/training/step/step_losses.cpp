@@ -2,6 +2,7 @@
 // Messages of a step that are lost, where they are priced alone. On a network the flow engine asks the same draws.
 #include <algorithm>
 
+#include "simulate/noise/lane_losses.hpp"
 #include "simulate/training/step/step.hpp"
 
 namespace cox::simulate::training {

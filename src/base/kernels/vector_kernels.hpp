@@ -9,15 +9,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+
+#include "cox/base/instruction_set.hpp"
 
 namespace cox::kernels {
-
-/// In the order in which they are preferred less.
-enum class InstructionSet : std::uint8_t { Avx512, Avx2, Baseline };
-
-/// What this processor has, best first; never empty. Cost: none after the first call.
-[[nodiscard]] std::span<const InstructionSet> instruction_sets();
 
 /// One variant. Arrays need no alignment; `n` may be zero.
 struct VectorKernels {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/base/vector_kernels.hpp"
+#include "base/kernels/vector_kernels.hpp"
 
 #include <array>
 
