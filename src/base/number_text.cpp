@@ -33,4 +33,8 @@ std::string grouped(std::int64_t n) {
   return digits;
 }
 
+std::string counted(std::int64_t n, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", n, n == 1 ? one : many);
+}
+
 }  // namespace cox

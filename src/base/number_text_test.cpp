@@ -61,5 +61,13 @@ TEST(Grouped, PutsABlankBeforeEveryThirdDigit) {
   EXPECT_EQ(grouped(std::numeric_limits<std::int64_t>::min()), "-9 223 372 036 854 775 808");
 }
 
+TEST(Counted, AgreesWithItsNumber) {
+  EXPECT_EQ(counted(1, "row is", "rows are"), "1 row is");
+  EXPECT_EQ(counted(0, "row is", "rows are"), "0 rows are");
+  EXPECT_EQ(counted(12, "row is", "rows are"), "12 rows are");
+  EXPECT_EQ(counted(-1, "row", "rows"), "-1 rows");
+  EXPECT_EQ(counted(12345, "row", "rows"), "12345 rows");
+}
+
 }  // namespace
 }  // namespace cox

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace cox {
 
@@ -34,5 +35,9 @@ enum class ChangeSign : std::uint8_t { Written, InWords };
 
 /// A count in groups of three digits: `1 234 567`, `-12 345`.
 [[nodiscard]] std::string grouped(std::int64_t n);
+
+/// A count and what it counts, so that verbs and endings agree with it: `1 row is`, `12 rows are`, `0 rows are`.
+/// Digits are not grouped: notes stand in JSON documents, too.
+[[nodiscard]] std::string counted(std::int64_t n, std::string_view one, std::string_view many);
 
 }  // namespace cox

@@ -2,9 +2,12 @@
 #include "cli/input/run_input.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <ostream>
+#include <span>
+#include <unordered_map>
 #include <utility>
 
 #include "cox/base/large_memory.hpp"
@@ -16,6 +19,7 @@ namespace cox::cli {
 namespace {
 
 constexpr std::size_t kNotesShown = 5;
+constexpr std::size_t kFilesShown = 3;  // of which one thing is said
 constexpr std::size_t kSourcesShown = 3;
 constexpr std::size_t kRunsNamed = 6;
 
@@ -44,6 +48,34 @@ std::string names_of(const std::vector<trace::ImportedJob>& jobs) {
     names += (i > 0 ? ", " : "") + jobs[i].run.info.name;
   }
   return names;
+}
+
+/// What is said of one file or of several.
+struct SaidOfFiles {
+  std::string text;
+  std::vector<std::string> files;  ///< in their order; none: of the input
+};
+
+/// Notes of one text together, where the first of them stands.
+std::vector<SaidOfFiles> by_text(const std::vector<trace::Note>& notes) {
+  std::vector<SaidOfFiles> told;
+  std::unordered_map<std::string, std::size_t> place;
+  for (const trace::Note& note : notes) {
+    const auto [at, is_new] = place.try_emplace(note.text, told.size());
+    if (is_new) told.push_back({.text = note.text, .files = {}});
+    std::vector<std::string>& files = told[at->second].files;
+    if (!note.file.empty() && (files.empty() || files.back() != note.file)) files.push_back(note.file);
+  }
+  return told;
+}
+
+/// The names before a text: the first few, or all.
+std::string files_of(const SaidOfFiles& said, bool all) {
+  if (said.files.empty()) return {};
+  const std::size_t shown = all ? said.files.size() : std::min(said.files.size(), kFilesShown);
+  const std::size_t more = said.files.size() - shown;
+  return fmt::format("{}{}: ", fmt::join(std::span(said.files).first(shown), ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 Result<FoundJobs> read_all_jobs(const std::string& path, const Invocation& call, Console& console) {
@@ -121,7 +153,10 @@ Result<FoundJobs> read_jobs(const std::string& path, const Invocation& call, Con
     jobs.push_back(std::move(one));
     found.unread.clear();
   }
-  for (const trace::ImportedJob& job : jobs) warn_about(job.run.notes, call, console);
+  std::vector<trace::Note> notes;
+  for (const trace::ImportedJob& job : jobs)
+    notes.insert(notes.end(), job.run.notes.begin(), job.run.notes.end());
+  warn_about(notes, call, console);
   return found;
 }
 
@@ -142,17 +177,14 @@ Result<trace::ImportedJob> read_only_job(const std::string& path, const Invocati
 
 void warn_about(const std::vector<trace::Note>& notes, const Invocation& call, Console& console) {
   if (call.common.quiet) return;
-  std::size_t shown = 0;
-  for (const trace::Note& note : notes) {
-    if (shown == kNotesShown && !call.common.verbose) {
-      console.err << fmt::format("cox: warning: {} more like these; --verbose lists them\n",
-                                 notes.size() - shown);
-      break;
-    }
-    ++shown;
-    console.err << fmt::format(
-        "cox: warning: {}\n", report::terminal_text(note.file + (note.file.empty() ? "" : ": ") + note.text));
-  }
+  const std::vector<SaidOfFiles> told = by_text(notes);
+  const std::size_t most = call.common.verbose ? told.size() : kNotesShown;
+  for (const SaidOfFiles& each : std::span(told).first(std::min(most, told.size())))
+    console.err << fmt::format("cox: warning: {}\n",
+                               report::terminal_text(files_of(each, call.common.verbose) + each.text));
+  if (told.size() > most)
+    console.err << fmt::format("cox: warning: {} more like these; --verbose lists them\n",
+                               told.size() - most);
 }
 
 }  // namespace cox::cli

@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "cox/base/number_text.hpp"
 
 namespace cox::trace {
 
@@ -21,7 +24,7 @@ class Losses {
   }
   /// The sentences in order; empties the collection.
   [[nodiscard]] std::vector<std::string> take() {
-    if (more_ > 0) texts_.push_back("and " + std::to_string(more_) + " more losses like these");
+    if (more_ > 0) texts_.push_back("and " + counted(more_, "more loss", "more losses") + " like these");
     more_ = 0;
     return std::exchange(texts_, {});
   }
@@ -29,7 +32,7 @@ class Losses {
  private:
   static constexpr std::size_t kMost = 12;
   std::vector<std::string> texts_;
-  std::size_t more_ = 0;
+  std::int64_t more_ = 0;
 };
 
 }  // namespace cox::trace

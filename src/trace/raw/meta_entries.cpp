@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/raw/meta_entries.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
 
+#include "cox/base/number_text.hpp"
 #include "cox/trace/raw_format.hpp"
 
 #include "trace/raw/losses.hpp"
@@ -166,15 +165,17 @@ MetaContent parse_meta(std::string_view meta) {
       add_facts(body, out.locality);
     }  // kinds that a later version added are none of our business
   }
-  if (at < meta.size()) losses.add(fmt::format("{} bytes of meta data are damaged", meta.size() - at));
+  if (at < meta.size())
+    losses.add(counted(static_cast<std::int64_t>(meta.size() - at), "byte of meta data is damaged",
+                       "bytes of meta data are damaged"));
   const auto number = [](const LocalCommunicator& c) { return c.local_number; };
   std::stable_sort(out.communicators.begin(), out.communicators.end(),
                    [&](const auto& a, const auto& b) { return number(a) < number(b); });
   const auto twice = std::unique(out.communicators.begin(), out.communicators.end(),
                                  [&](const auto& a, const auto& b) { return number(a) == number(b); });
   if (twice != out.communicators.end())
-    losses.add(
-        fmt::format("{} communicators reuse the number of an earlier one", out.communicators.end() - twice));
+    losses.add(counted(out.communicators.end() - twice, "communicator reuses", "communicators reuse") +
+               " the number of an earlier one");
   out.communicators.erase(twice, out.communicators.end());
   out.losses = losses.take();
   return out;

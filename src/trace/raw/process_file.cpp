@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/raw/process_file.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
+
+#include "cox/base/number_text.hpp"
 
 #include "trace/raw/sample_block.hpp"
 
@@ -127,7 +127,7 @@ void ProcessBuilder::add(const RecordColumns& records) {
 void ProcessBuilder::add_samples(const std::vector<RawSample>& samples) {
   if (samples.empty()) return;
   if (!scale_) scale_ = TickScale::from(header_, samples.front().ticks);
-  std::size_t lost = 0;
+  std::int64_t lost = 0;
   process_.samples.reserve(samples.size());
   for (const RawSample& raw : samples) {
     if (const std::optional<Duration> at = scale_->at(raw.ticks))
@@ -136,8 +136,8 @@ void ProcessBuilder::add_samples(const std::vector<RawSample>& samples) {
       ++lost;
   }
   if (lost > 0)
-    losses_.add(
-        fmt::format("{} samples lie more than 10 s before or 100 days after the process's start", lost));
+    losses_.add(counted(lost, "sample lies", "samples lie") +
+                " more than 10 s before or 100 days after the process's start");
 }
 
 void ProcessBuilder::add_losses(std::vector<std::string> losses) {
@@ -166,11 +166,13 @@ ProcessFile ProcessBuilder::finish() && {
   p.recycled_records += before_overwritten_;
   if (!scale_->loss().empty() && p.events.size() > 0) losses_.add(scale_->loss());
   if (unknown_kind_ > 0)
-    losses_.add(fmt::format("{} records are of a kind that this cox does not know", unknown_kind_));
-  if (backwards_ > 0) losses_.add(fmt::format("{} records end before they begin", backwards_));
+    losses_.add(counted(unknown_kind_, "record is", "records are") +
+                " of a kind that this cox does not know");
+  if (backwards_ > 0)
+    losses_.add(counted(backwards_, "record ends before it begins", "records end before they begin"));
   if (out_of_time_ > 0)
-    losses_.add(fmt::format("{} records lie more than 10 s before or 100 days after the process's start",
-                            out_of_time_));
+    losses_.add(counted(out_of_time_, "record lies", "records lie") +
+                " more than 10 s before or 100 days after the process's start");
   for (std::string& loss : losses_.take()) p.notes.push_back(std::move(loss));
   return std::move(p);
 }

@@ -79,9 +79,9 @@ class ProcessBuilder {
   std::uint32_t last_tid_ = 0;
   std::uint32_t last_number_ = 0;
   bool sorted_ = true;
-  std::size_t unknown_kind_ = 0;
-  std::size_t backwards_ = 0;
-  std::size_t out_of_time_ = 0;
+  std::int64_t unknown_kind_ = 0;
+  std::int64_t backwards_ = 0;
+  std::int64_t out_of_time_ = 0;
   /// Kept in the file, and not used: a step or a wait would seem to span what was overwritten after them.
   std::size_t before_overwritten_ = 0;
 };

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cox/base/number_text.hpp"
+
 #include "trace/raw/losses.hpp"
 #include "trace/raw/meta_entries.hpp"
 #include "trace/raw/sample_block.hpp"
@@ -129,17 +131,18 @@ class ChunkTable {
     }
     const std::size_t complete = there / unit;
     if (committed <= complete) return static_cast<std::size_t>(committed);
-    losses_.add(fmt::format("{} of {} {} of chunk {} lie beyond the end of the file", committed - complete,
-                            committed, what, index));
+    losses_.add(fmt::format("{} of {} {} of chunk {} {} beyond the end of the file", committed - complete,
+                            committed, what, index, committed - complete == 1 ? "lies" : "lie"));
     return complete;
   }
 
   void note_missing(std::size_t present) {
     if (never_written_ > 0)
-      losses_.add(fmt::format("{} chunks were handed out and never written", never_written_));
+      losses_.add(counted(never_written_, "chunk was", "chunks were") + " handed out and never written");
     if (handed_out() > present)
-      losses_.add(fmt::format("{} of {} chunks lie beyond the end of the file at byte {}",
-                              handed_out() - present, handed_out(), bytes_.size()));
+      losses_.add(fmt::format("{} of {} chunks {} beyond the end of the file at byte {}",
+                              handed_out() - present, handed_out(),
+                              handed_out() - present == 1 ? "lies" : "lie", bytes_.size()));
   }
 
   [[nodiscard]] std::uint64_t handed_out() const {
@@ -149,7 +152,7 @@ class ChunkTable {
   std::string_view bytes_;
   const RawHeader& header_;
   Losses& losses_;
-  std::size_t never_written_ = 0;
+  std::int64_t never_written_ = 0;
 };
 
 /// A record where it lies, with what orders it.
@@ -184,7 +187,7 @@ RecordColumns gather(std::string_view bytes, const std::vector<Chunk>& chunks, L
   for (const Chunk& c : chunks) total += c.count;
   std::vector<RecordAt> order;
   order.reserve(total);
-  std::size_t never_begun = 0;
+  std::int64_t never_begun = 0;
   for (const Chunk& c : chunks) {
     for (std::size_t i = 0; i < c.count; ++i) {
       const std::size_t at = c.at + i * sizeof(RawRecord);
@@ -195,13 +198,16 @@ RecordColumns gather(std::string_view bytes, const std::vector<Chunk>& chunks, L
         order.push_back({begin, at, c.thread});
     }
   }
-  if (never_begun > 0) losses.add(fmt::format("{} records were announced and never written", never_begun));
+  if (never_begun > 0)
+    losses.add(counted(never_begun, "record was", "records were") + " announced and never written");
   const auto earlier = [](const RecordAt& a, const RecordAt& b) { return a.begin < b.begin; };
   if (!std::is_sorted(order.begin(), order.end(), earlier))
     std::stable_sort(order.begin(), order.end(), earlier);
   if (order.size() > kMaxRecordsPerFile) {
-    losses.add(fmt::format("{} records beyond the first {} are not read", order.size() - kMaxRecordsPerFile,
-                           kMaxRecordsPerFile));
+    const std::size_t beyond = order.size() - kMaxRecordsPerFile;
+    losses.add(fmt::format("{} beyond the first {} {} not read",
+                           counted(static_cast<std::int64_t>(beyond), "record", "records"),
+                           kMaxRecordsPerFile, beyond == 1 ? "is" : "are"));
     order.resize(kMaxRecordsPerFile);
   }
   RecordColumns columns;
@@ -222,7 +228,9 @@ std::vector<RawSample> gather_samples(std::string_view bytes, const std::vector<
       out.push_back(load<RawSample>(bytes, c.at + i * sizeof(RawSample)));
   }
   if (beyond > 0)
-    losses.add(fmt::format("{} samples beyond the first {} are not read", beyond, kMaxSamplesPerFile));
+    losses.add(fmt::format("{} beyond the first {} {} not read",
+                           counted(static_cast<std::int64_t>(beyond), "sample", "samples"),
+                           kMaxSamplesPerFile, beyond == 1 ? "is" : "are"));
   sort_samples(out);
   return out;
 }
@@ -266,8 +274,9 @@ Result<ProcessRecords> parse_raw_file(std::string_view bytes) {
     const std::size_t whole = whole_entries(content);
     out.meta += content.substr(0, whole);
     if (whole < content.size())
-      losses.add(fmt::format("{} of {} bytes of meta data in chunk {} are not a whole entry",
-                             content.size() - whole, content.size(), c.index));
+      losses.add(fmt::format("{} of {} bytes of meta data in chunk {} {} not a whole entry",
+                             content.size() - whole, content.size(), c.index,
+                             content.size() - whole == 1 ? "is" : "are"));
   }
   out.header.overwritten_until = end_of_overwritten(out.header, chunks);
   out.records = gather(bytes, chunks.events, losses);

@@ -46,7 +46,7 @@ TEST(RawFile, CutWithinAChunkKeepsItsWholeRecords) {
   EXPECT_EQ(parsed->records.size(), kPerChunk + 37);
   ASSERT_EQ(parsed->losses.size(), 2U);
   EXPECT_EQ(parsed->losses[0], "63 of 100 records of chunk 2 lie beyond the end of the file");
-  EXPECT_NE(parsed->losses[1].find("1 of 4 chunks lie beyond the end"), std::string::npos);
+  EXPECT_NE(parsed->losses[1].find("1 of 4 chunks lies beyond the end"), std::string::npos);
 }
 
 TEST(RawFile, CutWithinAChunkHead) {

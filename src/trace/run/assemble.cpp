@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/parallel.hpp"
 
 #include "trace/run/communicators.hpp"
@@ -73,12 +74,13 @@ void take_world_size(const std::vector<ProcessFile>& processes, Run& run) {
   for (const ProcessFile& p : processes) {
     if (p.world_size > 0 && p.world_size != run.world_size)
       run.notes.push_back({.file = p.file,
-                           .text = fmt::format("rank {} says that there are {} ranks, another says {}",
-                                               p.rank, p.world_size, run.world_size)});
+                           .text = fmt::format("rank {} says that there {} {}, another says {}", p.rank,
+                                               p.world_size == 1 ? "is" : "are",
+                                               counted(p.world_size, "rank", "ranks"), run.world_size)});
     else if (run.world_size > 0 && p.rank >= run.world_size)
-      run.notes.push_back(
-          {.file = p.file,
-           .text = fmt::format("rank {} of {} ranks is out of range", p.rank, run.world_size)});
+      run.notes.push_back({.file = p.file,
+                           .text = fmt::format("rank {} of {} is out of range", p.rank,
+                                               counted(run.world_size, "rank", "ranks"))});
   }
 }
 
@@ -100,8 +102,8 @@ std::vector<Note> notes_of(std::vector<ProcessFile>& processes) {
   for (Note& note : notes) {
     const auto said = also.find(note.text);
     if (said == also.end() || said->second < 2) continue;
-    note.text += said->second == 2 ? " (and 1 more process)"
-                                   : fmt::format(" (and {} more processes)", said->second - 1);
+    note.text += fmt::format(
+        " (and {})", counted(static_cast<std::int64_t>(said->second) - 1, "more process", "more processes"));
   }
   return notes;
 }
@@ -146,8 +148,9 @@ Run assemble(std::vector<ProcessFile> processes, int threads) {
                                p.rank)});
     if (moved[i].unknown_comm > 0)
       run.notes.push_back({.file = p.file,
-                           .text = fmt::format("rank {}: {} events name a communicator that is not described",
-                                               p.rank, moved[i].unknown_comm)});
+                           .text = fmt::format("rank {}: {} a communicator that is not described", p.rank,
+                                               counted(static_cast<std::int64_t>(moved[i].unknown_comm),
+                                                       "event names", "events name"))});
     if (!Mover(placed, i, 0).known() && p.events.size() > 0)
       run.notes.push_back(
           {.file = p.file,

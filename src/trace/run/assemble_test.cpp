@@ -19,14 +19,14 @@ TEST(Assemble, WhatSeveralGuestsSayIsSaidOnce) {
     processes[i].pid = static_cast<int>(i) + 1;
     processes[i].rank = static_cast<int>(i);
     processes[i].world_size = 3;
-    processes[i].notes = {same, "1 records are of a kind that is not known"};
+    processes[i].notes = {same, "1 record is of a kind that is not known"};
   }
   processes[1].notes.push_back(own);
   const trace::Run run = assemble(std::move(processes), 1);
   std::vector<std::pair<std::string, std::string>> notes;
   notes.reserve(run.notes.size());
   for (const Note& note : run.notes) notes.emplace_back(note.file, note.text);
-  const std::string record = "1 records are of a kind that is not known";  // each file's own
+  const std::string record = "1 record is of a kind that is not known";  // each file's own
   EXPECT_EQ(
       notes,
       (std::vector<std::pair<std::string, std::string>>{

@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
+
 namespace cox::trace {
 namespace {
 
@@ -102,8 +104,9 @@ class Matcher {
     if (room.refused > 0)
       out_.notes.push_back(
           {.file = processes_.front().file,
-           .text = fmt::format("{} lists of members were left out: all together they name more than {}",
-                               room.refused, kMostListed)});
+           .text = fmt::format("{} left out: all together they name more than {}",
+                               counted(room.refused, "list of members was", "lists of members were"),
+                               kMostListed)});
     std::stable_sort(described.begin(), described.end(), comes_before);
     out_.local.resize(processes_.size());
     for (auto& [communicator, group, first] : described) {
@@ -138,9 +141,11 @@ class Matcher {
       out_.notes.push_back(
           {.file = processes_[group.front().process].file,
            .text =
-               fmt::format("{} ranks declare a communicator \"{}\" of {} members without saying which: their "
-                           "operations on it are not matched",
-                           group.size(), std::get<1>(key), std::get<0>(key))});
+               fmt::format("{} a communicator \"{}\" of {} without saying which: {} operations on it "
+                           "are not matched",
+                           counted(static_cast<std::int64_t>(group.size()), "rank declares", "ranks declare"),
+                           std::get<1>(key), counted(std::get<0>(key), "member", "members"),
+                           group.size() == 1 ? "its" : "their")});
     }
   }
 
@@ -149,8 +154,8 @@ class Matcher {
                                   [&](const Declaration& d) { return d.local->size != c.size; });
     if (odd != group.end())
       out_.notes.push_back({.file = processes_[odd->process].file,
-                            .text = fmt::format("communicator \"{}\" has {} members here and {} elsewhere",
-                                                c.name, odd->local->size, c.size)});
+                            .text = fmt::format("communicator \"{}\" has {} here and {} elsewhere", c.name,
+                                                counted(odd->local->size, "member", "members"), c.size)});
   }
 
   const std::vector<ProcessFile>& processes_;

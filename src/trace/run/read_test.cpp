@@ -127,11 +127,11 @@ TEST(OpenRun, UnusableRecordsAreCounted) {
   const auto back = open_run(dir.path());
   ASSERT_TRUE(back);
   EXPECT_EQ(back->event_count(), 36U);
-  EXPECT_TRUE(has_note(*back, "1 records are of a kind"));
-  EXPECT_TRUE(has_note(*back, "1 records end before they begin"));
-  EXPECT_TRUE(has_note(*back, "1 records were announced and never written"));
-  EXPECT_TRUE(has_note(*back, "1 records lie more than 10 s before"));
-  EXPECT_TRUE(has_note(*back, "1 events name a communicator that is not described"));
+  EXPECT_TRUE(has_note(*back, "1 record is of a kind"));
+  EXPECT_TRUE(has_note(*back, "1 record ends before it begins"));
+  EXPECT_TRUE(has_note(*back, "1 record was announced and never written"));
+  EXPECT_TRUE(has_note(*back, "1 record lies more than 10 s before"));
+  EXPECT_TRUE(has_note(*back, "1 event names a communicator that is not described"));
   EXPECT_EQ(back->ranks[0].events.end.back(), kStillRunning);
 }
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
+
 namespace cox::trace {
 namespace {
 
@@ -31,6 +33,11 @@ bool supersedes(const ProcessFile& a, const ProcessFile& b) {
   if (a.attempt != b.attempt) return a.attempt > b.attempt;
   if (start_ns(a) != start_ns(b)) return start_ns(a) > start_ns(b);
   return a.file > b.file;
+}
+
+/// Of a process that is left out.
+std::string events_not_used(const ProcessFile& p) {
+  return "its " + counted(static_cast<std::int64_t>(p.events.size()), "event is", "events are") + " not used";
 }
 
 /// Decides which processes are the Run: one launch, one process per rank. The others become Notes.
@@ -61,8 +68,7 @@ class Selection {
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       const ProcessFile& p = processes_[i];
       if (p.rank < 0)
-        leave_out(i, fmt::format("process {} never became a rank: its {} events are not used", p.pid,
-                                 p.events.size()));
+        leave_out(i, fmt::format("process {} never became a rank: {}", p.pid, events_not_used(p)));
       else if (p.rank >= kMaxRank)
         leave_out(i, fmt::format("process {} claims rank {}, expected less than {}: it is not used", p.pid,
                                  p.rank, kMaxRank));
@@ -127,8 +133,8 @@ class Selection {
     std::erase_if(candidates_, [&](std::size_t i) {
       const ProcessFile& p = processes_[i];
       if (p.job.empty() || p.job == used.id) return false;
-      leave_out(i, fmt::format("rank {} (process {}) is of job {}: its {} events are not used", p.rank, p.pid,
-                               p.job, p.events.size()));
+      leave_out(
+          i, fmt::format("rank {} (process {}) is of job {}: {}", p.rank, p.pid, p.job, events_not_used(p)));
       return true;
     });
   }
@@ -163,7 +169,7 @@ class Selection {
     const bool at_once = singletons_ > 0 && p.world_size == 1;
     const std::string what =
         at_once ? "one more rank 0 of 1" : fmt::format("an earlier attempt of rank {}", p.rank);
-    leave_out(i, fmt::format("{} (process {}): its {} events are not used", what, p.pid, p.events.size()));
+    leave_out(i, fmt::format("{} (process {}): {}", what, p.pid, events_not_used(p)));
   }
 
   std::vector<ProcessFile>& processes_;

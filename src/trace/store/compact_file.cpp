@@ -11,6 +11,7 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/hash.hpp"
+#include "cox/base/number_text.hpp"
 
 #include "trace/raw/meta_entries.hpp"
 #include "trace/raw/raw_file.hpp"
@@ -230,7 +231,8 @@ bool CompactReader::next(RecordColumns& into) {
         ++read_.blocks;
         return true;
       } else {
-        losses_.add(fmt::format("block {} with {} records is damaged", number, head.records));
+        losses_.add(
+            fmt::format("block {} with {} is damaged", number, counted(head.records, "record", "records")));
       }
     } else if (head.kind == BlockKind::Samples) {
       read_samples(head, number, good);
@@ -246,7 +248,8 @@ void CompactReader::read_samples(const BlockHeader& head, std::size_t number, bo
   const std::size_t before = samples_.size();
   if (!good || !decode_samples(content_, samples_) || samples_.size() - before != head.records) {
     samples_.resize(before);
-    return losses_.add(fmt::format("block {} with {} samples is damaged", number, head.records));
+    return losses_.add(
+        fmt::format("block {} with {} is damaged", number, counted(head.records, "sample", "samples")));
   }
   if (samples_.size() <= kMaxSamplesPerFile) return;
   losses_.add(fmt::format("samples beyond the first {} are not read", kMaxSamplesPerFile));
@@ -265,7 +268,8 @@ void CompactReader::read_end() {
   std::memcpy(&end, content.data(), sizeof end);
   content.remove_prefix(sizeof end);
   if (end.records != read_.records || end.blocks != read_.blocks)
-    losses_.add(fmt::format("{} of {} records were read", read_.records, end.records));
+    losses_.add(fmt::format("{} of {} records {} read", read_.records, end.records,
+                            read_.records == 1 ? "was" : "were"));
   for (std::uint32_t i = 0; i < std::min<std::uint64_t>(end.losses, kMaxLosses); ++i) {
     std::uint32_t length = 0;
     if (content.size() < sizeof length) return losses_.add("the end mark is damaged");

@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
+
 #include "trace/import/figures/lines.hpp"
 #include "trace/raw/meta_entries.hpp"
 
@@ -38,8 +40,10 @@ class NcclTests {
     if (sizes_.is_empty())
       return fail(no_figures("no row of nccl-tests: sizes, types and times are expected"));
     Figures f{.format = "nccl-tests", .table = std::move(sizes_).finish(true), .notes = {}};
-    if (wrong_ > 0) f.notes.push_back(fmt::format("{} rows say that the result was wrong", wrong_));
-    if (cut_ > 0) f.notes.push_back(fmt::format("{} rows are cut or cannot be read and are left out", cut_));
+    if (wrong_ > 0) f.notes.push_back(counted(wrong_, "row says", "rows say") + " that the result was wrong");
+    if (cut_ > 0)
+      f.notes.push_back(counted(cut_, "row is cut or cannot be read and is left out",
+                                "rows are cut or cannot be read and are left out"));
     return f;
   }
 
@@ -129,7 +133,9 @@ class Osu {
       return fail(no_figures("no row of an OSU benchmark: a size and a latency or bandwidth"));
     Figures f{.format = "osu", .table = std::move(sizes_).finish(true), .notes = {}};
     for (const auto& [name, version] : version_of_) f.notes.push_back(fmt::format("{} {}", name, version));
-    if (bad_ > 0) f.notes.push_back(fmt::format("{} rows cannot be read and are left out", bad_));
+    if (bad_ > 0)
+      f.notes.push_back(
+          counted(bad_, "row cannot be read and is left out", "rows cannot be read and are left out"));
     return f;
   }
 

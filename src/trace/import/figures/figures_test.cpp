@@ -51,7 +51,7 @@ TEST(FiguresFile, NcclTestsTextHasTwoTimesPerSize) {
   EXPECT_EQ(t.series[0].values[1].size, Bytes(1024));
   EXPECT_NEAR(t.series[1].values[1].time.count(), 12.5e-6, 1e-12);
   ASSERT_EQ(f.notes.size(), 1U);
-  EXPECT_NE(f.notes[0].find("1 rows say that the result was wrong"), std::string::npos);
+  EXPECT_NE(f.notes[0].find("1 row says that the result was wrong"), std::string::npos);
 }
 
 TEST(FiguresFile, TheSecondTimeOfAnNcclCsvIsNoStepNumber) {
@@ -131,6 +131,15 @@ TEST(FiguresFile, GaugesOfRanks) {
   EXPECT_EQ(t.quantities[1].name, "temp (hot)");
   EXPECT_FALSE(t.quantities[1].is_time);
   ASSERT_EQ(f.notes.size(), 1U);
+}
+
+TEST(FiguresFile, NotesAgreeWithTheirNumber) {
+  EXPECT_EQ(read("size,time_us\n8,1\n64,x\n").notes,
+            (std::vector<std::string>{"1 value cannot be read and is left out"}));
+  EXPECT_EQ(read("size,time_us\n8,1\n64,x\n64,y\n").notes,
+            (std::vector<std::string>{"2 values cannot be read and are left out"}));
+  EXPECT_EQ(read("rank,mean_ms,count\n0,1,9\n1,x,9\n2,2,9\n").notes,
+            (std::vector<std::string>{"1 rank or value cannot be read and is left out"}));
 }
 
 TEST(FiguresFile, OtherTextsAreNone) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prometheus text: gauges with a label that names a rank.
-#include <fmt/format.h>
-
 #include <map>
 #include <string>
 #include <utility>
+
+#include "cox/base/number_text.hpp"
 
 #include "trace/import/figures/lines.hpp"
 #include "trace/import/figures/rank_collector.hpp"
@@ -130,8 +130,11 @@ Result<Figures> read_prometheus(std::string_view text) {
   if (collector.is_empty()) return fail(no_figures("no gauge with a rank in it"));
   Figures f = std::move(collector).finish("prometheus");
   if (others > 0)
-    f.notes.push_back(fmt::format("{} values of counters, histograms and summaries are left out", others));
-  if (bad > 0) f.notes.push_back(fmt::format("{} lines cannot be read and are left out", bad));
+    f.notes.push_back(counted(others, "value of a counter, histogram or summary is left out",
+                              "values of counters, histograms and summaries are left out"));
+  if (bad > 0)
+    f.notes.push_back(
+        counted(bad, "line cannot be read and is left out", "lines cannot be read and are left out"));
   return f;
 }
 

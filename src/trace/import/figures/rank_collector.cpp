@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/import/figures/rank_collector.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "cox/base/number_text.hpp"
 
 namespace cox::trace {
 
@@ -38,9 +38,11 @@ Figures RankCollector::finish(const char* format) && {
   for (const std::int32_t r : ranks_) table_.ranks.emplace_back(r);
   Figures f{.format = format, .table = std::move(table_), .notes = {}};
   if (repeated_ > 0)
-    f.notes.push_back(fmt::format("{} values repeat a rank: the first of each is used", repeated_));
+    f.notes.push_back(counted(repeated_, "value repeats a rank: the first is used",
+                              "values repeat a rank: the first of each is used"));
   if (left_out_ > 0)
-    f.notes.push_back(fmt::format("{} values of further quantities are left out", left_out_));
+    f.notes.push_back(counted(left_out_, "value of a further quantity is left out",
+                              "values of further quantities are left out"));
   return f;
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summaries per rank: `rank,mean_s,std_s,count`, `name,rank,count,mean,deviation`, `rank,forward_s,backward_s`.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
+
+#include "cox/base/number_text.hpp"
 
 #include "trace/import/figures/lines.hpp"
 #include "trace/import/figures/rank_collector.hpp"
@@ -213,7 +213,9 @@ Result<Figures> read_rank_summary(std::string_view text) {
   }
   if (collector.is_empty()) return fail(no_figures("no value of a rank in the table"));
   Figures f = std::move(collector).finish("rank-summary");
-  if (bad > 0) f.notes.push_back(fmt::format("{} ranks or values cannot be read and are left out", bad));
+  if (bad > 0)
+    f.notes.push_back(counted(bad, "rank or value cannot be read and is left out",
+                              "ranks or values cannot be read and are left out"));
   return f;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables over message sizes: one row per measurement, with whatever tells configurations apart beside it.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
+
+#include "cox/base/number_text.hpp"
 
 #include "trace/import/figures/lines.hpp"
 #include "trace/raw/meta_entries.hpp"
@@ -139,9 +139,12 @@ Result<Figures> read_size_table(std::string_view text) {
   if (sizes.is_empty()) return fail(no_figures("no row of a size and a time in the table"));
   const std::int64_t left_out = sizes.left_out();
   Figures f{.format = "size-table", .table = std::move(sizes).finish(columns->has_unit), .notes = {}};
-  if (bad > 0) f.notes.push_back(fmt::format("{} values cannot be read and are left out", bad));
+  if (bad > 0)
+    f.notes.push_back(
+        counted(bad, "value cannot be read and is left out", "values cannot be read and are left out"));
   if (left_out > 0)
-    f.notes.push_back(fmt::format("{} values of further configurations are left out", left_out));
+    f.notes.push_back(counted(left_out, "value of a further configuration is left out",
+                              "values of further configurations are left out"));
   if (!columns->has_unit) f.notes.emplace_back("no unit in the columns' names: only ratios mean anything");
   return f;
 }

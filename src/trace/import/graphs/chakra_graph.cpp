@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/import/graphs/chakra_graph.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -107,10 +105,6 @@ void GraphBuilder::add(const GraphNode& node, std::span<const std::uint64_t> dat
   control_end_.push_back(control_.size());
 }
 
-void GraphBuilder::note_count(std::int64_t count, std::string_view one, std::string_view many) {
-  if (count > 0) part_.note(fmt::format("{} {}", count, count == 1 ? one : many));
-}
-
 std::vector<std::uint32_t> GraphBuilder::order_by_id() {
   std::vector<std::uint32_t> order(nodes_.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -119,8 +113,8 @@ std::vector<std::uint32_t> GraphBuilder::order_by_id() {
   const auto end = std::unique(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return nodes_[a].id == nodes_[b].id;
   });
-  note_count(order.end() - end, "node has the id of an earlier one and is not used",
-             "nodes have the id of an earlier one and are not used");
+  part_.note_count(order.end() - end, "node has the id of an earlier one and is not used",
+                   "nodes have the id of an earlier one and are not used");
   order.erase(end, order.end());
   return order;
 }
@@ -162,20 +156,20 @@ GraphBuilder::Edges GraphBuilder::choose_edges(const std::vector<std::uint32_t>&
     Lost lost_data;
     Edges data = resolve(order, true, false, lost_data);
     if (!control_.empty() && !data.before.empty() && is_acyclic(data.first, data.before)) {
-      part_.note(
-          fmt::format("{} control dependencies not used: they contradict the data dependencies (they say who "
-                      "called, not who waits)",
-                      control_.size()));
+      part_.note_count(static_cast<std::int64_t>(control_.size()),
+                       "control dependency not used: it contradicts the data dependencies (it says",
+                       "control dependencies not used: they contradict the data dependencies (they say",
+                       " who called, not who waits)");
       edges = std::move(data);
       lost = lost_data;
     }
   }
-  note_count(lost.unknown, "dependency on a node that is not in the file",
-             "dependencies on nodes that are not in the file");
-  note_count(lost.self, "node that depends on itself: dependency dropped",
-             "nodes that depend on themselves: dependencies dropped");
-  note_count(break_cycles(edges.first, edges.before), "dependency dropped that closed a cycle",
-             "dependencies dropped that closed a cycle");
+  part_.note_count(lost.unknown, "dependency on a node that is not in the file",
+                   "dependencies on nodes that are not in the file");
+  part_.note_count(lost.self, "node that depends on itself: dependency dropped",
+                   "nodes that depend on themselves: dependencies dropped");
+  part_.note_count(break_cycles(edges.first, edges.before), "dependency dropped that closed a cycle",
+                   "dependencies dropped that closed a cycle");
   return edges;
 }
 

@@ -80,7 +80,6 @@ class GraphBuilder {
   void write_operations(const std::vector<std::uint32_t>& order, Edges edges, const GraphRules& rules);
   void write_times(const std::vector<std::uint32_t>& order);
   void write_events(const std::vector<std::uint32_t>& order);
-  void note_count(std::int64_t count, std::string_view one, std::string_view many);
 
   PartBuilder& part_;
   std::vector<GraphNode> nodes_;

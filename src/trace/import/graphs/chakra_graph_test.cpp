@@ -85,7 +85,7 @@ TEST(GraphBuilder, UsesControlDependenciesUnlessTheyContradictTheData) {
   // 2 is called by 3, which waits for it: the caller ends last.
   const ImportedJob data = build({{1, {}}, {2, {1}, {3}}, {3, {2}}});
   EXPECT_EQ(edges_of(data.program), (std::vector<std::uint32_t>{0, 1}));
-  EXPECT_NE(notes_of(data.run).find("1 control dependencies not used"), std::string::npos);
+  EXPECT_NE(notes_of(data.run).find("1 control dependency not used: it contradicts"), std::string::npos);
 }
 
 TEST(GraphBuilder, TakesAbsentDurationsForZeroOnlyWhereTheFormatLeavesOutZeros) {

@@ -113,10 +113,8 @@ void ChakraGraph::add(const ChakraNode& node) {
 }
 
 void ChakraGraph::skip(std::int64_t count) {
-  if (count == 0) return;
   part_.count(count, 0);
-  part_.note(
-      fmt::format("{} {} no node of the schema: not used", count, count == 1 ? "record is" : "records are"));
+  part_.note_count(count, "record is", "records are", " no node of the schema: not used");
 }
 
 ImportedJob ChakraGraph::finish() && {
@@ -124,11 +122,9 @@ ImportedJob ChakraGraph::finish() && {
     part_.note(
         fmt::format("rank {} is taken from the file's name: the file itself holds none", named_->value()));
   part_.rank(0).rank = rank_ ? *rank_ : named_.value_or(Rank(-1));
-  if (without_group_ > 0)
-    part_.note(
-        fmt::format("{} collectives along some dimensions of the job: who takes part is not in the file",
-                    without_group_));
-  if (unknown_types_ > 0) part_.note(fmt::format("{} nodes of a type that is not known", unknown_types_));
+  part_.note_count(without_group_, "collective", "collectives",
+                   " along some dimensions of the job: who takes part is not in the file");
+  part_.note_count(unknown_types_, "node", "nodes", " of a type that is not known");
   graph_.finish({.absent_is_zero = true});
   return std::move(part_).finish_job();
 }

@@ -181,7 +181,7 @@ TEST(ChakraProtobuf, ACollectiveAlongSomeDimensionsHasNoCommunicator) {
   const auto some = with(std::string("\x0a\x02\x01\x00", 4));
   ASSERT_TRUE(some);
   EXPECT_EQ(some->program.comm[0], kNoComm);
-  EXPECT_NE(notes_of(some->run).find("1 collectives along some dimensions"), std::string::npos);
+  EXPECT_NE(notes_of(some->run).find("1 collective along some dimensions"), std::string::npos);
 }
 
 TEST(ChakraProtobuf, GivesWhatStandsBeforeACut) {

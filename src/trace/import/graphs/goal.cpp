@@ -219,13 +219,12 @@ void Schedule::match_messages() {
     }
     unmatched += static_cast<std::int64_t>(channel.sent.size() + channel.received.size() - 2 * n);
   }
-  if (from_any_ > 0)
-    part_.note(fmt::format(
-        "{} receives from any rank or of any tag: whom they wait for is not in the schedule", from_any_));
+  part_.note_count(from_any_, "receive from any rank or of any tag: whom it waits for is not in the schedule",
+                   "receives from any rank or of any tag: whom they wait for is not in the schedule");
   // A send that is left over may be what such a receive takes.
   if (unmatched > from_any_)
-    part_.note(fmt::format("{} sends and receives without a counterpart", unmatched));
-  if (unequal > 0) part_.note(fmt::format("{} messages are received with another size than sent", unequal));
+    part_.note_count(unmatched, "send or receive", "sends and receives", " without a counterpart");
+  part_.note_count(unequal, "message is", "messages are", " received with another size than sent");
 }
 
 /// Hands operations over with what they wait for. The beginning of an operation waits for what the operation
@@ -269,20 +268,20 @@ ImportedJob Schedule::finish() && {
   }
   match_messages();
   emit();
-  const auto note = [&](std::int64_t count, const char* what) {
-    if (count > 0) part_.note(fmt::format("{} {}", count, what));
-  };
-  if (skipped_ > 0)
-    part_.note(fmt::format("{} statements that are none of the format, the first in line {}: not used",
-                           skipped_, first_skipped_));
+  part_.note_count(skipped_, "statement that is none of the format, in line ",
+                   "statements that are none of the format, the first in line ",
+                   fmt::format("{}: not used", first_skipped_));
   part_.count(skipped_ + outside_ + too_many_, 0);
-  note(unknown_labels_, "dependencies on labels that their rank does not have");
-  note(outside_, "statements outside of a rank's block: not used");
-  note(too_many_, "operations of ranks beyond the number that can be kept: not used");
+  part_.note_count(unknown_labels_, "dependency on a label that its rank does not have",
+                   "dependencies on labels that their rank does not have");
+  part_.note_count(outside_, "statement", "statements", " outside of a rank's block: not used");
+  part_.note_count(too_many_, "operation of a rank", "operations of ranks",
+                   " beyond the number that can be kept: not used");
   if (declared_ > 0 && declared_ <= INT32_MAX) {
     part_.run().world_size = static_cast<int>(declared_);
     if (rank_index_.size() < declared_)
-      part_.note(fmt::format("{} of {} ranks have operations", rank_index_.size(), declared_));
+      part_.note(fmt::format("{} of {} ranks {} operations", rank_index_.size(), declared_,
+                             rank_index_.size() == 1 ? "has" : "have"));
   }
   graph_.finish();
   return std::move(part_).finish_job();

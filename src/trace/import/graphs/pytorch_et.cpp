@@ -173,9 +173,8 @@ void ExecutionTrace::place_calls() {
 }
 
 void ExecutionTrace::skip(std::int64_t count) {
-  if (count == 0) return;
   part_.count(count, 0);
-  part_.note(fmt::format("{} {} no node: not used", count, count == 1 ? "element is" : "elements are"));
+  part_.note_count(count, "element is", "elements are", " no node: not used");
 }
 
 ImportedJob ExecutionTrace::finish() && {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <tuple>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/release_memory.hpp"
 
 #include "trace/import/kineto/order.hpp"
@@ -40,10 +41,6 @@ void join(const std::vector<Keyed>& launches, const std::vector<Duration>& launc
       ++l;
     if (launch_begin[launches[l].value] <= at + kClockSlack) assign(item.value, launches[l].value);
   }
-}
-
-std::string counted(std::int64_t n, const char* one, const char* many) {
-  return fmt::format("{} {}", n, n == 1 ? one : many);
 }
 
 }  // namespace
@@ -336,42 +333,38 @@ void Collector::place_marks(PartBuilder& builder) {
 void Collector::write_notes(PartBuilder& b, const Header& header, const EventCounts& counts) {
   const Distributed& d = header.distributed;
   if (d.rank < 0) b.note("the file does not say which rank it is");
-  if (counts.malformed > 0)
-    b.note(counted(counts.malformed, "event is", "events are") + " not valid JSON and left out");
-  if (no_begin_ > 0) b.note(counted(no_begin_, "event", "events") + " without a time stamp");
-  if (no_duration_ > 0) b.note(counted(no_duration_, "event", "events") + " without a duration");
+  b.note_count(counts.malformed, "event is", "events are", " not valid JSON and left out");
+  b.note_count(no_begin_, "event", "events", " without a time stamp");
+  b.note_count(no_duration_, "event", "events", " without a duration");
   std::int64_t unclosed = 0;
   for (const auto& [thread, spans] : open_) unclosed += static_cast<std::int64_t>(spans.size());
-  if (unclosed > 0) b.note(counted(unclosed, "event begins", "events begin") + " and never ends (phase B)");
-  if (unpaired_ > 0) b.note(counted(unpaired_, "event ends", "events end") + " and never began (phase E)");
-  if (far_ > 0) b.note(counted(far_, "event lies", "events lie") + " more than 50 days from the others");
-  if (counts.unknown > 0) b.note(counted(counts.unknown, "event is", "events are") + " of no known category");
+  b.note_count(unclosed, "event begins and never ends", "events begin and never end", " (phase B)");
+  b.note_count(unpaired_, "event ends", "events end", " and never began (phase E)");
+  b.note_count(far_, "event lies", "events lie", " more than 50 days from the others");
+  b.note_count(counts.unknown, "event is", "events are", " of no known category");
   if (devices_.size() > 1)
     b.note(fmt::format("kernels of {} devices in one file, taken as one rank", devices_.size()));
   if (assumed_ > 0)
     b.note(fmt::format(
         "{} no process group: each stream is taken as one communicator of {}",
         counted(assumed_, "collective names", "collectives name"),
-        d.world_size > 0 ? fmt::format("all {} ranks", d.world_size) : std::string("unknown size")));
-  if (by_stream_ > 0)
-    b.note(counted(by_stream_, "collective", "collectives") +
-           " without a process group taken to be of the only one on the same stream");
-  if (groups_.without_members() > 0)
-    b.note(counted(groups_.without_members(), "process group", "process groups") +
-           " without a whole list of members");
-  if (not_numbered_ > 0)
-    b.note(counted(not_numbered_, "process group", "process groups") +
-           " with sequence numbers missing or repeated: operations are counted by position");
+        d.world_size > 0 ? "all " + counted(d.world_size, "rank", "ranks") : std::string("unknown size")));
+  b.note_count(by_stream_, "collective", "collectives",
+               " without a process group taken to be of the only one on the same stream");
+  b.note_count(groups_.without_members(), "process group", "process groups",
+               " without a whole list of members");
+  b.note_count(not_numbered_, "process group", "process groups",
+               " with sequence numbers missing or repeated: operations are counted by position");
   if (d.group_count >= 0 && d.group_count != static_cast<std::int64_t>(d.groups.size()))
-    b.note(
-        fmt::format("distributedInfo counts {} process groups and lists {}", d.group_count, d.groups.size()));
+    b.note(fmt::format("distributedInfo counts {} and lists {}",
+                       counted(d.group_count, "process group", "process groups"), d.groups.size()));
   const bool device_seen = tally_.kernels > 0;
   if (!calls_.empty() && !device_seen && host_collectives_ == 0)
-    b.note(counted(static_cast<std::int64_t>(calls_.size()), "collective is", "collectives are") +
-           " seen being called only: the file holds no kernels");
+    b.note_count(static_cast<std::int64_t>(calls_.size()), "collective is", "collectives are",
+                 " seen being called only: the file holds no kernels");
   const auto launched = std::count_if(placed_.begin(), placed_.end(),
                                       [](const Placed& p) { return !p.on_host() && p.launch == kNone; });
-  if (launched > 0) b.note(counted(launched, "collective", "collectives") + " without the launching call");
+  b.note_count(launched, "collective", "collectives", " without the launching call");
 }
 
 Tally Collector::finish(PartBuilder& builder, const Header& header, const EventCounts& counts) {

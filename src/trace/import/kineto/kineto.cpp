@@ -7,6 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
+
 #include "trace/import/kineto/stream.hpp"
 #include "trace/import/part/reader.hpp"
 
@@ -76,9 +78,10 @@ Result<Reading> read_trace(ByteSource& source, const std::string& file, std::siz
   Reading out;
   out.tally = collector.finish(builder, header_of(walk), counts);
   out.counts = counts;
+  const auto unpacked = static_cast<std::int64_t>(source.position());
   if (source.cut())
-    builder.note(
-        fmt::format("compressed data is damaged or cut; {} unpacked bytes were used", source.position()));
+    builder.note("compressed data is damaged or cut; " +
+                 counted(unpacked, "unpacked byte was used", "unpacked bytes were used"));
   if (walk.damaged)
     builder.note(fmt::format("not valid JSON at byte {}; what stands before it was used", walk.stopped_at));
   else if (!walk.whole)

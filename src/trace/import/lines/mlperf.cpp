@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 
@@ -277,7 +278,8 @@ Result<Run> run_of(const LoggedRun& logged, const std::string& file) {
   part.note(series->what);
   part.note("one series for the whole job: no rank can be named");
   note_gaps(logged, part);
-  if (bad > 0) part.note(fmt::format("{} values are no times of a step and are left out", bad));
+  part.note_count(bad, "value is no time of a step and is left out",
+                  "values are no times of a step and are left out");
   if (!logged.stopped) part.note("the log holds no run_stop: it is cut, or the run did not end");
   const bool is_well = logged.status.empty() || strcasecmp(logged.status.c_str(), "success") == 0;
   if (!is_well) part.note(fmt::format("the run ended with status \"{}\"", logged.status));
@@ -308,13 +310,18 @@ Result<ImportedJob> read(const std::filesystem::path& path, const ImportOptions&
     e.where = Where{.file = path.string()};
     return fail(std::move(e));
   }
-  const auto note = [&](std::int64_t n, const char* what) {
-    if (n > 0) runs.front().notes.push_back({.file = path.string(), .text = fmt::format("{} {}", n, what)});
+  const auto note = [&](std::string text) {
+    runs.front().notes.push_back({.file = path.string(), .text = std::move(text)});
   };
-  note(log.unreadable(), "lines of the log cannot be read and are left out");
-  note(log.others(), "lines have another label than the first one and are left out");
-  note(log.left_out(), "lines of further runs are left out");
-  if (source.cut()) note(1, "compressed file stops early; what could be unpacked is used");
+  const auto note_count = [&](std::int64_t n, std::string_view one, std::string_view many) {
+    if (n > 0) note(counted(n, one, many));
+  };
+  note_count(log.unreadable(), "line of the log cannot be read and is left out",
+             "lines of the log cannot be read and are left out");
+  note_count(log.others(), "line has another label than the first one and is left out",
+             "lines have another label than the first one and are left out");
+  note_count(log.left_out(), "line of a further run is left out", "lines of further runs are left out");
+  if (source.cut()) note("the compressed file stops early; what could be unpacked is used");
   ImportedJob job{.run = std::move(runs.front()), .program = {}, .further_runs = {}};
   job.further_runs.assign(std::make_move_iterator(runs.begin() + 1), std::make_move_iterator(runs.end()));
   return job;

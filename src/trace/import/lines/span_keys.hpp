@@ -10,10 +10,9 @@
 
 #include "cox/base/units.hpp"
 
-namespace cox::trace {
+#include "trace/import/part/time_of_day.hpp"
 
-/// A moment or a length in picoseconds, or in 1e-12 of an unknown unit: wide enough for the time of day.
-__extension__ using WidePs = __int128;
+namespace cox::trace {
 
 enum class SpanPart : std::uint8_t { None, Start, End, Length, Stamp };
 
@@ -28,13 +27,6 @@ struct SpanKey {
 
 /// Small letters with `_` between words, also for `globalRank`; what stands in front of a dot is left out.
 [[nodiscard]] std::string plain_key(std::string_view key);
-
-/// `2026-01-31T12:00:00.123456Z`, also with a blank for the T and a zone `+01:00`; since 1970. Nothing without a zone
-/// or where it is no such text.
-[[nodiscard]] std::optional<WidePs> time_of_day(std::string_view text);
-
-/// The unit in which a number is a time of day between 2001 and 2100; nothing where it is none.
-[[nodiscard]] std::optional<Seconds> unit_since_1970(double number);
 
 /// A unit by its name: `ms`, `microseconds`.
 [[nodiscard]] std::optional<Seconds> unit_named(std::string_view name);

@@ -225,10 +225,6 @@ class SpanJob {
     if (has_step_spans_) ++used_;
   }
 
-  void count_note(std::int64_t n, std::string_view what) {
-    if (n > 0) part_.note(fmt::format("{} {}", n, what));
-  }
-
   void write_notes() {
     const SpanLines& c = lines_.counts;
     if (!chosen_.has_unit) part_.note("no unit in the keys of the times: only ratios mean anything");
@@ -240,19 +236,22 @@ class SpanJob {
     if (chosen_.own_clock && has_hosts_)
       part_.note(
           "times are no times of day and the file holds one rank: it is taken to have a clock of its own");
-    if (messages_ > 0)
-      part_.note(
-          fmt::format("{} sends and receives are waiting, of which nothing tells for whom", messages_));
-    if (lines_.unreadable > 0)
-      part_.note(fmt::format("{} lines are no JSON object, the first is line {}", lines_.unreadable,
-                             lines_.first_unreadable));
-    count_note(lines_.repeated, "spans stand there before, in the same line, and count once");
-    count_note(c.no_span, "lines tell no span and are left out");
-    count_note(c.no_unit, "spans have a unit for one of begin and length only, and are left out");
-    count_note(c.backward, "spans end before they begin and are left out");
-    count_note(chosen_.other_unit, "spans have another kind of unit than most and are left out");
-    count_note(chosen_.no_rank, "spans tell no rank and are left out");
-    count_note(chosen_.far, "spans lie months from the others, or last as long, and are left out");
+    part_.note_count(messages_, "send or receive is", "sends and receives are",
+                     " waiting, of which nothing tells for whom");
+    note_unreadable(part_, lines_.unreadable, lines_.first_unreadable);
+    part_.note_count(lines_.repeated, "span stands there before, in the same line, and counts once",
+                     "spans stand there before, in the same line, and count once");
+    part_.note_count(c.no_span, "line tells no span and is left out", "lines tell no span and are left out");
+    part_.note_count(c.no_unit, "span has a unit for one of begin and length only, and is left out",
+                     "spans have a unit for one of begin and length only, and are left out");
+    part_.note_count(c.backward, "span ends before it begins and is left out",
+                     "spans end before they begin and are left out");
+    part_.note_count(chosen_.other_unit, "span has another kind of unit than most and is left out",
+                     "spans have another kind of unit than most and are left out");
+    part_.note_count(chosen_.no_rank, "span tells no rank and is left out",
+                     "spans tell no rank and are left out");
+    part_.note_count(chosen_.far, "span lies months from the others, or lasts as long, and is left out",
+                     "spans lie months from the others, or last as long, and are left out");
     if (lines_.cut) part_.note("the compressed file stops early; what could be unpacked is used");
   }
 

@@ -247,10 +247,10 @@ TEST_F(SpanLinesFile, DamagedFormsAreRefusedOrCounted) {
       read(good +
            "{\"rank\":0,\"name\":\"barr\n{\"rank\":0,\"name\":\"barrier\",\"start_s\":9,\"end_s\":8}\n"
            "{\"level\":\"info\"}\n{\"name\":\"barrier\",\"start_s\":3,\"end_s\":4}\n");
-  EXPECT_TRUE(has_note(run, "1 lines are no JSON object, the first is line 2"));
-  EXPECT_TRUE(has_note(run, "1 spans end before they begin"));
-  EXPECT_TRUE(has_note(run, "1 lines tell no span"));
-  EXPECT_TRUE(has_note(run, "1 spans tell no rank"));
+  EXPECT_TRUE(has_note(run, "1 line is no JSON object: line 2"));
+  EXPECT_TRUE(has_note(run, "1 span ends before it begins and is left out"));
+  EXPECT_TRUE(has_note(run, "1 line tells no span"));
+  EXPECT_TRUE(has_note(run, "1 span tells no rank"));
   for (const char* bad : {"{\"rank\":0,\"name\":\"forward\",\"start_s\":1,\"end_s\":2}\n", "{}\n",
                           "{\"rank\":0,\"name\":\"barrier\",\"start_s\":2,\"end_s\":1}\n"}) {
     const auto refused = try_read(bad);

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/parallel.hpp"
 
 #include "trace/import/mpi/dumpi_calls.hpp"
@@ -156,7 +157,8 @@ void Job::place_in_time() {
       shift(f.calls, std::chrono::seconds(f.base_second - base));
   }
   if (apart > 0)
-    part_.note(fmt::format("times of {} ranks are months from the others': kept as they are", apart));
+    part_.note("times of " + counted(apart, "rank", "ranks") +
+               " are months from the others': kept as they are");
   if (time_of_day) part_.run().origin_realtime_ns = std::int64_t{base} * 1'000'000'000;
 }
 
@@ -232,14 +234,14 @@ void Job::note_losses(const std::vector<std::string>& names) {
     ignored += f.ignored;
     differ += f.footer_differs > 0;
   }
-  const auto say = [&](std::int64_t n, const char* what) {
-    if (n > 0) part_.note(fmt::format("{} {}", n, what));
-  };
-  say(without_times, "calls without wall-clock times");
-  say(unsized, "calls with data types of unknown size, taken as no bytes");
-  say(orphans, "completions of requests whose start is not recorded, not used");
-  say(ignored, "calls were not recorded, by the recorder's settings");
-  say(differ, "files hold other numbers of calls than their footers say");
+  part_.note_count(without_times, "call", "calls", " without wall-clock times");
+  part_.note_count(unsized, "call with a data type", "calls with data types",
+                   " of unknown size, taken as no bytes");
+  part_.note_count(orphans, "completion of a request", "completions of requests",
+                   " whose start is not recorded, not used");
+  part_.note_count(ignored, "call was", "calls were", " not recorded, by the recorder's settings");
+  part_.note_count(differ, "file holds another number of calls than its footer says",
+                   "files hold other numbers of calls than their footers say");
 }
 
 Run Job::finish(const std::vector<std::string>& names) && {
@@ -333,7 +335,8 @@ Result<Run> read_meta(const fs::path& path, const Meta& meta, const ImportOption
     return bad(path, fmt::format("it names {} ranks, and none of their files is beside it", meta.ranks),
                "copy the .bin files into the folder of the .meta file");
   if (const auto missing = meta.ranks - static_cast<std::int64_t>(files.size()); missing > 0)
-    notes.push_back(fmt::format("files of {} of {} ranks are missing", missing, meta.ranks));
+    notes.push_back(missing == 1 ? fmt::format("the file of 1 of {} ranks is missing", meta.ranks)
+                                 : fmt::format("files of {} of {} ranks are missing", missing, meta.ranks));
   Job job(path, std::move(files), std::move(kept), meta.ranks);
   for (std::string& n : notes) job.note(std::move(n));
   return std::move(job).finish(names);

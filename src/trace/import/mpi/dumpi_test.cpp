@@ -183,7 +183,7 @@ TEST(Dumpi, MissingRanksAreNamedAndLeaveCommunicatorsOpen) {
   ASSERT_EQ(run->ranks.size(), 3U);
   std::string notes;
   for (const Note& n : run->notes) notes += n.text + "\n";
-  EXPECT_NE(notes.find("files of 1 of 4 ranks are missing"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("the file of 1 of 4 ranks is missing"), std::string::npos) << notes;
   const CommId first = run->ranks[0].events.comm[0];
   EXPECT_TRUE(run->find(first)->ranks.empty());
   EXPECT_EQ(run->find(first)->name, "MPI_COMM_WORLD/split 0 color 0");

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/release_memory.hpp"
 
 #include "trace/import/bytes/byte_source.hpp"
@@ -92,10 +93,10 @@ void pair_messages(PartBuilder& part, const std::vector<MpiRank>& ranks) {
     }
   }
   alone += static_cast<std::int64_t>(sends.size() - s + receives.size() - r);
-  if (ranks.size() > 1 && alone > 0)
-    part.note(fmt::format("{} sends or receives without their counterpart", alone));
-  if (incomplete > 0)
-    part.note(fmt::format("{} sends or receives without a known peer or completion", incomplete));
+  if (ranks.size() > 1)
+    part.note_count(alone, "send or receive without its counterpart",
+                    "sends or receives without their counterpart");
+  part.note_count(incomplete, "send or receive", "sends or receives", " without a known peer or completion");
 }
 
 /// What lies between the calls of MPI, merged.
@@ -241,8 +242,8 @@ void add_ranks(PartBuilder& part, std::vector<MpiRank> ranks, const CommOf& comm
     part.rank(index).useful = outside(std::move(rank.inside), rank.recorded);
     part.rank(index).state = rank.inits > 0 && rank.finalizes == 0 ? WriterState::Open : WriterState::Closed;
     if (rank.inits != rank.finalizes)
-      part.note(fmt::format("rank {}: {} returns of MPI_Init, {} of MPI_Finalize", rank.rank.value(),
-                            rank.inits, rank.finalizes));
+      part.note(fmt::format("rank {}: {} of MPI_Init, {} of MPI_Finalize", rank.rank.value(),
+                            counted(rank.inits, "return", "returns"), rank.finalizes));
     release_memory(rank.events);
   }
   pair_messages(part, ranks);

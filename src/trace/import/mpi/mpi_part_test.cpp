@@ -61,8 +61,8 @@ TEST(MpiPart, CommunicatorsAndPeersTellMessagesApart) {
   ASSERT_EQ(run.messages.size(), 1U);
   EXPECT_EQ(run.messages.send_begin[0], 20us);
   ASSERT_EQ(run.notes.size(), 2U);
-  EXPECT_EQ(run.notes[0].text, "1 sends or receives without their counterpart");
-  EXPECT_EQ(run.notes[1].text, "1 sends or receives without a known peer or completion");
+  EXPECT_EQ(run.notes[0].text, "1 send or receive without its counterpart");
+  EXPECT_EQ(run.notes[1].text, "1 send or receive without a known peer or completion");
 }
 
 TEST(MpiPart, UsefulIsWhatLiesBetweenCalls) {
@@ -106,7 +106,7 @@ TEST(MpiPart, RankThatDidNotFinalizeIsOpenAndNamed) {
   const trace::Run run = part_of({a});
   EXPECT_EQ(run.ranks[0].state, WriterState::Open);
   ASSERT_EQ(run.notes.size(), 1U);
-  EXPECT_EQ(run.notes[0].text, "rank 3: 1 returns of MPI_Init, 0 of MPI_Finalize");
+  EXPECT_EQ(run.notes[0].text, "rank 3: 1 return of MPI_Init, 0 of MPI_Finalize");
 }
 
 TEST(MpiPart, KnowsFunctionsByName) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/parallel.hpp"
 #include "cox/base/release_memory.hpp"
 
@@ -103,8 +104,8 @@ std::vector<Chosen> choose_locations(const Definitions& d, PartBuilder& part) {
                       .thread = threads[rank->second]++,
                       .host = host_of(d, l.group)});
   }
-  if (other > 0)
-    part.note(fmt::format("{} locations not used: no threads of an MPI rank (metrics, accelerators)", other));
+  part.note_count(other, "location not used: no thread", "locations not used: no threads",
+                  " of an MPI rank (metrics, accelerators)");
   return chosen;
 }
 
@@ -340,17 +341,21 @@ void Archive::note_losses() {
     sum.without_comm += r.without_comm;
     sum.orphans += r.orphans;
   }
-  const auto say = [&](std::int64_t n, const char* what) {
-    if (n > 0) part_.note(fmt::format("{} {}", n, what));
-  };
-  say(declared_differs, "locations hold another number of events than they declare");
-  say(sum.far, "records more than fifty days from the beginning, not used");
-  say(sum.backwards, "records with a time before the one in front of them: taken as the same");
-  say(sum.damaged, "records shorter than their fields, not used");
-  say(sum.strange_leaves, "regions left that were not entered last, not used");
-  say(sum.orphans, "completions of requests whose start is not recorded, not used");
-  say(sum.user_regions, "calls of regions that are not MPI, used as time outside MPI only");
-  say(sum.without_comm, "collectives of which only the call is recorded: communicator and size not known");
+  part_.note_count(declared_differs, "location holds another number of events than it declares",
+                   "locations hold another number of events than they declare");
+  part_.note_count(sum.far, "record", "records", " more than fifty days from the beginning, not used");
+  part_.note_count(sum.backwards, "record with a time before the one in front of it",
+                   "records with a time before the one in front of them", ": taken as the same");
+  part_.note_count(sum.damaged, "record shorter than its fields", "records shorter than their fields",
+                   ", not used");
+  part_.note_count(sum.strange_leaves, "region left that was not entered last, not used",
+                   "regions left that were not entered last, not used");
+  part_.note_count(sum.orphans, "completion of a request", "completions of requests",
+                   " whose start is not recorded, not used");
+  part_.note_count(sum.user_regions, "call of a region that is not MPI", "calls of regions that are not MPI",
+                   ", used as time outside MPI only");
+  part_.note_count(sum.without_comm, "collective", "collectives",
+                   " of which only the call is recorded: communicator and size not known");
   note_record_kinds();
 }
 
@@ -384,8 +389,8 @@ Result<Run> Archive::read(const Anchor& anchor) {
                "the file may be cut; copy the archive again");
   if (definitions_.ending != Ending::Whole)
     part_.note(fmt::format("definitions are cut at byte {}: used up to there", definitions_.end_at));
-  if (definitions_.damaged > 0)
-    part_.note(fmt::format("{} definitions shorter than their fields, not used", definitions_.damaged));
+  part_.note_count(definitions_.damaged, "definition shorter than its fields",
+                   "definitions shorter than their fields", ", not used");
   chosen_ = choose_locations(definitions_, part_);
   if (chosen_.empty())
     return bad(path, "no thread of a process among its locations, expected one per rank at least",
@@ -402,8 +407,8 @@ Result<Run> Archive::read(const Anchor& anchor) {
     return communicator(with, static_cast<std::uint32_t>(own.value()), numbers[rank]);
   });
   if (unlisted_ > 0)
-    part_.note(
-        fmt::format("members of {} communicators not listed: more than {} in all", unlisted_, kMostMembers));
+    part_.note(fmt::format("members of {} not listed: more than {} in all",
+                           counted(unlisted_, "communicator", "communicators"), kMostMembers));
   place_clocks();
   Run& run = part_.run();
   run.info.tool = anchor_.creator;

@@ -588,7 +588,7 @@ TEST_F(Otf2Fixture, ArchiveWithADamagedLocationKeepsTheOthers) {
   for (const Note& n : run->notes) notes += n.text + "\n";
   EXPECT_NE(notes.find("events of location 4 are cut at byte"), std::string::npos) << notes;
   EXPECT_NE(notes.find("events of location 7 are missing"), std::string::npos) << notes;
-  EXPECT_NE(notes.find("rank 4: 1 returns of MPI_Init, 0 of MPI_Finalize"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("rank 4: 1 return of MPI_Init, 0 of MPI_Finalize"), std::string::npos) << notes;
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
+
 #include "trace/import/nccl/flight_recorder.hpp"
 #include "trace/import/nccl/flight_recorder_entry.hpp"
 #include "trace/import/part/part_builder.hpp"
@@ -338,36 +340,41 @@ class DumpMapper {
     track.state =
         WriterState::Open;  // the process was under way when its ring was dumped: what is open is so still
     if (first_record_ > 0) track.recycled_records = static_cast<std::uint64_t>(first_record_);
-    part_.count(0, static_cast<std::int64_t>(used_ + joined_));
-  }
-
-  void count_note(std::size_t n, std::string_view what) {
-    if (n > 0) part_.note(fmt::format("{} {}", n, what));
+    part_.count(0, used_ + joined_);
   }
 
   void write_notes() {
     if (first_record_ > 0)
-      part_.note(fmt::format("ring wrapped: {} entries before were overwritten; first kept {}", first_record_,
+      part_.note(fmt::format("ring wrapped: {} overwritten; first kept {}",
+                             counted(first_record_, "entry before was", "entries before were"),
                              first_kept()));
     if (const auto whole =
             static_cast<std::uint64_t>(last_record_) - static_cast<std::uint64_t>(first_record_) + 1;
         numbered_ > 0 && whole > numbered_)
-      part_.note(fmt::format("{} of the {} entries between the first and the last are missing",
-                             whole - numbered_, whole));
-    count_note(unreadable_, "entries without a name or a usable sequence number are left out");
-    count_note(untimed_, "entries without a usable time are left out");
-    count_note(backwards_, "entries end before they begin: taken as instants");
-    count_note(unsized_, "entries without sizes or data types: their bytes are not known");
-    count_note(unnamed_, "collectives of a kind that is not known here");
-    count_note(unlisted_, "process groups are not in pg_config: their members are not known");
-    count_note(joined_, "entries were parts of coalesced operations and are counted with them");
-    count_note(messages_, "messages are kept as point-to-point events, not matched with the other side");
-    count_note(waiting_, "calls were on the queue and had not started when the dump was made");
-    count_note(running_, "calls had started and not finished when the dump was made");
-    count_note(timed_out_, "of the unfinished calls were given up by the watchdog (timed out)");
-    if (by_creation_ > 0)
-      part_.note(fmt::format("{} calls are timed from their enqueue: TORCH_NCCL_ENABLE_TIMING was off",
-                             by_creation_));
+      part_.note(fmt::format("{} of the {} entries between the first and the last {} missing",
+                             whole - numbered_, whole, whole - numbered_ == 1 ? "is" : "are"));
+    part_.note_count(unreadable_, "entry without a name or a usable sequence number is left out",
+                     "entries without a name or a usable sequence number are left out");
+    part_.note_count(untimed_, "entry without a usable time is left out",
+                     "entries without a usable time are left out");
+    part_.note_count(backwards_, "entry ends before it begins: taken as an instant",
+                     "entries end before they begin: taken as instants");
+    part_.note_count(unsized_, "entry without sizes or data types: its bytes are not known",
+                     "entries without sizes or data types: their bytes are not known");
+    part_.note_count(unnamed_, "collective", "collectives", " of a kind that is not known here");
+    part_.note_count(unlisted_, "process group is not in pg_config: its members are not known",
+                     "process groups are not in pg_config: their members are not known");
+    part_.note_count(joined_, "entry was part of a coalesced operation and is counted with it",
+                     "entries were parts of coalesced operations and are counted with them");
+    part_.note_count(messages_, "message is kept as a point-to-point event",
+                     "messages are kept as point-to-point events", ", not matched with the other side");
+    part_.note_count(waiting_, "call was", "calls were",
+                     " on the queue and had not started when the dump was made");
+    part_.note_count(running_, "call", "calls", " had started and not finished when the dump was made");
+    part_.note_count(timed_out_, "of the unfinished calls was", "of the unfinished calls were",
+                     " given up by the watchdog (timed out)");
+    part_.note_count(by_creation_, "call is timed from its enqueue", "calls are timed from their enqueue",
+                     ": TORCH_NCCL_ENABLE_TIMING was off");
     if (part_.run().times == TimesKind::None)
       part_.note("no ends were recorded (as with Gloo): only the order and what is unfinished can be told");
   }
@@ -396,9 +403,9 @@ class DumpMapper {
   std::int64_t last_record_ = -1;
   std::uint64_t numbered_ = 0;
   bool any_completed_ = false;
-  std::size_t used_ = 0, joined_ = 0, messages_ = 0, unreadable_ = 0, untimed_ = 0, unsized_ = 0;
-  std::size_t unnamed_ = 0, unlisted_ = 0, backwards_ = 0, waiting_ = 0, running_ = 0, timed_out_ = 0;
-  std::size_t by_device_ = 0, by_watchdog_ = 0, by_creation_ = 0;
+  std::int64_t used_ = 0, joined_ = 0, messages_ = 0, unreadable_ = 0, untimed_ = 0, unsized_ = 0;
+  std::int64_t unnamed_ = 0, unlisted_ = 0, backwards_ = 0, waiting_ = 0, running_ = 0, timed_out_ = 0;
+  std::int64_t by_device_ = 0, by_watchdog_ = 0, by_creation_ = 0;
 };
 
 }  // namespace

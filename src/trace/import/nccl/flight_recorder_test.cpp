@@ -105,10 +105,10 @@ TEST_F(FlightRecorder, AnUnfinishedCallIsStillRunning) {
   EXPECT_EQ(e.begin[1], Duration(700ns));
   EXPECT_EQ(e.end[2], kStillRunning);
   EXPECT_EQ(run.ranks.front().state, WriterState::Open) << "a dump is of a process that is under way";
-  EXPECT_TRUE(has_note(run, "1 calls were on the queue"));
-  EXPECT_TRUE(has_note(run, "1 calls had started"));
+  EXPECT_TRUE(has_note(run, "1 call was on the queue"));
+  EXPECT_TRUE(has_note(run, "1 call had started"));
   EXPECT_EQ(run.times, TimesKind::Clocked);
-  EXPECT_TRUE(has_note(run, "timed from their enqueue"));
+  EXPECT_TRUE(has_note(run, "1 call is timed from its enqueue: TORCH_NCCL"));
 }
 
 TEST_F(FlightRecorder, ADeviceTimeIsMoreExactThanTheWatchdogsClock) {

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
+
 #include "trace/import/nccl/nccl_lines.hpp"
 #include "trace/import/nccl/nccl_names.hpp"
 #include "trace/import/nccl/nccl_ring.hpp"
@@ -325,7 +327,7 @@ class InspectorReader {
       rings[op.stream].add(op.message, op.message ? model::Collective::SendRecv : op.function.op,
                            op.sequence);
     std::size_t said = 0;
-    std::size_t more = 0;
+    std::int64_t more = 0;
     for (std::size_t i = 0; i < rings.size(); ++i) {
       const std::string text = std::move(rings[i]).describe();
       if (text.empty() && streams_[i].dropped == 0) continue;
@@ -336,35 +338,34 @@ class InspectorReader {
       const InspectorCommunicator& c = communicators_[streams_[i].communicator];
       const std::string dropped =
           streams_[i].dropped > 0
-              ? fmt::format("{} records overwritten as its own count says", streams_[i].dropped)
+              ? counted(static_cast<std::int64_t>(streams_[i].dropped), "record", "records") +
+                    " overwritten as its own count says"
               : "";
       part_.note(fmt::format("communicator {}{}{}, rank {}: {}{}{}", c.id, c.name.empty() ? "" : " ", c.name,
                              streams_[i].rank, text, text.empty() || dropped.empty() ? "" : "; ", dropped));
     }
-    count_note(static_cast<std::int64_t>(more), "more rings with missing records");
-  }
-
-  void count_note(std::int64_t n, std::string_view what) {
-    if (n > 0) part_.note(fmt::format("{} {}", n, what));
+    part_.note_count(more, "more ring", "more rings", " with missing records");
   }
 
   void write_notes() {
-    part_.note(fmt::format("ranks are those of the largest communicator ({} members), taken for the world",
-                           world_.size));
-    count_note(static_cast<std::int64_t>(world_.unknown),
-               "processes have no single rank in a largest communicator: their rank is not known");
+    part_.note(fmt::format("ranks are those of the largest communicator ({}), taken for the world",
+                           counted(world_.size, "member", "members")));
+    part_.note_count(static_cast<std::int64_t>(world_.unknown),
+                     "process has no single rank in a largest communicator: its rank is not known",
+                     "processes have no single rank in a largest communicator: their rank is not known");
     if (part_.run().times == TimesKind::Durations)
       part_.note(
           "no times of day, only durations: calls are placed back to back in the file's order (record with "
           "NCCL_INSPECTOR_DUMP_VERBOSE=1 for times)");
     note_rings();
-    count_note(messages_, "messages are kept as point-to-point events, not matched with the other side");
-    count_note(homeless_, "operations of processes with several GPUs cannot be given to one of them");
-    count_note(proxies_, "proxy records are not used");
-    count_note(unusable_, "operations without a header, name, duration or sequence number are left out");
-    if (lines_.unreadable() > 0)
-      part_.note(fmt::format("{} lines are no JSON object, the first is line {}", lines_.unreadable(),
-                             lines_.first_unreadable()));
+    part_.note_count(messages_, "message is kept as a point-to-point event",
+                     "messages are kept as point-to-point events", ", not matched with the other side");
+    part_.note_count(homeless_, "operation of a process", "operations of processes",
+                     " with several GPUs cannot be given to one of them");
+    part_.note_count(proxies_, "proxy record is not used", "proxy records are not used");
+    part_.note_count(unusable_, "operation without a header, name, duration or sequence number is left out",
+                     "operations without a header, name, duration or sequence number are left out");
+    note_unreadable(part_, lines_.unreadable(), lines_.first_unreadable());
     if (lines_.cut()) part_.note("the compressed file stops early; what could be unpacked is used");
   }
 

@@ -115,7 +115,7 @@ TEST_F(NcclInspector, SmallerCommunicatorsOfAProcessShareItsWorldRank) {
   EXPECT_EQ(run.ranks[0].rank, Rank(-1));  // host b has no rank in the large one
   EXPECT_EQ(run.ranks[1].rank, Rank(3));
   EXPECT_EQ(run.ranks[1].events.size(), 2U);
-  EXPECT_TRUE(has_note(run, "1 processes have no single rank"));
+  EXPECT_TRUE(has_note(run, "1 process has no single rank"));
 }
 
 TEST_F(NcclInspector, AProcessWithSeveralGpusIsSeveralRanks) {
@@ -129,7 +129,7 @@ TEST_F(NcclInspector, AProcessWithSeveralGpusIsSeveralRanks) {
     EXPECT_EQ(run.ranks[static_cast<std::size_t>(r)].rank, Rank(r));
     EXPECT_EQ(run.ranks[static_cast<std::size_t>(r)].events.size(), 1U);
   }
-  EXPECT_TRUE(has_note(run, "1 operations of processes with several GPUs"));
+  EXPECT_TRUE(has_note(run, "1 operation of a process with several GPUs"));
 }
 
 TEST_F(NcclInspector, SaysWhatTheRingLost) {
@@ -166,7 +166,7 @@ TEST_F(NcclInspector, BadLinesAreCountedAndTheRestIsUsed) {
            good.substr(0, good.size() / 2));
   EXPECT_EQ(run.ranks[0].events.size(), 1U);
   EXPECT_TRUE(has_note(run, "3 lines are no JSON object, the first is line 1"));
-  EXPECT_TRUE(has_note(run, "1 operations without a header"));
+  EXPECT_TRUE(has_note(run, "1 operation without a header"));
   const auto none = try_read(line({perf("AllReduce", 1, 5)}));
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().id, "import-005");
@@ -194,7 +194,7 @@ TEST(NcclRing, OneCountForAllFunctionsIsToldFromTheNumbers) {
     each.add(false, model::Collective::AllReduce, n);
     if (n != 2) each.add(false, model::Collective::AllGather, n);
   }
-  EXPECT_TRUE(std::move(each).describe().starts_with("1 of 10 collectives are missing"));
+  EXPECT_TRUE(std::move(each).describe().starts_with("1 of 10 collectives is missing"));
 }
 
 TEST(NcclWorld, ARankThatTwoProcessesClaimIsNobodys) {

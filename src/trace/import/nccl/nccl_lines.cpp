@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <string>
 
+#include "trace/import/part/part_builder.hpp"
 #include "trace/raw/meta_entries.hpp"
 
 namespace cox::trace {
@@ -85,6 +87,11 @@ std::optional<dom::element> object_at(dom::element object, std::string_view key)
   dom::element value;
   if (object[key].get(value) != simdjson::SUCCESS || !value.is_object()) return std::nullopt;
   return value;
+}
+
+void note_unreadable(PartBuilder& part, std::int64_t lines, std::int64_t first) {
+  part.note_count(lines, "line is no JSON object: line ", "lines are no JSON object, the first is line ",
+                  std::to_string(first));
 }
 
 std::string nccl_comm_id(dom::element object, std::string_view key) {

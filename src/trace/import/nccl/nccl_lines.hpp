@@ -17,6 +17,8 @@
 
 namespace cox::trace {
 
+class PartBuilder;
+
 /// Reads JSON objects, one a line. Memory: the longest line so far, at most `kLongestLine`, three times.
 class JsonLines {
  public:
@@ -48,6 +50,9 @@ class JsonLines {
   std::int64_t unreadable_ = 0;
   std::int64_t first_unreadable_ = 0;
 };
+
+/// Says how many lines held no object, and which was the first. Nothing where there is none.
+void note_unreadable(PartBuilder& part, std::int64_t lines, std::int64_t first);
 
 // Values by key; nothing where there is none or it is of another kind.
 [[nodiscard]] std::optional<std::int64_t> integer_at(simdjson::dom::element object, std::string_view key);

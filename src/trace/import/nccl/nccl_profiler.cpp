@@ -259,9 +259,7 @@ Result<Run> read(const std::filesystem::path& path, const ImportOptions& options
                       .where = Where{.file = path.string(), .line = trace.first_unreadable}});
   PartBuilder part(path.string(), kNcclProfilerReader.format);
   map_nccl_profiler(trace, part);
-  if (trace.unreadable > 0)
-    part.note(fmt::format("{} lines are no JSON object, the first is line {}", trace.unreadable,
-                          trace.first_unreadable));
+  note_unreadable(part, trace.unreadable, trace.first_unreadable);
   if (trace.cut) part.note("the compressed file stops early; what could be unpacked is used");
   return std::move(part).finish();
 }

@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
+
 #include "trace/import/nccl/nccl_profiler.hpp"
 #include "trace/import/nccl/nccl_world.hpp"
 
@@ -172,10 +174,6 @@ class ProfilerMapper {
     return at->second;
   }
 
-  void count_note(std::int64_t n, std::string_view what) {
-    if (n > 0) part_.note(fmt::format("{} {}", n, what));
-  }
-
   void write_notes() {
     for (const auto& [gpu, device] : device_of_)
       if (device >= 0) part_.rank(gpu).local_rank = LocalRank(device);
@@ -183,19 +181,26 @@ class ProfilerMapper {
                          : by_kernel_ == 0 ? "collective=device timer of the channels"
                                            : "collective=device kernel or timer of the channels";
     for (RankTrack& track : part_.run().ranks) track.timing = timing;
-    part_.note(fmt::format("ranks are those of the largest communicator ({} members), taken for the world",
-                           world_.size));
-    count_note(static_cast<std::int64_t>(world_.unknown),
-               "GPUs have no single rank in a largest communicator: their rank is not known");
-    count_note(by_timer_, "collectives without a kernel are timed by the timers of their channels");
-    count_note(shared_, "collectives share a kernel with another one: both have its time");
-    count_note(untimed_, "collectives without a kernel or timers are left out");
-    count_note(trace_.messages, "point-to-point events are not used");
-    count_note(trace_.unusable, "lines of an unknown kind, or without what their kind has, are left out");
+    part_.note(fmt::format("ranks are those of the largest communicator ({}), taken for the world",
+                           counted(world_.size, "member", "members")));
+    part_.note_count(static_cast<std::int64_t>(world_.unknown),
+                     "GPU has no single rank in a largest communicator: its rank is not known",
+                     "GPUs have no single rank in a largest communicator: their rank is not known");
+    part_.note_count(by_timer_, "collective without a kernel is timed by the timers of its channels",
+                     "collectives without a kernel are timed by the timers of their channels");
+    part_.note_count(shared_, "collective shares", "collectives share",
+                     " a kernel with another one: both have its time");
+    part_.note_count(untimed_, "collective without a kernel or timers is left out",
+                     "collectives without a kernel or timers are left out");
+    part_.note_count(trace_.messages, "point-to-point event is not used",
+                     "point-to-point events are not used");
+    part_.note_count(trace_.unusable, "line of an unknown kind, or without what its kind has, is left out",
+                     "lines of an unknown kind, or without what their kind has, are left out");
     part_.note(
-        fmt::format("read {} states, {} events, {} lifecycle records and {} kernels; groups, API calls, "
-                    "proxies and channel windows are not kept",
-                    trace_.states, trace_.events, trace_.lifecycle, trace_.kernel_lines));
+        fmt::format("read {}, {}, {} and {}; groups, API calls, proxies and channel windows are not kept",
+                    counted(trace_.states, "state", "states"), counted(trace_.events, "event", "events"),
+                    counted(trace_.lifecycle, "lifecycle record", "lifecycle records"),
+                    counted(trace_.kernel_lines, "kernel", "kernels")));
   }
 
   const ProfilerTrace& trace_;

@@ -34,8 +34,8 @@ Gap gap_of(std::vector<std::uint32_t>& numbers) {
 
 std::string text_of(const Gap& gap, std::string_view what) {
   if (gap.missing == 0) return {};
-  std::string out = fmt::format("{} of {} {} are missing (last number {})", gap.missing,
-                                gap.missing + gap.kept, what, gap.last);
+  std::string out = fmt::format("{} of {} {} {} missing (last number {})", gap.missing,
+                                gap.missing + gap.kept, what, gap.missing == 1 ? "is" : "are", gap.last);
   for (const std::uint64_t ring : {1024U, 256U})
     if (gap.kept % ring == 0)
       return out + fmt::format(", kept exactly {} x {}: the ring overwrote the rest", gap.kept / ring, ring);

@@ -85,8 +85,8 @@ Result<Run> read(const fs::path& path, const ImportOptions& options) {
     tracks.add_line(*line);
   }
   tracks.close();
-  if (lines.too_long() > 0)
-    builder.note(fmt::format("{} lines of more than {} bytes", lines.too_long(), LineStream::kLongestLine));
+  builder.note_count(lines.too_long(), "line", "lines",
+                     fmt::format(" of more than {} bytes", LineStream::kLongestLine));
   if (lines.ends_inside_a_line()) builder.note("the last line has no end and was left out");
   if (source.cut()) builder.note("the compressed data stops early; what stands before that was used");
   Run run = std::move(builder).finish();

@@ -187,14 +187,14 @@ TEST(Paraver, SaysWhatItCouldNotUse) {
       "1:1:1:1:1:0:99999999999999999999:1\n2:1:1:1:1:30:50000002:0\n"
       "2:1:1:1:1:30:50000002:8:50100004:1\n2:1:1:1:1:40:50000002:8:50100004:1\n"
       "3:1:1:1:1:10:10:2:1:2:1:50:40:4096:7\n1:1:1:1:1:20:3");
-  EXPECT_TRUE(has_note(run, "1 Running states"));
-  EXPECT_TRUE(has_note(run, "1 records of tasks"));
-  EXPECT_TRUE(has_note(run, "1 records of threads"));
+  EXPECT_TRUE(has_note(run, "1 Running state that begins"));
+  EXPECT_TRUE(has_note(run, "1 record of a task"));
+  EXPECT_TRUE(has_note(run, "1 record of a thread"));
   EXPECT_TRUE(has_note(run, "2 records not the numbers"));
   EXPECT_TRUE(has_note(run, "2 records of no known kind"));
-  EXPECT_TRUE(has_note(run, "1 ends of calls"));
-  EXPECT_TRUE(has_note(run, "1 calls without an end"));
-  EXPECT_TRUE(has_note(run, "1 messages received before"));
+  EXPECT_TRUE(has_note(run, "1 end of a call"));
+  EXPECT_TRUE(has_note(run, "1 call without an end"));
+  EXPECT_TRUE(has_note(run, "1 message received before its"));
   EXPECT_TRUE(has_note(run, "the last line has no end"));
   ASSERT_EQ(run.ranks.at(0).events.size(), 1U);
   EXPECT_EQ(run.ranks.at(0).events.end[0], kStillRunning);

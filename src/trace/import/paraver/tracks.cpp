@@ -15,18 +15,20 @@ constexpr std::int32_t kNobody = -1;
 /// Most communicators of a trace: each costs some hundred bytes, and a line of ten is enough to name one.
 constexpr std::size_t kMostCommunicators = std::size_t{1} << 18;
 
-constexpr std::array<std::string_view, kParaverLossCount> kLossTexts = {
-    "not the numbers that their kind wants",
-    "of no known kind",
-    "of tasks that the header does not list",
-    "of threads other than their task's first",
-    "of communicators beyond the first 262144",
-    "Running states that begin before the one before them ended",
-    "calls without an end: another one begins inside",
-    "ends of calls that did not begin",
-    "calls that end before they begin",
-    "messages received before their receive began",
-};
+/// Of one, and of many.
+constexpr std::array<std::pair<std::string_view, std::string_view>, kParaverLossCount> kLossTexts = {{
+    {"record not the numbers that its kind wants", "records not the numbers that their kind wants"},
+    {"record of no known kind", "records of no known kind"},
+    {"record of a task that the header does not list", "records of tasks that the header does not list"},
+    {"record of a thread other than its task's first", "records of threads other than their task's first"},
+    {"record of a communicator beyond the first 262144", "records of communicators beyond the first 262144"},
+    {"Running state that begins before the one before it ended",
+     "Running states that begin before the one before them ended"},
+    {"call without an end: another one begins inside", "calls without an end: another one begins inside"},
+    {"end of a call that did not begin", "ends of calls that did not begin"},
+    {"call that ends before it begins", "calls that end before they begin"},
+    {"message received before its receive began", "messages received before their receive began"},
+}};
 
 std::uint64_t pair_key(std::uint64_t high, std::uint64_t low) {
   return high << 32 | low;
@@ -396,11 +398,8 @@ void ParaverTracks::close() {
 void ParaverTracks::note_losses() {
   std::int64_t lost = 0;
   for (std::size_t i = 0; i < losses_.size(); ++i) {
-    if (losses_[i] == 0) continue;
     lost += losses_[i];
-    const bool calls = i >= static_cast<std::size_t>(ParaverLoss::StateOrder);
-    builder_.note(calls ? fmt::format("{} {}", losses_[i], kLossTexts[i])
-                        : fmt::format("{} records {}", losses_[i], kLossTexts[i]));
+    builder_.note_count(losses_[i], kLossTexts[i].first, kLossTexts[i].second);
   }
   builder_.count(0, -lost);
 }

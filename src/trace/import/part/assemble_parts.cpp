@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/import/part/assemble_parts.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -11,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
 #include "cox/trace/time_unit.hpp"
 
 #include "trace/import/bytes/saturating_time.hpp"
@@ -82,14 +81,16 @@ class Joiner {
     for (RankTrack& track : part.ranks) processes_.push_back(process_of(part, track, members, names));
     if (part.messages.size() > 0)
       notes_.push_back({.file = file_of(part),
-                        .text = fmt::format("{} messages are not used beside other files: their ends may lie "
-                                            "in another file",
-                                            part.messages.size())});
+                        .text = counted(static_cast<std::int64_t>(part.messages.size()),
+                                        "message is not used beside other files: its ends may lie",
+                                        "messages are not used beside other files: their ends may lie") +
+                                " in another file"});
     if (operations > 0)
       notes_.push_back(
           {.file = file_of(part),
-           .text = fmt::format("{} operations of a table or graph are not put together with other files'",
-                               operations)});
+           .text = counted(static_cast<std::int64_t>(operations),
+                           "operation of a table or graph is not put together with other files'",
+                           "operations of a table or graph are not put together with other files'")});
     std::move(part.notes.begin(), part.notes.end(), std::back_inserter(notes_));
     std::move(part.sources.begin(), part.sources.end(), std::back_inserter(sources_));
     times_ = std::max(times_, part.times);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "cox/base/hash.hpp"
+#include "cox/base/number_text.hpp"
 
 namespace cox::trace {
 namespace {
@@ -119,6 +120,14 @@ std::size_t PartBuilder::add_event(std::size_t rank, const Event& event) {
 
 void PartBuilder::note(std::string text) {
   run_.notes.push_back({.file = source_.file, .text = std::move(text)});
+}
+
+void PartBuilder::note_count(std::int64_t n, std::string_view one, std::string_view many,
+                             std::string_view rest) {
+  if (n <= 0) return;
+  std::string text = counted(n, one, many);
+  text += rest;
+  note(std::move(text));
 }
 
 void PartBuilder::count(std::int64_t records, std::int64_t used) {

@@ -43,6 +43,8 @@ class PartBuilder {
   /// Index of the event among the rank's events until `finish`, which sorts by begin.
   std::size_t add_event(std::size_t rank, const Event& event);
   void note(std::string text);
+  /// A note of how many, in words that agree: `1 row is` or `12 rows are`, then the rest. Nothing where there is none.
+  void note_count(std::int64_t n, std::string_view one, std::string_view many, std::string_view rest = {});
 
   /// Counts for the one SourceFile.
   void count(std::int64_t records, std::int64_t used);

@@ -10,6 +10,8 @@
 #include <set>
 #include <tuple>
 
+#include "cox/base/number_text.hpp"
+
 #include "trace/import/part/part_builder.hpp"
 #include "trace/import/tables/operation_events.hpp"
 #include "trace/raw/meta_entries.hpp"
@@ -156,11 +158,9 @@ std::map<std::int64_t, std::size_t> add_ranks(PartBuilder& builder, const std::v
     ++conflicts;
     at->second = std::max(at->second, role);
   }
-  if (conflicts > 0)
-    builder.note(
-        fmt::format("{} rows put a rank in another place (dp_rank, stage, tp_rank) than others do; the "
-                    "highest place counts",
-                    conflicts));
+  builder.note_count(
+      conflicts, "row puts", "rows put",
+      " a rank in another place (dp_rank, stage, tp_rank) than others do; the highest place counts");
   std::map<std::int64_t, std::size_t> index;
   for (const auto& [rank, role] : roles) {
     index[rank] = builder.add_rank(Rank(static_cast<std::int32_t>(rank)));
@@ -216,16 +216,16 @@ int count_world(PartBuilder& builder) {
   const int highest = ranks.back().rank.value() + 1;
   if (static_cast<double>(places.size()) < all) {
     builder.note(
-        fmt::format("{} of {:.0f} places (data ranks x tensor ranks x stages) are in the table: collectives "
+        fmt::format("{} of {:.0f} places (data ranks x tensor ranks x stages) {} in the table: collectives "
                     "are those of the ranks that are",
-                    places.size(), all));
+                    places.size(), all, places.size() == 1 ? "is" : "are"));
     return highest;
   }
   if (last.data < 0 || last.pipeline < 0 || static_cast<std::size_t>(highest) == ranks.size()) return highest;
-  builder.note(
-      fmt::format("{} ranks, numbered up to {}, fill all places: each stands for several, and what those do "
-                  "among themselves is not in the table",
-                  ranks.size(), highest - 1));
+  builder.note(fmt::format(
+      "{}, numbered up to {}, {} for several, and what those do among themselves is not in the table",
+      counted(static_cast<std::int64_t>(ranks.size()), "rank", "ranks"), highest - 1,
+      ranks.size() == 1 ? "fills all places: it stands" : "fill all places: each stands"));
   return 0;
 }
 
@@ -283,9 +283,8 @@ Result<ImportedJob> make_operation_part(std::string file, std::string format, Op
   const auto twice =
       std::unique(table.rows.begin(), table.rows.end(),
                   [](const OperationRow& a, const OperationRow& b) { return key(a) == key(b); });
-  if (twice != table.rows.end())
-    builder.note(
-        fmt::format("{} rows stand in the table twice; each is used once", table.rows.end() - twice));
+  builder.note_count(table.rows.end() - twice, "row stands in the table twice; it is used once",
+                     "rows stand in the table twice; each is used once");
   table.rows.erase(twice, table.rows.end());
 
   const StepPlaces places(table.rows);
@@ -299,7 +298,7 @@ Result<ImportedJob> make_operation_part(std::string file, std::string format, Op
   if (table.rows.empty())
     return refuse("the times of the table are not seconds: they span more than 50 days",
                   "start_ts and duration are seconds");
-  if (far > 0) builder.note(fmt::format("{} rows more than 50 days from the first step", far));
+  builder.note_count(far, "row", "rows", " more than 50 days from the first step");
   if (places.is_relative())
     builder.note(
         "times count from each step's own beginning: steps are placed one after another, "

@@ -13,10 +13,13 @@
 #include <numeric>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
 #include "cox/trace/figures.hpp"
 
 #include "trace/import/part/part_builder.hpp"
 #include "trace/import/part/reader.hpp"
+#include "trace/import/part/time_of_day.hpp"
+#include "trace/import/tables/step_clock.hpp"
 #include "trace/import/tables/step_times.hpp"
 #include "trace/raw/meta_entries.hpp"
 
@@ -56,6 +59,12 @@ Cell read_number(std::string_view text, char separator, double& out) {
   return std::isfinite(out) ? Cell::Number : Cell::Missing;
 }
 
+/// `2026-01-31 12:00:00.5`, of a zone or not: only what lies between two of them counts.
+std::optional<WidePs> date_of(std::string_view text) {
+  const auto day = time_of_day(text);
+  return day ? day : time_of_day(std::string(text.substr(0, 64)) + "Z");
+}
+
 /// Below so many of the last digit, numbers are taken as exact: who writes 1 and 2 seldom means 1.4 and 1.6.
 constexpr double kRoundedFrom = 3;
 /// So many of the numbers have no more digits: one that was written by another program says nothing of the rest.
@@ -93,6 +102,18 @@ Error nothing_in_it() {
                .where = {}};
 }
 
+Error points_in_time(std::string_view column, bool is_clock) {
+  const std::string_view problem =
+      is_clock
+          ? "only grow, for each rank: points in time, expected how long the rank worked in each step"
+          : "do not grow from row to row, ten rows or more: no length of a step follows from points in time";
+  return Error{.code = Errc::InvalidInput,
+               .id = "import-005",
+               .message = fmt::format("the times in {} {}", column, problem),
+               .hint = "name a column step_time, with its unit, that holds the length of each step",
+               .where = {}};
+}
+
 class StepTableReader {
  public:
   StepTableReader(const std::filesystem::path& path, StepColumns columns)
@@ -118,8 +139,28 @@ class StepTableReader {
     add(series, step_of(rows_of_[*series]++), field(columns_.value));
   }
 
+  /// All rows are there: what of them are points in time becomes lengths. Errors: import-005.
+  Status settle() {
+    if (columns_.is_clock == IsClock::No) return {};
+    const bool is_clock = only_grow(waiting_);
+    const bool is_one = columns_.rank == kNoColumn;
+    if (is_clock ? !is_one : columns_.is_clock == IsClock::Yes)
+      return fail(points_in_time(columns_.value_name, is_clock));
+    if (is_clock && columns_.unit == StepUnit::None) find_unit();
+    ClockedSteps clocked;
+    if (is_clock) {
+      clocked = steps_between(waiting_);
+      steps_per_row_ = clocked.steps_per_row;
+      note_clock(clocked);
+    }
+    for (const StepValue& v : is_clock ? clocked.lengths : waiting_) add(v);
+    waiting_.clear();
+    return {};
+  }
+
   [[nodiscard]] Seconds largest_unit() { return times_.largest_unit(); }
 
+  /// Pre: settled.
   Result<Run> finish(Seconds unit) && {
     if (times_.is_empty()) return fail(nothing_in_it());
     part_.run().resolution = resolution(unit);
@@ -157,16 +198,61 @@ class StepTableReader {
 
   void add(std::optional<std::uint32_t> series, std::int64_t step, std::string_view text) {
     ++cells_;
-    double value = 0;
-    const Cell cell = read_number(text, columns_.separator, value);
+    StepValue v{.step = step, .decimals = decimals_of(text, columns_.separator)};
+    Cell cell = read_number(text, columns_.separator, v.value);
+    if (cell == Cell::Bad && columns_.is_clock != IsClock::No) cell = read_date(text, v);
     if (cell == Cell::Missing) {
       ++missing_;
-    } else if (cell == Cell::Bad || !series ||
-               !times_.add(*series, step, Seconds(value * seconds_per(columns_.unit)))) {
+    } else if (cell == Cell::Bad || !series) {
       ++bad_;
     } else {
-      ++with_decimals_[decimals_of(text, columns_.separator)];
+      v.series = *series;
+      if (columns_.is_clock == IsClock::No)
+        add(v);
+      else
+        waiting_.push_back(v);
     }
+  }
+
+  void add(const StepValue& v) {
+    if (times_.add(v.series, v.step, Seconds(v.value * seconds_per(columns_.unit))))
+      ++with_decimals_[v.decimals];
+    else
+      ++bad_;
+  }
+
+  /// Seconds since the table's first.
+  Cell read_date(std::string_view text, StepValue& v) {
+    const auto day = date_of(text);
+    if (!day) return Cell::Bad;
+    if (!first_day_) first_day_ = day;
+    constexpr double kPsPerS = 1e12;
+    v.value = static_cast<double>(*day - *first_day_) / kPsPerS;
+    return Cell::Number;
+  }
+
+  /// Dates are in seconds; a number that is a time of day tells its unit.
+  void find_unit() {
+    const auto unit = first_day_ ? std::optional(Seconds(1)) : unit_since_1970(waiting_.back().value);
+    for (const StepUnit u :
+         {StepUnit::Seconds, StepUnit::Milliseconds, StepUnit::Microseconds, StepUnit::Nanoseconds})
+      if (unit && seconds_per(u) == unit->count()) columns_.unit = u;
+    if (columns_.unit == StepUnit::None) return;
+    times_ = StepTimes(StepTimes::Unit::Seconds);
+    static_cast<void>(times_.series_of(0));
+  }
+
+  void note_clock(const ClockedSteps& clocked) {
+    part_.note(
+        fmt::format("{} holds points in time: a step is the time since the row before", columns_.value_name));
+    if (clocked.steps_per_row > 1)
+      part_.note(
+          fmt::format("a row stands for {} steps: their mean is taken for one", clocked.steps_per_row));
+    if (clocked.steps_per_row == 0)
+      part_.note("rows stand for different numbers of steps: a mean is taken for each row's");
+    if (clocked.not_forward > 0)
+      part_.note(counted(clocked.not_forward, "row goes", "rows go") +
+                 " back to an earlier step, as after a restart: the time before it is left out");
   }
 
   /// What the table's times are multiples of by their digits: one of the last place that all but a few of them have.
@@ -176,13 +262,11 @@ class StepTableReader {
     std::size_t decimals = 0;
     for (std::int64_t n = with_decimals_[0]; static_cast<double>(n) < kOfNumbers * all;)
       n += with_decimals_[++decimals];
-    const Seconds one{seconds_per(columns_.unit) * std::pow(10.0, -static_cast<double>(decimals))};
+    if (steps_per_row_ == 0) return {};
+    const Seconds one{seconds_per(columns_.unit) * std::pow(10.0, -static_cast<double>(decimals)) /
+                      static_cast<double>(steps_per_row_)};
     if (times_.usual() < kRoundedFrom * one) return {};
     return duration_from_seconds(columns_.unit == StepUnit::None ? one.count() * unit.count() : one.count());
-  }
-
-  void count_note(std::int64_t n, std::string_view what) {
-    if (n > 0) part_.note(fmt::format("{} {}", n, what));
   }
 
   void write_notes() {
@@ -193,14 +277,19 @@ class StepTableReader {
       part_.note(fmt::format("steps are told by {}, which sums up their ranks", columns_.value_name));
     if (columns_.rank == kNoColumn && columns_.wide.empty())
       part_.note("one series for the whole job: no rank can be named");
-    count_note(missing_, "values are missing (empty or nan)");
-    count_note(unnumbered_, "rows without a step number are numbered by their order");
-    count_note(bad_, "values or ranks cannot be read and are left out");
+    part_.note_count(missing_, "value is", "values are", " missing (empty or nan)");
+    part_.note_count(unnumbered_, "row without a step number is numbered by its place",
+                     "rows without a step number are numbered by their order");
+    part_.note_count(bad_, "value or rank cannot be read and is left out",
+                     "values or ranks cannot be read and are left out");
   }
 
   StepColumns columns_;
   PartBuilder part_;
   StepTimes times_;
+  std::vector<StepValue> waiting_;  // until it is known whether they are points in time
+  std::optional<WidePs> first_day_;
+  std::int64_t steps_per_row_ = 1;
   const std::vector<std::string_view>* fields_ = nullptr;  // of the line that is being taken
   std::vector<std::optional<std::uint32_t>> wide_series_;  // by wide column
   std::map<std::uint32_t, std::int64_t> rows_of_;          // by series
@@ -237,9 +326,15 @@ class RunsOfTable {
     std::vector<Run> runs;
     std::optional<Error> error;
     Seconds unit(1);
-    for (StepTableReader& reader : readers_) unit = std::min(unit, reader.largest_unit());
+    std::vector<Status> settled;
+    settled.reserve(readers_.size());
+    for (StepTableReader& reader : readers_) {
+      settled.push_back(reader.settle());
+      unit = std::min(unit, reader.largest_unit());
+    }
     for (std::size_t i = 0; i < readers_.size(); ++i) {
-      Result<Run> run = std::move(readers_[i]).finish(unit);
+      Result<Run> run =
+          settled[i] ? std::move(readers_[i]).finish(unit) : fail(std::move(settled[i]).error());
       if (!run) {
         error = error ? std::move(error) : std::move(run).error();
         continue;
@@ -251,7 +346,8 @@ class RunsOfTable {
     if (left_out_ > 0)
       runs.front().notes.push_back(
           {.file = {},
-           .text = fmt::format("{} rows of more than {} runs are left out", left_out_, kMostRuns)});
+           .text = fmt::format("{} of more than {} runs {} left out", counted(left_out_, "row", "rows"),
+                               kMostRuns, left_out_ == 1 ? "is" : "are")});
     ImportedJob job{.run = std::move(runs.front()), .program = {}, .further_runs = {}};
     job.further_runs.assign(std::make_move_iterator(runs.begin() + 1), std::make_move_iterator(runs.end()));
     return job;
@@ -287,7 +383,9 @@ bool recognise(const Head& head) {
   split_fields(take_line(text, number), columns->separator, fields);
   const std::size_t column = columns->wide.empty() ? columns->value : columns->wide.front().column;
   double value = 0;
-  return column < fields.size() && read_number(fields[column], columns->separator, value) != Cell::Bad;
+  if (column >= fields.size()) return false;
+  return read_number(fields[column], columns->separator, value) != Cell::Bad ||
+         (columns->is_clock != IsClock::No && date_of(fields[column]));
 }
 
 Result<ImportedJob> read(const std::filesystem::path& path, const ImportOptions& options) {

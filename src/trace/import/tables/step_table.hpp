@@ -23,6 +23,9 @@ struct WideColumn {
   std::int32_t rank = 0;
 };
 
+/// Whether the values of a column are points in time: then a step is the time since the one before.
+enum class IsClock : std::uint8_t { No, IfItGrows, Yes };
+
 /// Where what stands. Long tables have one value per line, wide ones one per rank.
 struct StepColumns {
   char separator = ',';
@@ -32,8 +35,9 @@ struct StepColumns {
   std::vector<WideColumn> wide;   ///< empty in a long table
   std::vector<std::size_t> run;   ///< columns that tell several runs apart
   StepUnit unit = StepUnit::None;
-  std::string value_name;   ///< long: as in the table, cleaned
-  bool is_summary = false;  ///< the value sums up the ranks of a step: its slowest, or their spread
+  std::string value_name;          ///< long: as in the table, cleaned
+  IsClock is_clock = IsClock::No;  ///< long
+  bool is_summary = false;         ///< the value sums up the ranks of a step: its slowest, or their spread
 };
 
 /// Fields of one line without the blanks and quotes around them; `out` is overwritten.

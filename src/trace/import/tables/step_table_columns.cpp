@@ -38,7 +38,8 @@ constexpr std::array<std::string_view, 3> kRepeatNames{"run", "run_id", "seed"};
 constexpr std::array<std::string_view, 6> kOperationNames{"dp_rank", "stage",   "optype",
                                                           "op_type", "pp_rank", "mb_id"};
 
-/// Takes a unit off the end of a name: `step_time_ms`, `time (us)`, `duration[s]`.
+/// Takes a unit off the end of a name: `step_time_ms`, `time (us)`, `duration[s]`. A name that is one, but for the letter
+/// of seconds, is a `time` in it.
 StepUnit take_unit(std::string& name) {
   static constexpr std::array<std::pair<std::string_view, StepUnit>, 12> kUnits{{
       {"ms", StepUnit::Milliseconds},
@@ -57,9 +58,13 @@ StepUnit take_unit(std::string& name) {
   std::string_view rest = name;
   if (rest.ends_with(')') || rest.ends_with(']')) rest.remove_suffix(1);
   const std::size_t before = rest.find_last_of("_([");
-  if (before == std::string_view::npos) return StepUnit::None;
+  const bool is_whole = before == std::string_view::npos;
   for (const auto& [text, unit] : kUnits) {
-    if (rest.substr(before + 1) != text) continue;
+    if (rest.substr(is_whole ? 0 : before + 1) != text || (is_whole && text.size() == 1)) continue;
+    if (is_whole) {
+      name = "time";
+      return unit;
+    }
     name.resize(before);
     while (name.ends_with('_')) name.pop_back();
     return unit;
@@ -80,6 +85,17 @@ int fit_of(std::string_view name) {
   if (!named) return 0;
   if (has("step") || has("iter") || has("batch")) return kNamesStep;
   return name == "time" ? 1 : 2;
+}
+
+/// `timestamp`, `time_since_start`, `ts`: points in time, by which a step is told where nothing else is.
+bool is_point(std::string_view name) {
+  return name == "ts" || name.find("stamp") != std::string_view::npos ||
+         name.find("since") != std::string_view::npos;
+}
+
+/// Times of a step as well as of a clock.
+bool may_be_clock(std::string_view name) {
+  return name == "time" || name.starts_with("wall") || name.find("elapsed") != std::string_view::npos;
 }
 
 /// Summaries of a step over its ranks, where no column is the time of a step: the slowest rank's says most.
@@ -142,6 +158,7 @@ std::optional<StepColumns> find_step_columns(std::string_view header) {
   int best = 0;
   StepColumns summary;  // should no column be the time of a step
   int best_summary = 0;
+  StepColumns point;  // should there be no summary either
   StepUnit wide_unit = StepUnit::None;
   bool all_named = true;
   std::size_t time_index = kNoColumn;  // a `time` that may turn out to number the steps
@@ -166,11 +183,16 @@ std::optional<StepColumns> find_step_columns(std::string_view header) {
         found.value = i;
         found.value_name = clean_text(fields[i].substr(0, kLongestName));
         found.unit = unit;
+        found.is_clock = fit < kNamesStep && may_be_clock(name) ? IsClock::IfItGrows : IsClock::No;
       } else if (const int part = fit_of_summary(name); part > best_summary) {
         best_summary = part;
         summary.value = i;
         summary.value_name = clean_text(fields[i].substr(0, kLongestName));
         summary.unit = unit;
+      } else if (point.value == kNoColumn && is_point(name)) {
+        point.value = i;
+        point.value_name = clean_text(fields[i].substr(0, kLongestName));
+        point.unit = unit;
       }
     }
   }
@@ -181,6 +203,7 @@ std::optional<StepColumns> find_step_columns(std::string_view header) {
   if (found.rank == kNoColumn && found.wide.size() >= 2 && (all_named || found.step != kNoColumn)) {
     found.value = kNoColumn;
     found.value_name.clear();
+    found.is_clock = IsClock::No;
     found.unit = wide_unit;
     return found;
   }
@@ -191,6 +214,12 @@ std::optional<StepColumns> find_step_columns(std::string_view header) {
     found.value_name = std::move(summary.value_name);
     found.unit = summary.unit;
     found.is_summary = true;
+  }
+  if (found.value == kNoColumn && found.step != kNoColumn && point.value != kNoColumn) {
+    found.value = point.value;
+    found.value_name = std::move(point.value_name);
+    found.unit = point.unit;
+    found.is_clock = IsClock::Yes;
   }
   // Rows of a job count as its steps where the column says that it is the time of a step.
   const bool counted = !found.run.empty() && best == kNamesStep;

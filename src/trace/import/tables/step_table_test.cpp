@@ -87,14 +87,56 @@ TEST_F(StepTable, LongAndWideFormsGiveTheSame) {
   }
 }
 
+TEST_F(StepTable, PointsInTimeAreNoLengths) {
+  // What a clock says after each step; the same as a date and as seconds since 1970.
+  const std::string heads[] = {"step,time_s\n", "step,seconds\n", "Wall time,Step,Value\n",
+                               "step,timestamp\n"};
+  for (const std::string& head : heads) {
+    const bool is_day = head.front() == 'W';
+    std::string table = head;
+    for (int i = 0; i < 12; ++i)
+      table += is_day ? fmt::format("{:.2f},{},3.1\n", 1.77e9 + 0.25 * i, 5 + i)
+               : head.find("stamp") != std::string::npos
+                   ? fmt::format("{},2026-11-28 14:00:{:05.2f}\n", 5 + i, 0.25 * i)
+                   : fmt::format("{},{:.2f}\n", 5 + i, 40 + 0.25 * i);
+    const trace::Run run = read(table);
+    EXPECT_EQ(own_work(run, 0), std::vector<Duration>(11, 250ms)) << table;
+    EXPECT_EQ(run.ranks[0].events.step_number(0), 6);
+    EXPECT_TRUE(has_note(run, "points in time: a step is the time since the row before")) << head;
+    EXPECT_FALSE(has_note(run, "no unit")) << head;
+  }
+  // Every tenth step is written down.
+  std::string sparse = "step,elapsed_s\n";
+  for (int i = 0; i < 12; ++i) sparse += fmt::format("{},{}\n", 10 * i, 3 * i);
+  const trace::Run run = read(sparse);
+  EXPECT_EQ(own_work(run, 0), std::vector<Duration>(11, 300ms));
+  EXPECT_TRUE(has_note(run, "a row stands for 10 steps"));
+  // The length of each step, which happens to grow a little.
+  std::string lengths = "step,step_time_s\n";
+  for (int i = 0; i < 12; ++i) lengths += fmt::format("{},{}\n", i, 1 + 0.5 * i);
+  EXPECT_EQ(own_work(read(lengths), 0).back(), 6500ms);
+}
+
+TEST_F(StepTable, PointsInTimeOfRanksAreRefused) {
+  std::string table = "rank,step,time_s\n";
+  for (int i = 0; i < 12; ++i) table += fmt::format("0,{0},{1}\n1,{0},{1}.5\n", i, i);
+  const auto ranks = try_read(table);
+  ASSERT_FALSE(ranks);
+  EXPECT_EQ(ranks.error().id, "import-005");
+  EXPECT_NE(ranks.error().message.find("only grow"), std::string::npos) << ranks.error().message;
+  const auto back = try_read("step,timestamp\n1,1770000000\n2,1770000001\n3,1770000000\n");
+  ASSERT_FALSE(back);
+  EXPECT_NE(back.error().message.find("do not grow"), std::string::npos) << back.error().message;
+}
+
 TEST_F(StepTable, IncompleteStepsAreLeftOutAndSaid) {
   const trace::Run run = read(
       "worker,gpu,time,batch_time_norm\n0,0,0,1\n1,0,0,1.1\n0,0,1,nan\n1,0,1,1.2\n0,0,2,1\n1,0,2,2\n1,0,2,9\nx,0,2,9\n");
   EXPECT_EQ(own_work(run, 1), (std::vector<Duration>{1100ms, 2s}));
-  EXPECT_TRUE(has_note(run, "1 steps miss a rank"));
-  EXPECT_TRUE(has_note(run, "1 values are missing"));
-  EXPECT_TRUE(has_note(run, "1 values repeat"));
-  EXPECT_TRUE(has_note(run, "1 values or ranks cannot be read"));
+  EXPECT_TRUE(has_note(run, "1 step misses a rank"));
+  EXPECT_TRUE(has_note(run, "1 value is missing"));
+  EXPECT_TRUE(has_note(run, "1 value repeats"));
+  EXPECT_TRUE(has_note(run, "1 value or rank cannot be read"));
   EXPECT_TRUE(has_note(run, "no unit in batch_time_norm: only ratios"));
 }
 
@@ -149,7 +191,7 @@ TEST_F(StepTable, NothingToReadIsAnError) {
 TEST_F(StepTable, LongRunsStayInRange) {
   const trace::Run run = read("rank,step,time_s\n0,1,8e6\n0,2,8e6\n0,3,1\n0,4,1e300\n0,5,-1\n");
   EXPECT_EQ(own_work(run, 0).size(), 2U);
-  EXPECT_TRUE(has_note(run, "1 steps lie beyond"));
+  EXPECT_TRUE(has_note(run, "1 step lies beyond"));
   EXPECT_TRUE(has_note(run, "2 values or ranks cannot be read"));
 }
 

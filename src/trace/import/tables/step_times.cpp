@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/import/tables/step_times.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -22,10 +20,6 @@ constexpr double kLongestRunSeconds = 9e6;
 constexpr double kLeastUnit = 1e-9;
 /// Nominal time from the last arrival to the common departure.
 constexpr Duration kDeparture = std::chrono::nanoseconds(1);
-
-void count_note(PartBuilder& part, std::int64_t n, const char* what) {
-  if (n > 0) part.note(fmt::format("{} {}", n, what));
-}
 
 }  // namespace
 
@@ -162,9 +156,11 @@ void StepTimes::finish(PartBuilder& part, std::int64_t cells, Seconds unit) && {
   add_ranks(part);
   place(part, cells);
   part.note("only the length of steps is known: one synchronisation at the end of each step is assumed");
-  count_note(part, incomplete_, "steps miss a rank and are left out");
-  count_note(part, too_late_, "steps lie beyond 104 days and are left out");
-  count_note(part, repeated_, "values repeat a rank and step: the first of each is used");
+  part.note_count(incomplete_, "step misses a rank and is left out", "steps miss a rank and are left out");
+  part.note_count(too_late_, "step lies beyond 104 days and is left out",
+                  "steps lie beyond 104 days and are left out");
+  part.note_count(repeated_, "value repeats a rank and step: the first is used",
+                  "values repeat a rank and step: the first of each is used");
 }
 
 }  // namespace cox::trace
