@@ -36,6 +36,15 @@ TEST(Figures, ARankBeyondTheSpreadIsNamed) {
   EXPECT_EQ(figure_lines(a).front(), "time: rank 2 is above the other ranks.");
 }
 
+TEST(Figures, APlainNumberThatIsHigherTakesNoLonger) {
+  const auto rates = [](const std::string& of_two) {
+    return answer("rank,tokens_per_s_mean,tokens_per_s_std,count\n0,4000,20,400\n1,4010,20,400\n2," + of_two +
+                  ",20,400\n3,3990,20,400\n");
+  };
+  EXPECT_TRUE(says(rates("4800"), "tokens_per_s: rank 2 is higher, 20 % above the other ranks (median"));
+  EXPECT_EQ(figure_lines(rates("3200")).front(), "tokens_per_s: rank 2 is below the other ranks.");
+}
+
 TEST(Figures, WithoutASpreadTheExtremeIsStatedAndNobodyNamed) {
   const FiguresAnswer a = answer("rank,time_s\n0,1.00\n1,1.01\n2,1.90\n3,0.99\n");
   EXPECT_TRUE(a.quantities[0].above.empty());

@@ -158,9 +158,13 @@ void say_named(const QuantityAnswer& q, Lines& lines) {
                       q.name, subject_of(q.above), q.above.size() == 1 ? "s" : "", percent(q.above_ratio)));
     return;
   }
+  // Of a plain number nothing tells whether more of it is good (tokens per second) or bad.
+  const bool is_one = q.above.size() == 1;
+  const std::string_view has_more =
+      q.is_time ? (is_one ? "takes longer" : "take longer") : (is_one ? "is higher" : "are higher");
   if (!q.above.empty())
-    lines.push_back(fmt::format("{}: {} take{} longer, {} above the other ranks (median {}).", q.name,
-                                subject_of(q.above), q.above.size() == 1 ? "s" : "", percent(q.above_ratio),
+    lines.push_back(fmt::format("{}: {} {}, {} above the other ranks (median {}).", q.name,
+                                subject_of(q.above), has_more, percent(q.above_ratio),
                                 value_words(q, q.median)));
   if (!q.below.empty())
     lines.push_back(fmt::format("{}: {} {} below the other ranks, by {}.", q.name, subject_of(q.below),
@@ -217,6 +221,10 @@ std::string headline_of(const FiguresAnswer& a) {
       if (!q.is_communication && !q.above.empty())
         return fmt::format("{}: {} {} above the other ranks.", q.name, subject_of(q.above),
                            q.above.size() == 1 ? "is" : "are");
+    for (const QuantityAnswer& q : a.quantities)
+      if (!q.is_time && !q.is_communication && !q.below.empty())
+        return fmt::format("{}: {} {} below the other ranks.", q.name, subject_of(q.below),
+                           q.below.size() == 1 ? "is" : "are");
     const bool any = std::any_of(a.quantities.begin(), a.quantities.end(),
                                  [](const QuantityAnswer& q) { return q.has_spread && q.missing.empty(); });
     return any ? "No rank's own work stands out." : "Nobody can be named from these figures.";

@@ -106,6 +106,11 @@ class SpanJob {
       place_by_clock();
     } else {
       const StepLengths lengths = take_step_lengths(chosen_, part_);
+      if (lengths.only_grow)
+        return refuse(
+            path_,
+            "the lengths of steps only grow, from about zero on: points in time, expected how long each "
+            "step took");
       used_ += lengths.used;
       chosen_.far += lengths.far;
     }

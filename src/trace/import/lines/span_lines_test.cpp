@@ -241,6 +241,19 @@ TEST_F(SpanLinesFile, ALineThatStandsTwiceCountsOnceWhereItSaysWhichSpanItIs) {
   }
 }
 
+TEST_F(SpanLinesFile, PointsInTimeThatAreCalledALengthAreRefused) {
+  const auto log = [](double from) {
+    std::string text;
+    for (int i = 0; i < 40; ++i)
+      text += fmt::format("{{\"step\":{},\"loss\":1.0,\"elapsed\":{:.3f}}}\n", 10 * i, from + 0.25 * i);
+    return text;
+  };
+  const auto refused = try_read(log(0.25));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("points in time"), std::string::npos) << refused.error().message;
+  EXPECT_TRUE(try_read(log(60))) << "a job that slows down, or a clock: lengths are what the key says";
+}
+
 TEST_F(SpanLinesFile, DamagedFormsAreRefusedOrCounted) {
   const std::string good = "{\"rank\":0,\"name\":\"barrier\",\"start_s\":1,\"end_s\":2}\n";
   const trace::Run run =

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "trace/import/tables/step_clock.hpp"
 #include "trace/import/tables/step_times.hpp"
 
 namespace cox::trace {
@@ -45,13 +46,16 @@ StepLengths take_step_lengths(const ChosenSpans& chosen, PartBuilder& part) {
   const bool called = std::any_of(chosen.spans.begin(), chosen.spans.end(),
                                   [](const PlacedSpan& p) { return p.meaning.kind == SpanKind::Step; });
   StepTimes times(chosen.has_unit ? StepTimes::Unit::Seconds : StepTimes::Unit::Unknown);
+  Growth growth;
   for (const auto& [key, e] : extents_of(chosen, called, out)) {
     const Seconds own = e.placed && !called
                             ? Seconds(in_seconds(e.last - e.first) * static_cast<double>(chosen.divisor))
                             : e.sum;
     const auto series = times.series_of(key.first);
+    if (series) growth.add(*series, own.count());
     if (!series || !times.add(*series, key.second, own)) ++out.far;
   }
+  out.only_grow = growth.from_nothing();
   const Seconds taken_as = times.largest_unit();
   std::move(times).finish(part, 0, taken_as);
   part.note(called

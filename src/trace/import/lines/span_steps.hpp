@@ -14,6 +14,7 @@ namespace cox::trace {
 struct StepLengths {
   std::int64_t used = 0;
   std::int64_t far = 0;
+  bool only_grow = false;  ///< from about zero on: points in time that are called a length
 };
 /// Of spans called step, or of all that name it, into `part`.
 [[nodiscard]] StepLengths take_step_lengths(const ChosenSpans& chosen, PartBuilder& part);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -18,16 +19,47 @@ struct StepValue {
   std::size_t decimals = 0;  ///< digits behind the point
 };
 
-/// Whether each series, in the order of its rows, only grows, ten rows or more of it, and so do nearly all of its steps'
-/// numbers: ten lengths of steps do that once in 3.6 million tables.
-[[nodiscard]] bool only_grow(std::span<const StepValue> rows);
+/// How the values of a column run on: lengths of steps go up and down, a clock goes up.
+class Growth {
+ public:
+  void add(std::uint32_t series, double value);
+
+  /// Every series with ten moves or more goes up: always, or of twenty moves and more in nine of ten (a clock that is
+  /// set back, a last line that is cut). Lengths that are independent do that once in 3.6 million tables; those of a
+  /// job that slows down steadily do it, too.
+  [[nodiscard]] bool goes_up() const;
+  /// They go up from about nothing: no first value exceeds three of its series' rises.
+  [[nodiscard]] bool from_nothing() const;
+  /// They go up to ten times the first and more.
+  [[nodiscard]] bool tenfold() const;
+  /// What stands between the lowest and the highest of all; nothing where there is none.
+  [[nodiscard]] double lowest() const { return lowest_; }
+  [[nodiscard]] double highest() const { return highest_; }
+
+ private:
+  struct Course {
+    double first = 0, last = 0, highest = 0, risen = 0;
+    std::int64_t rises = 0, falls = 0;
+  };
+  [[nodiscard]] static bool counts(const Course& c) { return c.rises + c.falls >= kLeastMoves; }
+  template <class Test>
+  [[nodiscard]] bool all(const Test& test) const;
+
+  static constexpr std::int64_t kLeastMoves = 9;
+  std::map<std::uint32_t, Course> courses_;
+  double lowest_ = 0, highest_ = 0;
+};
 
 struct ClockedSteps {
-  std::vector<StepValue> lengths;  ///< per step, where a row stands for several their mean
-  std::int64_t steps_per_row = 1;  ///< in all rows; 0 where they differ
-  std::int64_t not_forward = 0;    ///< rows whose step is not behind the row before, as after a restart
+  std::vector<StepValue> lengths;  ///< per step, the mean where a row stands for several
+  std::int64_t steps_per_row = 1;  ///< in all rows that are used; 0 where they differ
+  std::int64_t not_forward = 0;  ///< rows whose step or time is not behind the row before, as after a restart
+  bool stands_still =
+      false;  ///< it shows the same in a tenth of the rows or more, and not for want of digits
+  std::int64_t together = 1;  ///< rows that one length spans, so that the clock's last digit is 1/200 of it
 };
-/// What lies between the rows of one series. Held by: src/trace/import/tables/step_clock_test.cpp
-[[nodiscard]] ClockedSteps steps_between(std::span<const StepValue> rows);
+/// What lies between the rows of one series, of a clock that shows multiples of `resolution`.
+/// Held by: src/trace/import/tables/step_clock_test.cpp
+[[nodiscard]] ClockedSteps steps_between(std::span<const StepValue> rows, double resolution);
 
 }  // namespace cox::trace

@@ -79,6 +79,17 @@ std::size_t decimals_of(std::string_view text, char separator) {
   return std::min(kMostDecimals, text.find_last_not_of('0') - point);
 }
 
+/// How many numbers have so many digits behind the point.
+using Decimals = std::array<std::int64_t, kMostDecimals + 1>;
+
+/// One of the last place that all but a few have.
+double last_digit(const Decimals& numbers) {
+  const auto all = static_cast<double>(std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0}));
+  std::size_t decimals = 0;
+  for (std::int64_t n = numbers[0]; static_cast<double>(n) < kOfNumbers * all;) n += numbers[++decimals];
+  return std::pow(10.0, -static_cast<double>(decimals));
+}
+
 double seconds_per(StepUnit unit) {
   switch (unit) {
     case StepUnit::Milliseconds:
@@ -102,17 +113,30 @@ Error nothing_in_it() {
                .where = {}};
 }
 
-Error points_in_time(std::string_view column, bool is_clock) {
-  const std::string_view problem =
-      is_clock
-          ? "only grow, for each rank: points in time, expected how long the rank worked in each step"
-          : "do not grow from row to row, ten rows or more: no length of a step follows from points in time";
-  return Error{.code = Errc::InvalidInput,
-               .id = "import-005",
-               .message = fmt::format("the times in {} {}", column, problem),
-               .hint = "name a column step_time, with its unit, that holds the length of each step",
-               .where = {}};
+/// A column of which no length of a step follows, and why.
+Error no_lengths(const std::string& column, std::string_view why) {
+  return Error{
+      .code = Errc::InvalidInput,
+      .id = "import-005",
+      .message = fmt::format("{} {}", column.empty() ? "a rank's column" : column, why),
+      .hint = "call a column of lengths step_time, and one of points in time timestamp, each with its unit",
+      .where = {}};
 }
+
+constexpr std::string_view kOnlyPoints =
+    "holds points in time of ranks, expected how long each rank worked in each step: what lies between two "
+    "points is their waiting, too";
+constexpr std::string_view kNotInOrder = "holds points in time that do not go on from row to row";
+constexpr std::string_view kTooCoarse = "shows too few digits for the steps that it holds";
+constexpr std::string_view kStandsStill =
+    "stands still in many rows: they were written down together, not when a step ended";
+constexpr std::string_view kEither =
+    "only grows: the length of each step, or points in time that do not begin at zero?";
+constexpr std::string_view kLooksLikePoints =
+    "only grows, from about zero on: points in time, expected lengths of steps";
+constexpr std::string_view kRepeats =
+    "repeats the step of a rank in more than a third of its rows: a column called rank or run has to "
+    "tell them apart, or the steps be numbered through";
 
 class StepTableReader {
  public:
@@ -141,20 +165,20 @@ class StepTableReader {
 
   /// All rows are there: what of them are points in time becomes lengths. Errors: import-005.
   Status settle() {
-    if (columns_.is_clock == IsClock::No) return {};
-    const bool is_clock = only_grow(waiting_);
-    const bool is_one = columns_.rank == kNoColumn;
-    if (is_clock ? !is_one : columns_.is_clock == IsClock::Yes)
-      return fail(points_in_time(columns_.value_name, is_clock));
-    if (is_clock && columns_.unit == StepUnit::None) find_unit();
-    ClockedSteps clocked;
-    if (is_clock) {
-      clocked = steps_between(waiting_);
-      steps_per_row_ = clocked.steps_per_row;
-      note_clock(clocked);
+    if (is_series()) put_in_order();
+    if (columns_.is_clock == IsClock::No || !is_series()) {
+      if (columns_.is_clock == IsClock::Yes || is_day(growth_) || growth_.from_nothing() ||
+          (columns_.names_clock && growth_.goes_up()))
+        return fail(no_lengths(columns_.value_name, is_series() ? kLooksLikePoints : kOnlyPoints));
+    } else if (columns_.is_clock == IsClock::Yes || is_day(growth_) || growth_.from_nothing() ||
+               (columns_.names_clock && growth_.tenfold())) {
+      return take_clock();
+    } else if (columns_.names_clock && growth_.goes_up()) {
+      return fail(no_lengths(columns_.value_name, kEither));
     }
-    for (const StepValue& v : is_clock ? clocked.lengths : waiting_) add(v);
+    for (const StepValue& v : waiting_) add(v);
     waiting_.clear();
+    if (times_.repeats_most()) return fail(no_lengths(columns_.value_name, kRepeats));
     return {};
   }
 
@@ -170,6 +194,8 @@ class StepTableReader {
   }
 
  private:
+  [[nodiscard]] bool is_series() const { return columns_.rank == kNoColumn && columns_.wide.empty(); }
+
   [[nodiscard]] std::string_view field(std::size_t column) const {
     return column < fields_->size() ? (*fields_)[column] : std::string_view();
   }
@@ -187,7 +213,11 @@ class StepTableReader {
   /// By the number in the rank's column, which may end a name: `3`, `worker-3`.
   std::optional<std::uint32_t> find_series() {
     if (columns_.rank == kNoColumn) return times_.series_of(0);
-    const std::string_view text = field(columns_.rank);
+    std::string_view text = field(columns_.rank);
+    text = text.substr(0, text.find_first_of("/:"));  // `2/8`, `node-3:29500`
+    if (const std::size_t point = text.find('.');
+        text.find_first_not_of("0", point + 1) == std::string_view::npos)
+      text = text.substr(0, point);  // `2.0`
     const std::size_t digits = text.find_last_not_of("0123456789");
     const std::string_view number = text.substr(digits == std::string_view::npos ? 0 : digits + 1);
     std::int32_t rank = -1;
@@ -207,7 +237,8 @@ class StepTableReader {
       ++bad_;
     } else {
       v.series = *series;
-      if (columns_.is_clock == IsClock::No)
+      growth_.add(*series, v.value);
+      if (columns_.is_clock == IsClock::No || !is_series())
         add(v);
       else
         waiting_.push_back(v);
@@ -242,6 +273,39 @@ class StepTableReader {
     static_cast<void>(times_.series_of(0));
   }
 
+  /// Times of day: so many seconds after 1970, near each other and not all the same.
+  [[nodiscard]] bool is_day(const Growth& growth) const {
+    constexpr double kSpread = 2e-3;
+    const double high = growth.highest();
+    if (growth.lowest() == high || growth.lowest() < (1 - kSpread) * high) return false;
+    const auto unit = unit_since_1970(high);
+    return unit && (columns_.unit == StepUnit::None || seconds_per(columns_.unit) == unit->count());
+  }
+
+  /// Rows of a clock that are out of order: by their steps.
+  void put_in_order() {
+    if (waiting_.empty() || growth_.goes_up()) return;
+    std::stable_sort(waiting_.begin(), waiting_.end(),
+                     [](const StepValue& a, const StepValue& b) { return a.step < b.step; });
+    growth_ = {};
+    for (const StepValue& v : waiting_) growth_.add(0, v.value);
+  }
+
+  Status take_clock() {
+    if (!growth_.goes_up()) return fail(no_lengths(columns_.value_name, kNotInOrder));
+    if (columns_.unit == StepUnit::None) find_unit();
+    Decimals digits{};
+    for (const StepValue& v : waiting_) ++digits[v.decimals];
+    const ClockedSteps clocked = steps_between(waiting_, last_digit(digits));
+    steps_per_length_ = clocked.together * clocked.steps_per_row;
+    if (clocked.lengths.empty()) return fail(no_lengths(columns_.value_name, kTooCoarse));
+    if (clocked.stands_still) return fail(no_lengths(columns_.value_name, kStandsStill));
+    note_clock(clocked);
+    for (const StepValue& v : clocked.lengths) add(v);
+    waiting_.clear();
+    return {};
+  }
+
   void note_clock(const ClockedSteps& clocked) {
     part_.note(
         fmt::format("{} holds points in time: a step is the time since the row before", columns_.value_name));
@@ -250,21 +314,18 @@ class StepTableReader {
           fmt::format("a row stands for {} steps: their mean is taken for one", clocked.steps_per_row));
     if (clocked.steps_per_row == 0)
       part_.note("rows stand for different numbers of steps: a mean is taken for each row's");
-    if (clocked.not_forward > 0)
-      part_.note(counted(clocked.not_forward, "row goes", "rows go") +
-                 " back to an earlier step, as after a restart: the time before it is left out");
+    if (clocked.together > 1)
+      part_.note(fmt::format("the clock's last digit is much of a step: {} rows are taken together",
+                             clocked.together));
+    part_.note_count(clocked.not_forward, "row goes", "rows go",
+                     " back to an earlier step or time, as after a restart: the time before it is left out");
   }
 
   /// What the table's times are multiples of by their digits: one of the last place that all but a few of them have.
   [[nodiscard]] Duration resolution(Seconds unit) const {
-    const auto all =
-        static_cast<double>(std::accumulate(with_decimals_.begin(), with_decimals_.end(), std::int64_t{0}));
-    std::size_t decimals = 0;
-    for (std::int64_t n = with_decimals_[0]; static_cast<double>(n) < kOfNumbers * all;)
-      n += with_decimals_[++decimals];
-    if (steps_per_row_ == 0) return {};
-    const Seconds one{seconds_per(columns_.unit) * std::pow(10.0, -static_cast<double>(decimals)) /
-                      static_cast<double>(steps_per_row_)};
+    if (steps_per_length_ == 0) return {};
+    const Seconds one{seconds_per(columns_.unit) * last_digit(with_decimals_) /
+                      static_cast<double>(steps_per_length_)};
     if (times_.usual() < kRoundedFrom * one) return {};
     return duration_from_seconds(columns_.unit == StepUnit::None ? one.count() * unit.count() : one.count());
   }
@@ -273,10 +334,13 @@ class StepTableReader {
     if (columns_.unit == StepUnit::None)
       part_.note(fmt::format("no unit in {}: only ratios mean anything",
                              columns_.value_name.empty() ? "the columns' names" : columns_.value_name));
+    if (columns_.other_times > 0)
+      part_.note(fmt::format("steps are told by {}; {} of other times beside it {} not used",
+                             columns_.value_name, counted(columns_.other_times, "column", "columns"),
+                             columns_.other_times == 1 ? "is" : "are"));
     if (columns_.is_summary)
       part_.note(fmt::format("steps are told by {}, which sums up their ranks", columns_.value_name));
-    if (columns_.rank == kNoColumn && columns_.wide.empty())
-      part_.note("one series for the whole job: no rank can be named");
+    if (is_series()) part_.note("one series for the whole job: no rank can be named");
     part_.note_count(missing_, "value is", "values are", " missing (empty or nan)");
     part_.note_count(unnumbered_, "row without a step number is numbered by its place",
                      "rows without a step number are numbered by their order");
@@ -289,12 +353,13 @@ class StepTableReader {
   StepTimes times_;
   std::vector<StepValue> waiting_;  // until it is known whether they are points in time
   std::optional<WidePs> first_day_;
-  std::int64_t steps_per_row_ = 1;
+  Growth growth_;
+  std::int64_t steps_per_length_ = 1;                      // 0: different numbers
   const std::vector<std::string_view>* fields_ = nullptr;  // of the line that is being taken
   std::vector<std::optional<std::uint32_t>> wide_series_;  // by wide column
   std::map<std::uint32_t, std::int64_t> rows_of_;          // by series
   std::int64_t rows_ = 0, cells_ = 0, missing_ = 0, bad_ = 0, unnumbered_ = 0;
-  std::array<std::int64_t, kMostDecimals + 1> with_decimals_{};  // numbers that are used
+  Decimals with_decimals_{};  // numbers that are used
 };
 
 /// The runs of one table, told apart by the columns that name them.

@@ -37,6 +37,9 @@ struct StepColumns {
   StepUnit unit = StepUnit::None;
   std::string value_name;          ///< long: as in the table, cleaned
   IsClock is_clock = IsClock::No;  ///< long
+  bool names_clock = false;        ///< long, by its name: `elapsed`, `time`
+  bool names_step = false;         ///< long, by its name: `step_time`
+  std::int64_t other_times = 0;    ///< long: columns beside it that fit as well
   bool is_summary = false;         ///< the value sums up the ranks of a step: its slowest, or their spread
 };
 

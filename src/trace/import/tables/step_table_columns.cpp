@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <initializer_list>
 #include <utility>
 
 #include "trace/import/tables/step_table.hpp"
@@ -72,30 +73,40 @@ StepUnit take_unit(std::string& name) {
   return StepUnit::None;
 }
 
+bool has_any(std::string_view name, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+}
+
 constexpr int kNamesStep = 3;
 /// How well a name without its unit fits a step's time: 0 = not at all.
 int fit_of(std::string_view name) {
-  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-  // Points in time, and times of something else than a step.
-  for (const std::string_view other :
-       {"since", "start", "stamp", "begin", "end_time", "init", "total", "load"})
-    if (has(other)) return 0;
+  // Points in time, what is still to come, and times of something else than a step.
+  if (has_any(name,
+              {"since", "start", "stamp", "begin", "end_time", "init", "total", "load", "remain", "unix"}) ||
+      name.starts_with("eta"))
+    return 0;
   const bool named = name.ends_with("time") || name.ends_with("duration") || name.ends_with("elapsed") ||
                      name.ends_with("time_norm");
   if (!named) return 0;
-  if (has("step") || has("iter") || has("batch")) return kNamesStep;
+  if (has_any(name, {"step", "iter", "batch"})) return kNamesStep;
   return name == "time" ? 1 : 2;
 }
 
 /// `timestamp`, `time_since_start`, `ts`: points in time, by which a step is told where nothing else is.
 bool is_point(std::string_view name) {
-  return name == "ts" || name.find("stamp") != std::string_view::npos ||
-         name.find("since") != std::string_view::npos;
+  return name == "ts" || has_any(name, {"stamp", "since", "unix_time"});
 }
 
 /// Times of a step as well as of a clock.
 bool may_be_clock(std::string_view name) {
-  return name == "time" || name.starts_with("wall") || name.find("elapsed") != std::string_view::npos;
+  return name == "time" || name.starts_with("wall") || name == "train_time" || name == "training_time" ||
+         has_any(name, {"elapsed", "runtime", "cumul"});
+}
+
+/// Who came last has the least of it, so that it tells nothing of a rank's own work.
+bool is_waiting(std::string_view name) {
+  return has_any(name, {"wait", "comm", "reduce", "gather", "barrier", "sync", "idle", "nccl"});
 }
 
 /// Summaries of a step over its ranks, where no column is the time of a step: the slowest rank's says most.
@@ -108,18 +119,69 @@ int fit_of_summary(std::string_view name) {
   return at == kBestFirst.end() ? 0 : static_cast<int>(kBestFirst.end() - at);
 }
 
-/// `rank0`, `worker_3`, `gpu-7`, `12`: the number.
+/// `rank0`, `worker_3`, `gpu-7`, `12`, `rank0_step_time`: the number.
 std::optional<std::int32_t> wide_rank(std::string_view name) {
+  bool is_named = false;
   for (const std::string_view prefix : {"rank", "worker", "gpu", "process", "r", "w"})
     if (name.starts_with(prefix)) {
+      is_named = prefix.size() > 1;
       name.remove_prefix(prefix.size());
       if (name.starts_with('_')) name.remove_prefix(1);
       break;
     }
   std::int32_t n = -1;
   const auto [end, ec] = std::from_chars(name.data(), name.data() + name.size(), n);
-  if (ec != std::errc() || end != name.data() + name.size() || n < 0 || n > kHighestRank) return std::nullopt;
-  return n;
+  if (ec != std::errc() || n < 0 || n > kHighestRank) return std::nullopt;
+  name.remove_prefix(static_cast<std::size_t>(end - name.data()));
+  const bool is_time = is_named && (name.starts_with('_') || name.starts_with('.')) &&
+                       fit_of(name.substr(1)) > 0 && !is_waiting(name);
+  return name.empty() || is_time ? std::optional(n) : std::nullopt;
+}
+
+/// A column that may hold what a step took.
+struct Candidate {
+  std::size_t column = 0;
+  std::string name;  ///< small, without its unit
+  StepUnit unit = StepUnit::None;
+  int fit = 0;         ///< as the time of a step
+  int as_summary = 0;  ///< of its ranks' times
+};
+
+/// The best by `fit`, the first of these; null where none has any.
+const Candidate* best_of(const std::vector<Candidate>& all, int Candidate::*fit, bool of_ranks) {
+  const Candidate* best = nullptr;
+  for (const Candidate& c : all)
+    if (c.*fit > (best ? best->*fit : 0) && !(of_ranks && is_waiting(c.name))) best = &c;
+  return best;
+}
+
+/// Which of the candidates tells a step; false where none does.
+bool choose(const std::vector<Candidate>& all, const std::vector<std::string_view>& fields,
+            StepColumns& found) {
+  const bool of_ranks = found.rank != kNoColumn;
+  const Candidate* best = best_of(all, &Candidate::fit, of_ranks);
+  if (best != nullptr) {
+    if (best->fit < kNamesStep) found.is_clock = IsClock::IfItGrows;
+    found.names_clock = may_be_clock(best->name);
+    found.other_times = std::count_if(all.begin(), all.end(), [&](const Candidate& c) {
+      return c.fit == best->fit && &c != best && !(of_ranks && is_waiting(c.name));
+    });
+  } else if (found.step != kNoColumn && !of_ranks) {
+    best = best_of(all, &Candidate::as_summary, false);
+    found.is_summary = best != nullptr;
+  }
+  if (best == nullptr && found.step != kNoColumn) {
+    const auto point =
+        std::find_if(all.begin(), all.end(), [](const Candidate& c) { return is_point(c.name); });
+    if (point != all.end()) best = &*point;
+    found.is_clock = IsClock::Yes;
+  }
+  if (best == nullptr) return false;
+  found.value = best->column;
+  found.value_name = clean_text(fields[best->column].substr(0, kLongestName));
+  found.unit = best->unit;
+  found.names_step = best->fit == kNamesStep;
+  return true;
 }
 
 char separator_of(std::string_view header) {
@@ -155,10 +217,7 @@ std::optional<StepColumns> find_step_columns(std::string_view header) {
   found.separator = separator_of(header);
   std::vector<std::string_view> fields;
   split_fields(header, found.separator, fields);
-  int best = 0;
-  StepColumns summary;  // should no column be the time of a step
-  int best_summary = 0;
-  StepColumns point;  // should there be no summary either
+  std::vector<Candidate> candidates;
   StepUnit wide_unit = StepUnit::None;
   bool all_named = true;
   std::size_t time_index = kNoColumn;  // a `time` that may turn out to number the steps
@@ -178,21 +237,12 @@ std::optional<StepColumns> find_step_columns(std::string_view header) {
         found.wide.push_back({.column = i, .rank = *rank});
         wide_unit = unit;
         all_named = all_named && (name.front() < '0' || name.front() > '9');
-      } else if (const int fit = fit_of(name); fit > best) {
-        best = fit;
-        found.value = i;
-        found.value_name = clean_text(fields[i].substr(0, kLongestName));
-        found.unit = unit;
-        found.is_clock = fit < kNamesStep && may_be_clock(name) ? IsClock::IfItGrows : IsClock::No;
-      } else if (const int part = fit_of_summary(name); part > best_summary) {
-        best_summary = part;
-        summary.value = i;
-        summary.value_name = clean_text(fields[i].substr(0, kLongestName));
-        summary.unit = unit;
-      } else if (point.value == kNoColumn && is_point(name)) {
-        point.value = i;
-        point.value_name = clean_text(fields[i].substr(0, kLongestName));
-        point.unit = unit;
+      } else {
+        candidates.push_back({.column = i,
+                              .name = name,
+                              .unit = unit,
+                              .fit = fit_of(name),
+                              .as_summary = fit_of_summary(name)});
       }
     }
   }
@@ -201,30 +251,16 @@ std::optional<StepColumns> find_step_columns(std::string_view header) {
                         [&](std::size_t c) { return !is_one_of(lower(fields[c]), kRepeatNames); });
   // Names that are numbers only say little: the table of anything has such columns.
   if (found.rank == kNoColumn && found.wide.size() >= 2 && (all_named || found.step != kNoColumn)) {
-    found.value = kNoColumn;
-    found.value_name.clear();
-    found.is_clock = IsClock::No;
     found.unit = wide_unit;
     return found;
   }
   found.wide.clear();
-  if (found.step == kNoColumn && time_index != found.value) found.step = time_index;
-  if (found.value == kNoColumn && found.rank == kNoColumn && found.step != kNoColumn && best_summary > 0) {
-    found.value = summary.value;
-    found.value_name = std::move(summary.value_name);
-    found.unit = summary.unit;
-    found.is_summary = true;
-  }
-  if (found.value == kNoColumn && found.step != kNoColumn && point.value != kNoColumn) {
-    found.value = point.value;
-    found.value_name = std::move(point.value_name);
-    found.unit = point.unit;
-    found.is_clock = IsClock::Yes;
-  }
+  const Candidate* named = best_of(candidates, &Candidate::fit, found.rank != kNoColumn);
+  if (found.step == kNoColumn && (named == nullptr || time_index != named->column)) found.step = time_index;
+  if (!choose(candidates, fields, found)) return std::nullopt;
   // Rows of a job count as its steps where the column says that it is the time of a step.
-  const bool counted = !found.run.empty() && best == kNamesStep;
-  if (found.value == kNoColumn || (found.rank == kNoColumn && found.step == kNoColumn && !counted))
-    return std::nullopt;
+  const bool counted = !found.run.empty() && found.names_step;
+  if (found.rank == kNoColumn && found.step == kNoColumn && !counted) return std::nullopt;
   return found;
 }
 

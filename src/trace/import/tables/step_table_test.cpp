@@ -2,6 +2,7 @@
 #include "trace/import/tables/step_table.hpp"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -87,46 +88,103 @@ TEST_F(StepTable, LongAndWideFormsGiveTheSame) {
   }
 }
 
+/// `head` and a row for each of 40 steps; a row is made of its number.
+template <class Row>
+std::string table_of(const std::string& head, const Row& row) {
+  std::string table = head + "\n";
+  for (int i = 0; i < 40; ++i) table += row(i) + "\n";
+  return table;
+}
+constexpr double kStepS = 0.2513;
+
 TEST_F(StepTable, PointsInTimeAreNoLengths) {
-  // What a clock says after each step; the same as a date and as seconds since 1970.
-  const std::string heads[] = {"step,time_s\n", "step,seconds\n", "Wall time,Step,Value\n",
-                               "step,timestamp\n"};
-  for (const std::string& head : heads) {
-    const bool is_day = head.front() == 'W';
-    std::string table = head;
-    for (int i = 0; i < 12; ++i)
-      table += is_day ? fmt::format("{:.2f},{},3.1\n", 1.77e9 + 0.25 * i, 5 + i)
-               : head.find("stamp") != std::string::npos
-                   ? fmt::format("{},2026-11-28 14:00:{:05.2f}\n", 5 + i, 0.25 * i)
-                   : fmt::format("{},{:.2f}\n", 5 + i, 40 + 0.25 * i);
+  const auto number = [](double origin) {
+    return [=](int i) { return fmt::format("{},{:.4f}", 5 + i, origin + kStepS * i); };
+  };
+  const std::string tables[] = {
+      table_of("step,time_s", number(0)), table_of("step,seconds", number(0.5)),
+      table_of("step,elapsed_s", number(1)), table_of("step,wall_time", number(1.77e9)),
+      table_of("step,step_seen_timestamp", number(1.77e9)), table_of("step,time_since_start_s", number(60)),
+      table_of("Wall time,Step,Value",
+               [](int i) { return fmt::format("{:.4f},{},3.1", 1.77e9 + kStepS * i, 5 + i); }),
+      table_of("step,timestamp",
+               [](int i) { return fmt::format("{},2026-11-28 14:00:{:07.4f}", 5 + i, kStepS * i); }),
+      table_of("step,time",
+               [](int i) { return fmt::format("{},{}", 5 + i, 1'770'000'000'000 + 2513 * i / 10); }),
+      table_of("step,elapsed_s",
+               [](int i) { return fmt::format("{},{:.4f}", 5 + i * 17 % 40, kStepS * (i * 17 % 40)); }),
+      // the file is cut inside of its last number
+      table_of("step,elapsed_s",
+               [](int i) { return fmt::format("{},{:.4f}", 5 + i, i == 39 ? 9 : kStepS * i); })};
+  for (const std::string& table : tables) {
     const trace::Run run = read(table);
-    EXPECT_EQ(own_work(run, 0), std::vector<Duration>(11, 250ms)) << table;
-    EXPECT_EQ(run.ranks[0].events.step_number(0), 6);
-    EXPECT_TRUE(has_note(run, "points in time: a step is the time since the row before")) << head;
-    EXPECT_FALSE(has_note(run, "no unit")) << head;
+    const std::vector<Duration> work = own_work(run, 0);
+    ASSERT_GE(work.size(), 38U) << table;
+    for (const Duration w : work) EXPECT_NEAR(in_seconds(w), kStepS, 0.8e-3) << table;
+    EXPECT_EQ(run.ranks[0].events.step_number(0), 6) << table;
+    EXPECT_TRUE(has_note(run, "points in time: a step is the time since the row before")) << table;
+    EXPECT_FALSE(has_note(run, "no unit")) << table;
   }
-  // Every tenth step is written down.
-  std::string sparse = "step,elapsed_s\n";
-  for (int i = 0; i < 12; ++i) sparse += fmt::format("{},{}\n", 10 * i, 3 * i);
-  const trace::Run run = read(sparse);
-  EXPECT_EQ(own_work(run, 0), std::vector<Duration>(11, 300ms));
-  EXPECT_TRUE(has_note(run, "a row stands for 10 steps"));
-  // The length of each step, which happens to grow a little.
-  std::string lengths = "step,step_time_s\n";
-  for (int i = 0; i < 12; ++i) lengths += fmt::format("{},{}\n", i, 1 + 0.5 * i);
-  EXPECT_EQ(own_work(read(lengths), 0).back(), 6500ms);
 }
 
-TEST_F(StepTable, PointsInTimeOfRanksAreRefused) {
-  std::string table = "rank,step,time_s\n";
-  for (int i = 0; i < 12; ++i) table += fmt::format("0,{0},{1}\n1,{0},{1}.5\n", i, i);
-  const auto ranks = try_read(table);
-  ASSERT_FALSE(ranks);
-  EXPECT_EQ(ranks.error().id, "import-005");
-  EXPECT_NE(ranks.error().message.find("only grow"), std::string::npos) << ranks.error().message;
-  const auto back = try_read("step,timestamp\n1,1770000000\n2,1770000001\n3,1770000000\n");
-  ASSERT_FALSE(back);
-  EXPECT_NE(back.error().message.find("do not grow"), std::string::npos) << back.error().message;
+TEST_F(StepTable, RowsOfAClockMayStandForSeveralStepsOrBeTakenTogether) {
+  const trace::Run run =
+      read(table_of("step,elapsed_s", [](int i) { return fmt::format("{},{:.3f}", 10 * i, 3.001 * i); }));
+  EXPECT_EQ(own_work(run, 0), std::vector<Duration>(39, 300'100us));
+  EXPECT_TRUE(has_note(run, "a row stands for 10 steps"));
+  const trace::Run whole =
+      read(table_of("step,elapsed_s", [](int i) { return fmt::format("{},{}", i, 12 * i + i * i % 2); }));
+  EXPECT_EQ(own_work(whole, 0).size(), 2U);
+  EXPECT_TRUE(has_note(whole, "17 rows are taken together"));
+}
+
+TEST_F(StepTable, WhatMayBeEitherIsRefused) {
+  const auto why = [&](const std::string& table) {
+    const auto run = try_read(table);
+    EXPECT_FALSE(run) << table;
+    return run ? std::string() : run.error().id + ": " + run.error().message;
+  };
+  const auto slower = [](int i) { return fmt::format("{},{:.3f}", i, 0.5 + 0.02 * i); };
+  EXPECT_THAT(why(table_of("step,time_s", slower)), testing::HasSubstr("import-005: time_s only grows"));
+  EXPECT_EQ(own_work(read(table_of("step,step_time_s", slower)), 0).back(), 1280ms);
+  EXPECT_EQ(own_work(read(table_of("step,forward_time_s", slower)), 0).back(), 1280ms);
+  EXPECT_THAT(why(table_of("step,step_time_s", [](int i) { return fmt::format("{},{}", i, 3.5 * i); })),
+              testing::HasSubstr("from about zero"));
+  EXPECT_THAT(why(table_of("step,step_time", [](int i) { return fmt::format("{},{}", i, 1.77e9 + i % 3); })),
+              testing::HasSubstr("points in time"));
+  EXPECT_THAT(why(table_of("step,timestamp", [](int i) { return fmt::format("{},{}", i / 2, 7 * (i % 5)); })),
+              testing::HasSubstr("do not go on"));
+  EXPECT_THAT(why(table_of("step,elapsed_s", [](int i) { return fmt::format("{},{}", i, i); })),
+              testing::HasSubstr("too few digits"));
+  EXPECT_THAT(why(table_of("step,wall_time",
+                           [](int i) { return fmt::format("{},{:.4f}", i, 1.77e9 + 7.5003 * (i / 2)); })),
+              testing::HasSubstr("stands still"));
+  for (const std::string head : {"rank,step,time_s", "rank,step,step_time_s", "step,rank0,rank1"}) {
+    const bool is_wide = head.starts_with("step");
+    std::string table = head + "\n";
+    for (int i = 0; i < 40; ++i)
+      table += is_wide ? fmt::format("{0},{0}.2,{0}.3\n", i) : fmt::format("0,{0},{0}.5\n1,{0},{0}.7\n", i);
+    EXPECT_THAT(why(table), testing::HasSubstr("points in time of ranks")) << head;
+  }
+  EXPECT_THAT(why(table_of("host,step,step_time_s",
+                           [](int i) { return fmt::format("n{},{},1.{}", i % 4, i / 4, i); })),
+              testing::HasSubstr("repeats the step of a rank"));
+}
+
+TEST_F(StepTable, RanksAreFoundInWhatStandsForThem) {
+  const std::string tables[] = {"rank,step,step_time_ms\n0.0,1,5\n1.0,1,7\n",
+                                "rank,step,step_time_ms\n0/2,1,5\n1/2,1,7\n",
+                                "worker,step,step_time_ms\nn0:29500,1,5\nn1:29500,1,7\n",
+                                "step,rank0_step_time_ms,rank1_step_time_ms\n1,5,7\n",
+                                "step,rank 0 time (ms),rank 1 time (ms)\n1,5,7\n",
+                                "rank,step,comm_time_ms,compute_time_ms\n0,1,9,5\n1,1,9,7\n"};
+  for (const std::string& table : tables) {
+    const trace::Run run = read(table);
+    ASSERT_EQ(run.ranks.size(), 2U) << table;
+    EXPECT_EQ(own_work(run, 0), std::vector<Duration>{5ms}) << table;
+    EXPECT_EQ(own_work(run, 1), std::vector<Duration>{7ms}) << table;
+  }
+  EXPECT_FALSE(recognises("rank,step,wait_time_ms\n0,1,9\n1,1,9\n"));
 }
 
 TEST_F(StepTable, IncompleteStepsAreLeftOutAndSaid) {

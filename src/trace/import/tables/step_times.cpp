@@ -61,6 +61,11 @@ void StepTimes::sort() {
   times_.erase(end, times_.end());
 }
 
+bool StepTimes::repeats_most() {
+  sort();
+  return repeated_ > static_cast<std::int64_t>(times_.size()) / 2;
+}
+
 Seconds StepTimes::largest_unit() {
   if (unit_ == Unit::Seconds) return Seconds(1);
   sort();

@@ -31,6 +31,8 @@ class StepTimes {
   /// The rank spent so long on its own work in a step; in seconds, or in the unknown unit. False: no such time.
   bool add(std::uint32_t series, std::int64_t step, Seconds own);
   [[nodiscard]] bool is_empty() const { return times_.empty(); }
+  /// More than a third of what was added repeats a rank and step: most likely something else tells them apart.
+  [[nodiscard]] bool repeats_most();
   /// The median of what was added, of some 100,000 where it is more.
   [[nodiscard]] Seconds usual() const;
 
