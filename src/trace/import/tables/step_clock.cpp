@@ -76,8 +76,11 @@ bool Growth::tenfold() const {
 ClockedSteps steps_between(std::span<const StepValue> rows, double resolution) {
   ClockedSteps out;
   const double usual = usual_between(rows);
-  if (usual > 0) out.together = static_cast<std::int64_t>(std::ceil(kOfResolution * resolution / usual));
-  out.together = std::clamp(out.together, std::int64_t{1}, static_cast<std::int64_t>(rows.size()));
+  const auto most =
+      static_cast<double>(std::max<std::size_t>(rows.size(), 1));  // where steps take next to nothing
+  if (usual > 0)
+    out.together =
+        static_cast<std::int64_t>(std::clamp(std::ceil(kOfResolution * resolution / usual), 1.0, most));
   bool is_first = true;
   std::size_t from = 0;
   std::size_t still = 0;

@@ -84,6 +84,13 @@ TEST(StepClock, LengthsAreThoseBetweenTheRows) {
   EXPECT_EQ(ten.steps_per_row, 10);
 }
 
+TEST(StepClock, StepsOfNextToNothingAreAllTakenTogether) {
+  std::vector<StepValue> all;
+  for (int i = 0; i < 12; ++i) all.push_back({.step = i, .value = 1e-300 * i});
+  EXPECT_EQ(steps_between(all, 1).together, 12);
+  EXPECT_EQ(steps_between({}, 1).together, 1);
+}
+
 TEST(StepClock, ARestartIsNoStep) {
   auto again = rows(12);
   for (std::size_t i = 6; i < again.size(); ++i) {
