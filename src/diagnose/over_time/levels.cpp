@@ -332,9 +332,8 @@ double independent_share(std::span<const double> values, double center) {
 }
 
 std::optional<Trend> find_trend(std::span<const double> values) {
-  constexpr std::size_t kBlocks = 20;
-  const std::size_t n = values.size();
-  if (n < 3 * kBlocks) return std::nullopt;
+  constexpr std::size_t kBlocks = 20;  // of a step or two where there are less than sixty
+  if (values.size() < kBlocks) return std::nullopt;
   const std::vector<double> m = block_medians(values, kBlocks);
   std::vector<double> slopes;
   double score = 0;

@@ -341,6 +341,26 @@ TEST(TimeStructure, ThreeTimesAreThree) {
   EXPECT_NE(describe(t).front().find("one of three times"), std::string::npos);
 }
 
+TEST(TimeStructure, ADriftIsFoundInTwentySteps) {
+  int drifts = 0;
+  int wrong = 0;
+  constexpr int kSeeds = 400;
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    const RandomStream random(11, static_cast<std::uint32_t>(seed));
+    const std::size_t n = 20 + static_cast<std::size_t>(seed) % 40;
+    std::vector<double> even;
+    std::vector<double> slower;
+    for (std::uint64_t i = 0; i < n; ++i) {
+      even.push_back(1 + 0.02 * random.normal(1, i));
+      slower.push_back(even.back() * (1 + 0.5 * static_cast<double>(i) / static_cast<double>(n)));
+    }
+    wrong += understand_times(times_of(even), numbers(n)).drift.has_value();
+    drifts += understand_times(times_of(slower), numbers(n)).drift.has_value();
+  }
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(drifts, kSeeds * 95 / 100);
+}
+
 TEST(TimeStructure, AQuietSeriesSaysWhatItWouldHaveShown) {
   int found = 0;
   constexpr int kSeeds = 20;
