@@ -118,7 +118,7 @@ Outcome elsewhere() {
   return out;
 }
 
-Outcome counted(const ProcessRecords& records, const fs::path& target) {
+Outcome outcome_of(const ProcessRecords& records, const fs::path& target) {
   std::error_code ec;
   Outcome out;
   out.compacted = true;
@@ -159,14 +159,14 @@ Outcome compact_file(const ProcessPaths& paths, CompactScope scope) {
     const bool whole = holds(target, *parsed);
     // Another that compacts this folder saw both files, found the compact one whole and removed the raw one:
     // ours is the only copy now.
-    if (!again && again.error().code == Errc::NotFound && whole) return counted(*parsed, target);
+    if (!again && again.error().code == Errc::NotFound && whole) return outcome_of(*parsed, target);
     if (!again || *again != *bytes || !whole) {
       std::error_code ec;
       fs::remove(target, ec);
       return keep("changed while it was compacted; left as it is");
     }
   }
-  out = counted(*parsed, target);
+  out = outcome_of(*parsed, target);
   if (auto why = remove_raw(paths.raw, target)) out.notes.push_back(*std::move(why));
   return out;
 }
