@@ -153,7 +153,7 @@ set(study_headers
     quantity:file study:file inputs:answer answer:answer computation:answer write:page replicas:runs)
 set(trace_headers
     raw_format:format packed_column:format run:format run_info:store read:run export:run compact:store collect:store run_files:store
-    time_unit:run writer_process:store import:import figures:import)
+    time_unit:run communication_names:run writer_process:store import:import figures:import)
 
 # What runs inside somebody's process: libc and headers without a library behind them.
 set(guest_globs src/guest/* src/pace/*)

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cox/base/stats.hpp"
+#include "cox/trace/communication_names.hpp"
 
 #include "diagnose/figures/parts.hpp"
 
@@ -22,19 +23,6 @@ constexpr double kPerIndependent = 19;
 constexpr std::size_t kLeastRanks = 3;
 /// Standard error of a median, over that of a mean.
 constexpr double kMedianError = 1.2533;
-
-/// Time in these is waiting as well as work: who came last has the least of it.
-bool is_communication(std::string_view name) {
-  std::string small;
-  for (const char c : name) small += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  for (const std::string_view word :
-       {"allreduce",     "all_reduce",     "all-reduce",     "allgather", "all_gather", "all-gather",
-        "reducescatter", "reduce_scatter", "reduce-scatter", "alltoall",  "all_to_all", "all-to-all",
-        "broadcast",     "bcast",          "barrier",        "nccl",      "rccl",       "mpi_",
-        "comm",          "sync",           "wait",           "sendrecv",  "send",       "recv"})
-    if (small.find(word) != std::string::npos) return true;
-  return false;
-}
 
 /// What noise may put between one rank and the median of the others.
 struct Bar {
@@ -153,7 +141,7 @@ std::vector<QuantityAnswer> answer_ranks(const trace::RankTable& table) {
     QuantityAnswer a;
     a.name = q.name;
     a.is_time = q.is_time;
-    a.is_communication = is_communication(q.name);
+    a.is_communication = trace::is_communication(q.name);
     a.ranks = static_cast<std::int64_t>(q.figures.size());
     std::vector<double> values;
     std::size_t at = 0;

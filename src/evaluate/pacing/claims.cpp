@@ -83,7 +83,7 @@ std::string named_gains(const std::vector<ClaimRow>& rows) {
 }
 
 std::string jobs(std::size_t count) {
-  return fmt::format("{} {}", count, count == 1 ? "job" : "jobs");
+  return counted(static_cast<std::int64_t>(count), "job", "jobs");
 }
 
 /// Jobs by whether the gain differs from 0 after Holm's correction over all of them.

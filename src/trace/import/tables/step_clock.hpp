@@ -32,7 +32,7 @@ class Growth {
   [[nodiscard]] bool from_nothing() const;
   /// They go up to ten times the first and more.
   [[nodiscard]] bool tenfold() const;
-  /// What stands between the lowest and the highest of all; nothing where there is none.
+  /// Of all values; 0 where there is none.
   [[nodiscard]] double lowest() const { return lowest_; }
   [[nodiscard]] double highest() const { return highest_; }
 

@@ -126,7 +126,8 @@ Error no_lengths(const std::string& column, std::string_view why) {
 constexpr std::string_view kOnlyPoints =
     "holds points in time of ranks, expected how long each rank worked in each step: what lies between two "
     "points is their waiting, too";
-constexpr std::string_view kNotInOrder = "holds points in time that do not go on from row to row";
+constexpr std::string_view kNotInOrder =
+    "holds points in time that do not go on from row to row and step to step, in ten rows or more";
 constexpr std::string_view kTooCoarse = "shows too few digits for the steps that it holds";
 constexpr std::string_view kStandsStill =
     "stands still in many rows: they were written down together, not when a step ended";
@@ -166,12 +167,12 @@ class StepTableReader {
   /// All rows are there: what of them are points in time becomes lengths. Errors: import-005.
   Status settle() {
     if (is_series()) put_in_order();
+    const bool is_clock =
+        columns_.is_clock == IsClock::Yes || first_day_ || is_day() || growth_.from_nothing();
     if (columns_.is_clock == IsClock::No || !is_series()) {
-      if (columns_.is_clock == IsClock::Yes || is_day(growth_) || growth_.from_nothing() ||
-          (columns_.names_clock && growth_.goes_up()))
+      if (is_clock || (columns_.names_clock && growth_.goes_up()))
         return fail(no_lengths(columns_.value_name, is_series() ? kLooksLikePoints : kOnlyPoints));
-    } else if (columns_.is_clock == IsClock::Yes || is_day(growth_) || growth_.from_nothing() ||
-               (columns_.names_clock && growth_.tenfold())) {
+    } else if (is_clock || (columns_.names_clock && growth_.tenfold())) {
       return take_clock();
     } else if (columns_.names_clock && growth_.goes_up()) {
       return fail(no_lengths(columns_.value_name, kEither));
@@ -274,10 +275,10 @@ class StepTableReader {
   }
 
   /// Times of day: so many seconds after 1970, near each other and not all the same.
-  [[nodiscard]] bool is_day(const Growth& growth) const {
+  [[nodiscard]] bool is_day() const {
     constexpr double kSpread = 2e-3;
-    const double high = growth.highest();
-    if (growth.lowest() == high || growth.lowest() < (1 - kSpread) * high) return false;
+    const double high = growth_.highest();
+    if (growth_.lowest() == high || growth_.lowest() < (1 - kSpread) * high) return false;
     const auto unit = unit_since_1970(high);
     return unit && (columns_.unit == StepUnit::None || seconds_per(columns_.unit) == unit->count());
   }
@@ -293,12 +294,13 @@ class StepTableReader {
 
   Status take_clock() {
     if (!growth_.goes_up()) return fail(no_lengths(columns_.value_name, kNotInOrder));
-    if (columns_.unit == StepUnit::None) find_unit();
+    if (first_day_ || columns_.unit == StepUnit::None) find_unit();
     Decimals digits{};
     for (const StepValue& v : waiting_) ++digits[v.decimals];
     const ClockedSteps clocked = steps_between(waiting_, last_digit(digits));
     steps_per_length_ = clocked.together * clocked.steps_per_row;
-    if (clocked.lengths.empty()) return fail(no_lengths(columns_.value_name, kTooCoarse));
+    if (clocked.lengths.empty())
+      return fail(no_lengths(columns_.value_name, clocked.together > 1 ? kTooCoarse : kNotInOrder));
     if (clocked.stands_still) return fail(no_lengths(columns_.value_name, kStandsStill));
     note_clock(clocked);
     for (const StepValue& v : clocked.lengths) add(v);

@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <utility>
 
+#include "cox/trace/communication_names.hpp"
+
 #include "trace/import/tables/step_table.hpp"
 #include "trace/raw/meta_entries.hpp"
 
@@ -104,11 +106,6 @@ bool may_be_clock(std::string_view name) {
          has_any(name, {"elapsed", "runtime", "cumul"});
 }
 
-/// Who came last has the least of it, so that it tells nothing of a rank's own work.
-bool is_waiting(std::string_view name) {
-  return has_any(name, {"wait", "comm", "reduce", "gather", "barrier", "sync", "idle", "nccl"});
-}
-
 /// Summaries of a step over its ranks, where no column is the time of a step: the slowest rank's says most.
 int fit_of_summary(std::string_view name) {
   static constexpr std::array<std::string_view, 10> kBestFirst{
@@ -134,7 +131,7 @@ std::optional<std::int32_t> wide_rank(std::string_view name) {
   if (ec != std::errc() || n < 0 || n > kHighestRank) return std::nullopt;
   name.remove_prefix(static_cast<std::size_t>(end - name.data()));
   const bool is_time = is_named && (name.starts_with('_') || name.starts_with('.')) &&
-                       fit_of(name.substr(1)) > 0 && !is_waiting(name);
+                       fit_of(name.substr(1)) > 0 && !is_communication(name);
   return name.empty() || is_time ? std::optional(n) : std::nullopt;
 }
 
@@ -151,7 +148,7 @@ struct Candidate {
 const Candidate* best_of(const std::vector<Candidate>& all, int Candidate::*fit, bool of_ranks) {
   const Candidate* best = nullptr;
   for (const Candidate& c : all)
-    if (c.*fit > (best ? best->*fit : 0) && !(of_ranks && is_waiting(c.name))) best = &c;
+    if (c.*fit > (best ? best->*fit : 0) && !(of_ranks && is_communication(c.name))) best = &c;
   return best;
 }
 
@@ -161,10 +158,12 @@ bool choose(const std::vector<Candidate>& all, const std::vector<std::string_vie
   const bool of_ranks = found.rank != kNoColumn;
   const Candidate* best = best_of(all, &Candidate::fit, of_ranks);
   if (best != nullptr) {
-    if (best->fit < kNamesStep) found.is_clock = IsClock::IfItGrows;
-    found.names_clock = may_be_clock(best->name);
+    if (best->fit < kNamesStep) {
+      found.is_clock = IsClock::IfItGrows;
+      found.names_clock = may_be_clock(best->name);
+    }
     found.other_times = std::count_if(all.begin(), all.end(), [&](const Candidate& c) {
-      return c.fit == best->fit && &c != best && !(of_ranks && is_waiting(c.name));
+      return c.fit == best->fit && &c != best && !(of_ranks && is_communication(c.name));
     });
   } else if (found.step != kNoColumn && !of_ranks) {
     best = best_of(all, &Candidate::as_summary, false);

@@ -154,6 +154,11 @@ TEST_F(StepTable, WhatMayBeEitherIsRefused) {
               testing::HasSubstr("points in time"));
   EXPECT_THAT(why(table_of("step,timestamp", [](int i) { return fmt::format("{},{}", i / 2, 7 * (i % 5)); })),
               testing::HasSubstr("do not go on"));
+  EXPECT_THAT(why("step,time\n1,2026-11-28 14:00:00.5\n2,2026-11-28 14:00:01.7\n3,2026-11-28 14:00:02.9\n"),
+              testing::HasSubstr("in ten rows or more"))
+      << "dates are no lengths, however few";
+  EXPECT_THAT(why(table_of("step,elapsed_s", [](int i) { return fmt::format("{},{:.4f}", 7, kStepS * i); })),
+              testing::HasSubstr("do not go on from row to row and step to step"));
   EXPECT_THAT(why(table_of("step,elapsed_s", [](int i) { return fmt::format("{},{}", i, i); })),
               testing::HasSubstr("too few digits"));
   EXPECT_THAT(why(table_of("step,wall_time",
