@@ -19,7 +19,7 @@ constexpr model::Link kCable{.latency = Seconds{250e-9}, .bandwidth = Bandwidth:
 /// Devices first, first + stride, ...
 std::vector<int> every(int first, int stride, int count) {
   std::vector<int> all;
-  all.reserve(count);
+  all.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) all.push_back(first + i * stride);
   return all;
 }

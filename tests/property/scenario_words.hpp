@@ -219,10 +219,11 @@ class Words : public testing::Test {
       const Base other = with(base, key.key, value);
       const Answer after = answer(other);
       ++walked_;
-      // NOLINTNEXTLINE(bugprone-branch-clone): effects of several kinds
-      if (after.failed &&
-          (after.failed->code == Errc::Infeasible || after.failed->where || key.key == "job.workload")) {
-        ++effects;  // a job that never ends, or another file, which says where it is wrong
+      // A job that never ends, or another file, which says where it is wrong.
+      const bool fails_by_it = after.failed && (after.failed->code == Errc::Infeasible ||
+                                                after.failed->where || key.key == "job.workload");
+      if (fails_by_it) {  // NOLINT(bugprone-branch-clone): effects of several kinds
+        ++effects;
       } else if (after.failed) {
         problems_.push_back(fmt::format("{}: {} = {} is refused without its line: {}", base.name, key.key,
                                         value, after.failed->to_string()));

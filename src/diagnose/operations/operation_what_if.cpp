@@ -263,7 +263,7 @@ class SetSearch {
       std::vector<std::uint32_t> tracks;
       for (unsigned r = 0; r < ranks; ++r)
         if (((best[size] >> r) & 1U) != 0) tracks.push_back(r);
-      out.push_back(make(std::move(tracks), best_time[size]));
+      out.push_back(make(tracks, best_time[size]));
     }
     return out;
   }

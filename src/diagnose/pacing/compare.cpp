@@ -135,7 +135,7 @@ Figures figures_of(std::span<const Iteration* const> sample, std::vector<double>
   return f;
 }
 
-void gather(const std::vector<Unit>& units, int arm, const UnitDraws* draws, std::size_t draw,
+void gather(const std::vector<Unit>& units, std::size_t arm, const UnitDraws* draws, std::size_t draw,
             std::vector<const Iteration*>& sample) {
   sample.clear();
   for (std::size_t i = 0; i < units.size(); ++i) {
@@ -203,7 +203,7 @@ PaceArm arm_figures(const Resampled& r, int arm) {
   return a;
 }
 
-std::int64_t iterations_in(const std::vector<Unit>& units, int arm) {
+std::int64_t iterations_in(const std::vector<Unit>& units, std::size_t arm) {
   std::int64_t n = 0;
   for (const Unit& u : units) n += static_cast<std::int64_t>(u.arm[arm].size());
   return n;
@@ -258,7 +258,7 @@ Seconds mean(double sum, double n) {
 }
 
 /// Stretches of a Run of equal length, each iteration in the given arm.
-std::vector<Unit> stretches(const Table& t, std::size_t length, int arm, double idle_power) {
+std::vector<Unit> stretches(const Table& t, std::size_t length, std::size_t arm, double idle_power) {
   std::vector<Unit> units;
   for (std::size_t k = 0; k < t.group.count; ++k) {
     if (k % length == 0) units.emplace_back();

@@ -110,7 +110,7 @@ TEST(SimulatedSizes, TheRatioIsLevelUntilSizesTellOtherwise) {
 // What the elasticity says is what steps at two sizes do.
 TEST(SimulatedSizes, ElasticityIsThatOfTheStepsThatFollow) {
   const FullForecast f =
-      forecast_of(kRing + "[[noise]]\nlaw = \"gaussian\"\ncv = 0.05\n", {1000 * 8, 1020 * 8, 1040 * 8});
+      forecast_of(kRing + "[[noise]]\nlaw = \"gaussian\"\ncv = 0.05\n", {8000, 8160, 8320});
   ASSERT_TRUE(f.over_parts);
   const auto& p = f.projection.points;
   const double by_steps = 1 - std::log(p[2].mean.value / p[0].mean.value) / std::log(1.04);

@@ -352,9 +352,10 @@ const Wrapper kWrappers[] = {
     COX_COLLECTIVE("Neighbor_alltoallw", "neighbor_alltoallw", neighbor_alltoallw),
 };
 
-// NOLINTNEXTLINE(bugprone-macro-parentheses): the name of a template
+// NOLINTBEGIN(bugprone-macro-parentheses): the name of a template
 #define COX_SAME_PARAMETERS(function, describe) \
   static_assert(std::is_same_v<decltype(&PMPI_##function), decltype(C<"", describe<int>, Blocking>::real)>)
+// NOLINTEND(bugprone-macro-parentheses)
 static_assert(std::is_same_v<decltype(&PMPI_Barrier), decltype(C<"", barrier, Blocking>::real)>);
 COX_SAME_PARAMETERS(Bcast, bcast);
 COX_SAME_PARAMETERS(Gather, gather);

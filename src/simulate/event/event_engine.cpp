@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/prefetch.hpp"
 #include "cox/simulate/event.hpp"
 
 #include "simulate/event/event_queue.hpp"
@@ -81,9 +82,9 @@ class Engine {
   void enable_after_end(std::uint32_t rank, const GoalNode& node);
   void enable(std::uint32_t rank, std::uint32_t operation);
   void push_enabled();
-  void prefetch_soon() const;
-  void prefetch_other_side(const Event& e) const;
-  void prefetch_receiver(std::uint32_t rank) const;
+  inline void prefetch_soon() const;
+  inline void prefetch_other_side(const Event& e) const;
+  inline void prefetch_receiver(std::uint32_t rank) const;
 
   const GoalImage& image_;
   LogGopsCosts cost_;
@@ -333,14 +334,14 @@ void Engine::start_roots() {
 /// since each says where the next lies.
 void Engine::prefetch_soon() const {
   if (const Event* e = queue_.soon(32)) {
-    __builtin_prefetch(&image_.block(e->rank));
-    __builtin_prefetch(clocks_.data() + std::size_t{e->rank} * stride_);
+    prefetch(&image_.block(e->rank));
+    prefetch(clocks_.data() + std::size_t{e->rank} * stride_);
   }
   if (const Event* e = queue_.soon(24)) {
     const std::byte* node = image_.block(e->rank).nodes + std::size_t{e->operation} * kGoalNodeBytes;
-    __builtin_prefetch(node);
-    __builtin_prefetch(node + 3 * kGoalNodeBytes - 1);  // who depends on it is mostly close behind
-    if (!left_.empty()) __builtin_prefetch(&left_[image_.block(e->rank).first + e->operation]);
+    prefetch(node);
+    prefetch(node + 3 * kGoalNodeBytes - 1);  // who depends on it is mostly close behind
+    if (!left_.empty()) prefetch(&left_[image_.block(e->rank).first + e->operation]);
   }
   if (const Event* e = queue_.soon(16)) prefetch_other_side(*e);
   if (const Event* e = queue_.soon(8); e != nullptr && (e->order & kMessage) != 0)
@@ -352,9 +353,9 @@ void Engine::prefetch_other_side(const Event& e) const {
   const GoalNode node = block.node(e.operation);
   if ((e.order & kMessage) != 0) {
     const std::uint32_t to = node.peer();
-    __builtin_prefetch(&image_.block(to));
-    __builtin_prefetch(clocks_.data() + std::size_t{to} * stride_);
-    __builtin_prefetch(&posted_[to]);
+    prefetch(&image_.block(to));
+    prefetch(clocks_.data() + std::size_t{to} * stride_);
+    prefetch(&posted_[to]);
     matcher_.prefetch(to, e.rank, node.tag());
     return;
   }
@@ -367,10 +368,10 @@ void Engine::prefetch_receiver(std::uint32_t rank) const {
   const GoalBlock& block = image_.block(rank);
   const Posted& posted = posted_[rank];
   const std::byte* node = block.nodes + std::size_t{posted.operation} * kGoalNodeBytes;
-  __builtin_prefetch(node);
-  __builtin_prefetch(node + 3 * kGoalNodeBytes - 1);
+  prefetch(node);
+  prefetch(node + 3 * kGoalNodeBytes - 1);
   block.prefetch_successors(posted.successors);
-  if (!left_.empty()) __builtin_prefetch(left_.data() + block.first + posted.operation);
+  if (!left_.empty()) prefetch(left_.data() + block.first + posted.operation);
 }
 
 Result<EventOutcome> Engine::run() {

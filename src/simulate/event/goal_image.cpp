@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/prefetch.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -99,7 +100,7 @@ class GoalImageCheck {
     std::uint64_t next = 0;
     for (std::uint32_t i = 0; i < block.count; ++i) {
       const GoalNode node = block.node(i);
-      __builtin_prefetch(block.nodes + (std::size_t{i} + 24) * kGoalNodeBytes);
+      prefetch(block.nodes + (std::size_t{i} + 24) * kGoalNodeBytes);
       block.prefetch_successors(static_cast<std::uint32_t>(next) + 64);
       if (!check_node(rank, i, node) ||
           !check_edges(block, rank, i, node.after_end(), node.after_end_at(), next) ||

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "cox/base/prefetch.hpp"
 #include "cox/base/result.hpp"
 #include "cox/model/program.hpp"
 #include "cox/simulate/event.hpp"
@@ -77,7 +78,7 @@ struct GoalBlock {
     return load_as<std::uint32_t>(nodes + std::size_t{count} * kGoalNodeBytes + std::size_t{at} * 4);
   }
   void prefetch_successors(std::uint32_t at) const {
-    __builtin_prefetch(nodes + std::size_t{count} * kGoalNodeBytes + std::size_t{at} * 4);
+    prefetch(nodes + std::size_t{count} * kGoalNodeBytes + std::size_t{at} * 4);
   }
   [[nodiscard]] std::uint32_t root(std::uint32_t i) const {
     return load_as<std::uint32_t>(nodes - std::size_t{roots - i} * 4);

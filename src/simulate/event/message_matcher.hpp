@@ -8,6 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "cox/base/prefetch.hpp"
+
 namespace cox::simulate {
 
 /// Receives that wait for messages and messages that wait for receives, of all ranks.
@@ -54,7 +56,7 @@ class MessageMatcher {
   }
   /// Brings the place where such a message or receive is looked for into the cache.
   void prefetch(std::uint32_t rank, std::uint32_t source, std::uint32_t tag) const {
-    __builtin_prefetch(&lists_[slot_of(rank, source, tag)]);
+    cox::prefetch(&lists_[slot_of(rank, source, tag)]);
   }
 
  private:

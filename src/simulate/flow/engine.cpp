@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/prefetch.hpp"
 #include "cox/base/random.hpp"
 
 #include "simulate/max_plus/regular_rounds.hpp"
@@ -183,7 +184,7 @@ void FlowEngine::batch() {
       const Slot slot = heap_.next();
       heap_.remove(slot);
       if (!heap_.empty()) {  // most likely what comes next
-        __builtin_prefetch(&slots_[heap_.next()]);
+        prefetch(&slots_[heap_.next()]);
         shares_.expect(heap_.next());
       }
       event(slot);

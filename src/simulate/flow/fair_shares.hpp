@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/prefetch.hpp"
 #include "cox/simulate/network.hpp"
 
 #include "simulate/flow/link_members.hpp"
@@ -86,7 +87,7 @@ class FairShares {
   [[nodiscard]] double level(LinkIndex link) const { return links_[link].level; }
   /// The flow will start or stop soon.
   void expect(FlowSlot slot) const {
-    if (slot < flows_.size()) __builtin_prefetch(&flows_[slot]);
+    if (slot < flows_.size()) prefetch(&flows_[slot]);
   }
   /// Changes what a link carries (other jobs); takes effect with `settle`.
   void set_capacity(LinkIndex link, double bytes_per_s);

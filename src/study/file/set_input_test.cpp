@@ -52,6 +52,7 @@ TEST(SetInput, AChangeIsReadAsItIsWritten) {
       "[[input]]\nname = \"sizes\"\nvalue = [\"1MB\", \"2MB\"]\nfrom = \"source\"\n",
       "one.toml");
   std::vector<std::string> changes;
+  changes.reserve(s.inputs.size());
   for (const StudyInput& in : s.inputs) changes.push_back(change_text(in));
   EXPECT_EQ(changes, (std::vector<std::string>{"\"link, slow\"=1Gbps", "sizes=[1MB, 2MB]"}));
   ASSERT_TRUE(set_inputs(s, changes));

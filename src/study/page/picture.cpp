@@ -275,6 +275,7 @@ std::string lines_of(const Picture& p, const Axis& x, const Axis& y) {
                        std::min(x.at(v), inside), kBottom + 16, text);
   }
   std::vector<Path> paths;
+  paths.reserve(p.series.size());
   for (const Series& s : p.series) paths.push_back(path_of(s, x, y));
   for (const bool printed : {false, true})
     for (std::size_t i = 0; i < p.series.size(); ++i)

@@ -283,6 +283,7 @@ std::string to_text(const AnsweredStudy& a) {
                        padded(ours(p, a.judged[i]), wide[2]), name_of(a.judged[i].verdict));
   }
   std::vector<std::string> inputs;
+  inputs.reserve(a.study.inputs.size());
   for (const StudyInput& in : a.study.inputs) inputs.push_back(change_text(in));
   if (!inputs.empty()) out += wrapped(fmt::format("--set changes these: {}", fmt::join(inputs, "; ")));
   return out;

@@ -24,11 +24,11 @@ Exchange equal_messages(int ranks, std::int64_t each) {
 TEST(Pairwise, EqualMessagesTakeAllOthersOverTheBandwidth) {
   for (const int ranks : {2, 5, 64}) {
     const Seconds t = pairwise_time(equal_messages(ranks, 3), Bytes{1000}, kNic);
-    EXPECT_NEAR(t.count(), (ranks - 1) * 3000 / 25e9, 1e-15);
+    EXPECT_NEAR(t.count(), (ranks - 1) * 3000.0 / 25e9, 1e-15);
     const auto engine = idle_time({.kind = model::Collective::AllToAll,
                                    .algorithm = model::Algorithm::Direct,
                                    .ranks = ranks,
-                                   .bytes = Bytes{3000 * ranks}},
+                                   .bytes = Bytes{3000LL * ranks}},
                                   uniform_links(Seconds{0}, kNic));
     ASSERT_TRUE(engine);
     EXPECT_NEAR(t.count(), engine->count(), 1e-15);

@@ -60,12 +60,13 @@ double Recorder::most_records(const Plan& plan) {
 
 void Recorder::add_group(std::string name, std::vector<Rank> ranks) {
   const auto id = static_cast<std::int32_t>(run_.communicators.size());
-  run_.communicators.push_back({.id = CommId{id},
-                                .identity = static_cast<std::uint64_t>(id) + 1,
-                                .name = std::move(name),
-                                .size = static_cast<int>(ranks.size()),
-                                .ranks = ranks,
-                                .by_rank = std::move(ranks)});
+  trace::Communicator& group = run_.communicators.emplace_back();
+  group.id = CommId{id};
+  group.identity = static_cast<std::uint64_t>(id) + 1;
+  group.name = std::move(name);
+  group.size = static_cast<int>(ranks.size());
+  group.ranks = ranks;
+  group.by_rank = std::move(ranks);
 }
 
 /// Groups of one rank never communicate and are left out.

@@ -100,7 +100,7 @@ class DumpMapper {
   void read_entries(Index list) {
     const auto& all = tree_.items(list);
     const std::size_t looked_at = std::min(all.size(), most_entries_);
-    unreadable_ += all.size() - looked_at;
+    unreadable_ += static_cast<std::int64_t>(all.size() - looked_at);
     for (std::size_t i = 0; i < looked_at; ++i) {
       auto entry = read_ring_entry(tree_, all[i], budget_);
       if (!entry || entry->sequence < 0 || entry->sequence > 0xffffffffLL) {

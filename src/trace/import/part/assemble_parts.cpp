@@ -77,6 +77,7 @@ class Joiner {
     std::vector<std::uint32_t> names(part.names.size());
     for (std::size_t i = 0; i < names.size(); ++i) names[i] = name(part.names[i]);
     std::vector<std::vector<MetaRanks>> members;
+    members.reserve(part.communicators.size());
     for (const Communicator& c : part.communicators) members.push_back(ranges_of(c.ranks));
     for (RankTrack& track : part.ranks) processes_.push_back(process_of(part, track, members, names));
     if (part.messages.size() > 0)
@@ -222,6 +223,7 @@ ImportedJob assemble_parts(std::vector<ImportedJob> parts, int threads) {
     fill_members(job.run);
   } else {
     std::vector<Run> runs;
+    runs.reserve(parts.size());
     for (ImportedJob& part : parts) runs.push_back(std::move(part.run));
     align_sequences(runs);
     Joiner joiner;

@@ -174,6 +174,7 @@ void add_operations(PartBuilder& builder, const OperationRows& table, const Step
                     const std::map<std::int64_t, std::size_t>& ranks, const OperationGroups& groups) {
   model::Program& o = builder.program();
   std::vector<std::uint32_t> names;
+  names.reserve(table.types.size());
   for (const std::string& type : table.types) names.push_back(builder.operation_name(type));
   std::size_t track = 0;
   std::int64_t last_rank = -1;
