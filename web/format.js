@@ -12,13 +12,19 @@
   // How long one of the input's unknown unit was taken to be; 0 where times are in seconds.
   cox.unknownUnit = 0;
 
+  // As the tool's plain_number() with three digits, of a number above zero.
+  function plainNumber(size) {
+    if (size >= 1e15 || size < 1e-6) return size.toExponential(2).replace(/e([+-])(\d)$/, 'e$10$2');
+    var text = size.toFixed(Math.max(0, 2 - Math.floor(Math.log10(size))));
+    return cox.grouped(text.indexOf('.') < 0 ? text : text.replace(/\.?0+$/, ''));
+  }
+
   // As the tool's to_string under UnknownUnit.
   function inUnits(seconds) {
     var n = seconds / cox.unknownUnit;
     var size = Math.abs(n);
     if (size === 0) return '0 units';
-    var digits = size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
-    var text = size < 0.9995 || size >= 1e9 ? Number(size.toPrecision(3)).toString() : size.toFixed(digits);
+    var text = size < 0.9995 || size >= 99.95 ? plainNumber(size) : size.toFixed(size >= 9.995 ? 1 : 2);
     return (n < 0 ? '−' : '') + text + ' units';
   }
 

@@ -51,6 +51,56 @@ TEST(PercentChange, HasTenthsAndASign) {
   EXPECT_EQ(percent_change(-0.123, ChangeSign::InWords), "12.3 %");
 }
 
+TEST(Percent, IsWrittenWithTheDigitsThatWereSet) {
+  EXPECT_EQ(percent(0.025, PartDigits::AsSet), "2.5 %");
+  EXPECT_EQ(percent(0.07, PartDigits::AsSet), "7 %");
+  EXPECT_EQ(percent(0.9999, PartDigits::AsSet), "99.99 %");
+  EXPECT_EQ(percent_in_name(0.05), "5%");
+  EXPECT_EQ(percent_in_name(0.875), "87.5%");
+}
+
+TEST(Percent, HasFourDigitsBesideWhatWasPrinted) {
+  EXPECT_EQ(percent(0.075, PartDigits::Four), "7.500 %");
+  EXPECT_EQ(percent(0.84837, PartDigits::Four), "84.84 %");
+  EXPECT_EQ(percent(1, PartDigits::Four), "100.0 %");
+  EXPECT_EQ(percent(0, PartDigits::Four), "0 %");
+  EXPECT_EQ(percent(1e-9, PartDigits::Four), "1.000e-07 %");
+  EXPECT_EQ(percent(kNaN, PartDigits::Four), "not known");
+}
+
+TEST(Percent, AUnitStandsOnce) {
+  EXPECT_EQ(without_percent("+12.3 %"), "+12.3");
+  EXPECT_EQ(without_percent("not known"), "not known");
+  EXPECT_EQ(percent_change_within(0.007, 0.001, 0.013), "+0.7 [+0.1, +1.3] %");
+}
+
+TEST(PlainNumber, KeepsEveryDigitBeforeThePoint) {
+  EXPECT_EQ(plain_number(0), "0");
+  EXPECT_EQ(plain_number(0.5), "0.5");
+  EXPECT_EQ(plain_number(1.256), "1.26");
+  EXPECT_EQ(plain_number(9.996), "10");
+  EXPECT_EQ(plain_number(118.84, 4), "118.8");
+  EXPECT_EQ(plain_number(999.6), "1 000");
+  EXPECT_EQ(plain_number(2'000'006.4), "2 000 006");
+  EXPECT_EQ(plain_number(-11'041.7, 4), "-11 042");
+  EXPECT_EQ(plain_number(12'345.678, 7), "12 345.68");
+  EXPECT_EQ(plain_number(999'999'999'999'999), "999 999 999 999 999");
+}
+
+TEST(PlainNumber, SmallAndLongOnesKeepTheirDigits) {
+  EXPECT_EQ(plain_number(0.000'05), "0.00005");
+  EXPECT_EQ(plain_number(0.000'012'34), "0.0000123");
+  EXPECT_EQ(plain_number(2e-7), "2.00e-07");
+  EXPECT_EQ(plain_number(1.236e15), "1.24e+15");
+  EXPECT_EQ(plain_number(kInfinity), "not known");
+}
+
+TEST(FourDigits, StandWithTheirZeros) {
+  EXPECT_EQ(four_digits(7.5), "7.500");
+  EXPECT_EQ(four_digits(12345.6), "12346");
+  EXPECT_EQ(four_digits(1.2346e12), "1.235e+12");
+}
+
 TEST(Grouped, PutsABlankBeforeEveryThirdDigit) {
   EXPECT_EQ(grouped(0), "0");
   EXPECT_EQ(grouped(999), "999");

@@ -13,6 +13,7 @@
 #include <span>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/number_text.hpp"
 #include "cox/base/power.hpp"
 #include "cox/base/spelling.hpp"
 #include "cox/base/unknown_unit.hpp"
@@ -283,14 +284,13 @@ namespace {
 // What the innermost UnknownUnit of the thread says. Sentences are made by one thread, last of all.
 thread_local std::optional<Seconds> unknown_unit;
 
-/// Three significant digits of a number of them; whole numbers from 100 to a million: longer ones fill a table's line.
+/// Three significant digits of a number of them; from 100 on whole numbers with all their digits.
 std::string in_units(Seconds s) {
   const double n = s.count() / unknown_unit->count();
   const double size = std::abs(n);
   if (size == 0) return "0 units";
-  const int digits = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
-  return size < 0.9995 || size >= 999'999.5 ? fmt::format("{:.3g} units", n)
-                                            : fmt::format("{:.{}f} units", n, digits);
+  if (size < 0.9995 || size >= 99.95) return plain_number(n) + " units";
+  return fmt::format("{:.{}f} units", n, size < 9.995 ? 2 : 1);
 }
 
 }  // namespace

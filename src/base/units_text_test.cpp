@@ -327,8 +327,12 @@ TEST(UnknownUnit, TimesAreNumbersOfUnitsWhileItLives) {
     const UnknownUnit unit(Seconds(1e-3));
     EXPECT_EQ(to_string(Duration(0)), "0 units");
     EXPECT_EQ(to_string(duration_from_seconds(0.0296)), "29.6 units");
-    EXPECT_EQ(to_string(Seconds(1.234)), "1234 units");
-    EXPECT_EQ(to_string(Seconds(1.234), 6), "1234 units");
+    EXPECT_EQ(to_string(Seconds(1.234)), "1 234 units");
+    EXPECT_EQ(to_string(Seconds(1.234), 6), "1 234 units");
+    EXPECT_EQ(to_string(Seconds(2000.006)), "2 000 006 units");
+    EXPECT_EQ(to_string(Seconds(98000.0)), "98 000 000 units");
+    EXPECT_EQ(to_string(Seconds(2e-8)), "0.00002 units");
+    EXPECT_EQ(to_string(Seconds(0.001)), "1.00 units");
     EXPECT_EQ(to_string(Seconds(-5e-4)), "-0.5 units");
     const UnknownUnit none(std::nullopt);
     EXPECT_EQ(to_string(Seconds(1.5)), "1.50 s");

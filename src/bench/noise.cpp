@@ -10,6 +10,7 @@
 #include <numeric>
 #include <thread>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 
@@ -171,11 +172,12 @@ std::string noise_part(std::span<const DetourTrace> traces, const std::string& h
   for (const DetourTrace& t : traces) {
     const NoiseSummary s = summarize(t);
     text += fmt::format(
-        "# core {}: n = {} detours of at least {} in {}{}; {:.4g} +- {:.2g} per s, {:.4g} +- {:.2g} % of the "
+        "# core {}: n = {} detours of at least {} in {}{}; {:.4g} +- {:.2g} per s, {} +- {} of the "
         "time (95 %)\n",
         s.core, s.count, to_string(duration_from_seconds(t.threshold.count())),
         to_string(duration_from_seconds(t.length.count())), t.full ? " (more were not kept)" : "",
-        s.per_second, s.per_second_half_width_95, s.share_ratio * 100, s.share_half_width_95 * 100);
+        s.per_second, s.per_second_half_width_95, percent(s.share_ratio, PartDigits::Four),
+        percent(s.share_half_width_95, PartDigits::Four));
   }
   text += fmt::format(
       "[[noise]]\nname = {}\ntarget = \"compute\"\nlaw = \"trace\"\nscope = \"rank\"\nfile = {}\n",

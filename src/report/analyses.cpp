@@ -38,38 +38,41 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_of("0123456789") <= 1;
 }
 
+using Rows = std::vector<std::vector<std::string>>;
+using Shades = std::vector<std::vector<double>>;
+
 /// One cell; a shaded one is a picture whose value is also text.
-std::string cell(const Page& page, const diagnose::Section& s, std::size_t row, std::size_t column) {
-  const std::string text = html(page.names.text(s.table[row][column]));
-  const char* kind = is_number(s.table[row][column]) ? " class=\"n\"" : "";
+std::string cell(const Page& page, const Rows& rows, const Shades& shades, std::size_t row,
+                 std::size_t column) {
+  const std::string text = html(page.names.text(rows[row][column]));
+  const char* kind = is_number(rows[row][column]) ? " class=\"n\"" : "";
   if (row == 0) return fmt::format("<th scope=\"col\"{}>{}</th>", kind, text);
   if (column == 0) return fmt::format("<th scope=\"row\"{}>{}</th>", kind, text);
-  if (row - 1 < s.shades.size() && column - 1 < s.shades[row - 1].size())
+  if (row - 1 < shades.size() && column - 1 < shades[row - 1].size())
     return fmt::format("<td class=\"n shade\" style=\"--shade:{:.3f}\">{}</td>",
-                       std::clamp(s.shades[row - 1][column - 1], 0.0, 1.0), text);
+                       std::clamp(shades[row - 1][column - 1], 0.0, 1.0), text);
   return fmt::format("<td{}>{}</td>", kind, text);
 }
 
-std::string table(const Page& page, const diagnose::Section& s) {
-  if (s.table.size() < 2) return {};
-  std::string rows;
-  for (std::size_t r = 0; r < s.table.size(); ++r) {
+std::string table(const Page& page, const Rows& rows, const Shades& shades = {}) {
+  if (rows.size() < 2) return {};
+  std::string lines;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
     std::string cells;
-    for (std::size_t c = 0; c < s.table[r].size(); ++c) cells += cell(page, s, r, c);
-    rows += (r == 0 ? "<thead><tr>" : "<tr>") + cells + (r == 0 ? "</tr></thead>\n<tbody>\n" : "</tr>\n");
+    for (std::size_t c = 0; c < rows[r].size(); ++c) cells += cell(page, rows, shades, r, c);
+    lines += (r == 0 ? "<thead><tr>" : "<tr>") + cells + (r == 0 ? "</tr></thead>\n<tbody>\n" : "</tr>\n");
   }
-  return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n" + rows +
+  return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n" + lines +
          "</tbody></table></div>\n";
 }
 
 }  // namespace
 
 std::string comparison_section(const Page& page, const diagnose::Comparison& comparison) {
-  diagnose::Section s{"against", "Before and after", comparison.lines, {}, {}};
-  s.table = {{"", "before", "after"},
-             {"median step", to_string(comparison.before), to_string(comparison.after)},
-             {"lost to late arrivals", percent(comparison.lost_before), percent(comparison.lost_after)}};
-  return section(s.key, s.title, list(page, s.lines) + table(page, s));
+  const Rows rows{{"", "before", "after"},
+                  {"median step", to_string(comparison.before), to_string(comparison.after)},
+                  {"lost to late arrivals", percent(comparison.lost_before), percent(comparison.lost_after)}};
+  return section("against", "Before and after", list(page, comparison.lines) + table(page, rows));
 }
 
 std::string remedies_section(const Page& page) {
@@ -91,8 +94,9 @@ std::string remedies_section(const Page& page) {
 std::string analyses_sections(const Page& page) {
   std::string out;
   for (const diagnose::Section& s : page.diagnosis.sections) {
-    if (s.key == "pacing") continue;  // a section of its own, with charts
-    out += section(s.key, capital(s.title), list(page, s.lines) + table(page, s));
+    if (s.kind == diagnose::SectionKind::Pacing) continue;  // a section of its own, with charts
+    out += section(diagnose::name_of(s.kind), capital(s.title),
+                   list(page, s.lines) + table(page, s.table, s.shades));
   }
   return out;
 }

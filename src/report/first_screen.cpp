@@ -150,13 +150,9 @@ std::string render_lines(const std::vector<std::string>& lines, const TextStyle&
   return in_charset(cuts ? out + last : out, style.charset);
 }
 
-bool is_row(const std::string& line) {
-  return line.empty() ||
-         line.find("  ", std::min(line.find_first_not_of(' '), line.size())) != std::string::npos;
-}
-
-std::string render_row(const std::string& row, const TextStyle& style) {
-  return in_charset(terminal_text(row) + '\n', style.charset);
+std::string render_line(const TextLine& line, const TextStyle& style) {
+  return line.kind == LineKind::Row ? in_charset(terminal_text(line.text) + '\n', style.charset)
+                                    : render_lines({line.text}, style);
 }
 
 namespace {
@@ -202,14 +198,14 @@ std::string whom(const Diagnosis& d) {
   if (d.findings.empty()) return "-";
   const diagnose::Finding& f = d.findings.front();
   if (!f.ranks.empty()) return rank_list(f.ranks, 2);
-  return f.link ? terminal_text(*f.link) : "-";
+  return f.components.empty() ? "-" : terminal_text(diagnose::component_words(f));
 }
 
 std::string gain_cell(const Diagnosis& d) {
   if (d.findings.empty()) return "-";
   const diagnose::Finding& f = d.findings.front();
   if (!diagnose::is_gain_told(f)) return "not told";
-  return f.gain_doubt.empty() ? percent(diagnose::gain_alone(f)) : "doubtful";
+  return f.gain_doubt ? "doubtful" : percent(diagnose::gain_alone(f));
 }
 
 }  // namespace

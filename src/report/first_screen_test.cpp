@@ -97,7 +97,7 @@ TEST(FirstScreen, IsAsciiInTheCLocale) {
 TEST(FirstScreen, LetsNoEscapeThroughFromTheInput) {
   Input in = named_input();
   in.diagnosis.findings.push_back(test::slow_transfers_finding("\x1b]0;owned\x07"));
-  in.diagnosis.findings.front().link = "\x1b[2J";
+  in.diagnosis.findings.front().components = {"\x1b[2J"};
   in.diagnosis.cannot_tell = {"\x1b[2J"};
   EXPECT_EQ(screen_of(in).find_first_of("\x1b\x07"), std::string::npos);
 }
@@ -135,6 +135,16 @@ TEST(Lines, FitTheWidthAndTheLocaleAndEndWithMore) {
   EXPECT_GT(lines_of(render_lines(lines, {})).size(), kScreenLines);
   EXPECT_EQ(render_lines({"short"}, {}, "cox more"), "short\n");
   EXPECT_EQ(render_list({"a_b", "  c"}), "- a\\_b\n  - c\n");
+}
+
+// Two blanks in a sentence (a file's name may hold them) do not make it a row.
+TEST(Lines, ASentenceIsBrokenAndARowIsNot) {
+  const std::string text = "my  job: a table of sizes and values that is wider than so few columns";
+  const TextStyle narrow{.charset = Charset::Ascii, .columns = 40};
+  EXPECT_EQ(render_line(TextLine::row(text), narrow), text + "\n");
+  EXPECT_EQ(render_line(text, narrow),
+            "my job: a table of sizes and values that\nis wider than so few columns\n");
+  EXPECT_EQ(render_line(TextLine(), narrow), "\n");
 }
 
 TEST(RunsTable, OfSeriesSaysWhichAreQuiet) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "cox/base/wrapped.hpp"
 #include "cox/report/terminal.hpp"
 
 namespace cox::report {
@@ -25,14 +26,9 @@ class Ink {
   bool on_;
 };
 
+using cox::columns_of;  // beside the one below, which would hide it
 /// The width that a style means.
 [[nodiscard]] std::size_t columns_of(const TextStyle& style);
-/// Columns that a text takes: UTF-8 sequences count once.
-[[nodiscard]] std::size_t columns_of(std::string_view text);
-
-/// `lead` and then `text`, broken at blanks so that no line is wider than `columns`; further lines are indented as
-/// far as `lead` is wide. A word that is wider by itself stays whole: a path must remain one piece to be copied.
-[[nodiscard]] std::string wrapped(std::string_view lead, std::string_view text, std::size_t columns);
 
 [[nodiscard]] std::string right(std::string_view text, std::size_t width);
 [[nodiscard]] std::string left(std::string_view text, std::size_t width);

@@ -131,7 +131,7 @@ TEST(Report, HostileNamesStayText) {
   in.diagnosis.findings = {test::slow_rank_finding(2)};
   in.diagnosis.findings.push_back(test::slow_transfers_finding(attack));
   in.diagnosis.verdict = in.diagnosis.lead = attack;
-  in.diagnosis.findings[0].link = attack;
+  in.diagnosis.findings[0].components = {attack};
   in.diagnosis.cannot_tell = {attack};
   const std::string page = page_of(in);
   EXPECT_FALSE(has(page, "<script>alert"));

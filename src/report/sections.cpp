@@ -81,7 +81,7 @@ std::string finding_row(const Page& page, const Finding& f, std::size_t number) 
     evidence += fmt::format("<li>{}</li>", html(page.names.text(e.text)));
   }
   std::string who = html(subject(f));
-  if (f.link) who += "<br>link " + html(page.names.text(*f.link));
+  if (!f.components.empty()) who += "<br>link " + html(page.names.text(diagnose::component_words(f)));
   if (f.group) {
     const trace::Communicator* comm = page.run.find(*f.group);
     if (comm != nullptr && !comm->name.empty()) who += "<br>group " + html(page.names.group(comm->name));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <string_view>
 #include <vector>
 
@@ -30,12 +31,24 @@ struct Writer {
   Ink ink;
   std::size_t columns;
   [[nodiscard]] std::string wrapped(std::string_view lead, std::string_view text) const {
-    return report::wrapped(lead, text, columns);
+    return cox::wrapped(lead, text, columns);
   }
 };
 
 std::string signed_time(Duration d) {
   return (d > Duration::zero() ? "+" : "") + to_string(d);
+}
+
+/// A time for a column. Numbers of an unknown unit may be longer than it: then without the word, and what is longer still
+/// with an exponent.
+std::string time_cell(const std::string& text, std::size_t width) {
+  constexpr std::string_view kUnits = " units";
+  if (columns_of(text) <= width || !text.ends_with(kUnits)) return right(text, width);
+  std::string number = text.substr(0, text.size() - kUnits.size());
+  if (number.size() <= width) return right(number, width);
+  std::erase(number, ' ');
+  const double value = std::strtod(number.c_str(), nullptr);
+  return right(fmt::format("{}{:.2e}", number.starts_with('+') ? "+" : "", value), width);
 }
 
 std::string finding_lines(const diagnose::Finding& f, std::size_t number, const Writer& w) {
@@ -124,11 +137,11 @@ std::string ranking(const Diagnosis& d, const Writer& w) {
     const bool named = is_named(d, a.rank);
     std::string line =
         fmt::format("{} {}  {}", named ? ">" : " ", right(fmt::format("{}", a.rank.value()), 7),
-                    right(signed_time(a.self_delay_median), 12));
-    if (wide) line += "  " + right(to_string(a.wait), 10);
-    if (messages) line += "  " + right(to_string(a.message_wait), 10);
-    if (wide) line += "  " + right(to_string(a.transfer), 10);
-    line += "  " + right(to_string(a.charged), 10);
+                    time_cell(signed_time(a.self_delay_median), 12));
+    if (wide) line += "  " + time_cell(to_string(a.wait), 10);
+    if (messages) line += "  " + time_cell(to_string(a.message_wait), 10);
+    if (wide) line += "  " + time_cell(to_string(a.transfer), 10);
+    line += "  " + time_cell(to_string(a.charged), 10);
     if (wide && !messages) line += "  " + right(percent(a.last_share), 12);
     out += (named ? w.ink.bad(line) : line) + '\n';
   }
@@ -156,39 +169,44 @@ std::string remedy_lines(const Diagnosis& d, const Writer& w) {
   return out;
 }
 
-/// What the words of a section mean.
-std::string_view terms_of(std::string_view key) {
-  struct Terms {
-    std::string_view key;
-    std::string_view words;
-  };
-  constexpr std::array kTerms{
-      Terms{"what_if",
-            "replay of the recorded operations with other durations; own work: a rank's time between "
-            "synchronisations; peers: those that do the same at that place of the step"},
-      Terms{"what_if_operations", "replay of the recorded operations, each as long as usual for its like"},
-      Terms{"attribution",
-            "own work: time between synchronisations; transfer: after the last member came; carried "
-            "in: from before the first operation"},
-      Terms{"efficiencies",
-            "parts that multiply to the parallel efficiency; load balance: mean useful time over the "
-            "largest; serialisation: waits for each other on an ideal network"},
-      Terms{"operations", "apart: from the first to the last; transfer: from the last arrival to the end"},
-      Terms{"fabric",
-            "groups of ranks across hosts, each held against groups of the same size and message size"},
-      Terms{"time_structure", "the lengths of steps in their order"},
-      Terms{"pacing", "early ranks held back by a bounded delay; block: steps that are all paced or all not"},
-      Terms{"graph_path", "operations that wait for each other, one after the other"},
-      Terms{"present", "only ranks whose records are there"}};
-  const auto at = std::find_if(kTerms.begin(), kTerms.end(), [&](const Terms& t) { return t.key == key; });
-  return at == kTerms.end() ? std::string_view() : at->words;
+/// What the words of a section mean; empty where they mean what they say.
+std::string_view terms_of(diagnose::SectionKind kind) {
+  using diagnose::SectionKind;
+  switch (kind) {
+    case SectionKind::WhatIf:
+      return "replay of the recorded operations with other durations; own work: a rank's time between "
+             "synchronisations; peers: those that do the same at that place of the step";
+    case SectionKind::WhatIfOperations:
+      return "replay of the recorded operations, each as long as usual for its like";
+    case SectionKind::Attribution:
+      return "own work: time between synchronisations; transfer: after the last member came; carried "
+             "in: from before the first operation";
+    case SectionKind::Efficiencies:
+      return "parts that multiply to the parallel efficiency; load balance: mean useful time over the "
+             "largest; serialisation: waits for each other on an ideal network";
+    case SectionKind::Operations:
+      return "apart: from the first to the last; transfer: from the last arrival to the end";
+    case SectionKind::Fabric:
+      return "groups of ranks across hosts, each held against groups of the same size and message size";
+    case SectionKind::TimeStructure:
+      return "the lengths of steps in their order";
+    case SectionKind::Pacing:
+      return "early ranks held back by a bounded delay; block: steps that are all paced or all not";
+    case SectionKind::GraphPath:
+      return "operations that wait for each other, one after the other";
+    case SectionKind::Present:
+      return "only ranks whose records are there";
+    case SectionKind::Presence:
+      break;
+  }
+  return {};
 }
 
 std::string section_lines(const Diagnosis& d, const Writer& w) {
   std::string out;
   for (const diagnose::Section& s : d.sections) {
     out += '\n' + w.ink.bold(terminal_text(s.title)) + '\n';
-    if (const std::string_view terms = terms_of(s.key); !terms.empty()) out += w.wrapped("  ", terms);
+    if (const std::string_view terms = terms_of(s.kind); !terms.empty()) out += w.wrapped("  ", terms);
     for (const std::string& line : s.lines) out += w.wrapped("- ", terminal_text(line));
   }
   return out;

@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
+#include "cox/trace/time_unit.hpp"
+
+#include "report/layout.hpp"
 #include "report/sample.hpp"
 #include "support/make_run.hpp"
 
@@ -58,6 +62,25 @@ TEST(Terminal, FitsEightyColumns) {
     const auto width = std::count_if(line.begin(), line.end(),
                                      [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
     EXPECT_LE(width, 80) << line;
+  }
+}
+
+TEST(Terminal, LongNumbersOfAnUnknownUnitFitTheirTable) {
+  for (const auto& [charged, shown] :
+       {std::pair{2'000'006'000'000'000, std::string_view(" 2 000 006  ")},
+        std::pair{99'000'000'000, std::string_view(" 99.0 units  ")},
+        std::pair{9'000'000'000'000'000'000, std::string_view("  9.00e+09  ")}}) {
+    Input in = named_input();
+    for (trace::RankTrack& r : in.run.ranks)
+      r.timing = trace::timing_in_unknown_unit(r.timing, Seconds(1e-3));
+    for (diagnose::RankAccount& a : in.diagnosis.ranks)
+      a.wait = a.charged = a.self_delay_median = Duration{charged};
+    const std::string text = text_of(in);
+    EXPECT_NE(text.find(shown), std::string::npos) << text;
+    EXPECT_NE(text.find("+" + std::string(shown).substr(shown.find_first_not_of(' '))), std::string::npos)
+        << text;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), 80U) << line;
   }
 }
 

@@ -88,8 +88,8 @@ std::string subject(const diagnose::Finding& f) {
   std::string text;
   if (f.rank) {
     text = fmt::format("rank {}", f.rank->value());
-  } else if (f.link) {
-    text = *f.link;
+  } else if (!f.components.empty()) {
+    text = diagnose::component_words(f);
   } else if (f.kind == diagnose::FindingKind::RotatingStraggler) {
     text = f.ranks.empty() ? "ranks in turn" : "in turn: ranks " + rank_list(f.ranks);
   } else if (f.ranks.size() == 1) {

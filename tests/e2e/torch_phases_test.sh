@@ -1,12 +1,33 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Phases of an unmodified DDP script with gradient accumulation, evaluation and forked data-loader workers: as many
-# of each kind as the program counted, and the result to the last digit as without us.
+# of each kind as the program counted, and the result to the last digit as without us. With `wheel`: of the same PyTorch, laid out and
+# named as a wheel is, where only a file beside its libraries tells the version.
 . "$(dirname "$0")/shell.sh"
 need_torch
 unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE
 export OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=lo
 job=(timeout 150 /usr/bin/python3 "$source_dir/tests/e2e/torch_phases.py")
+if [ "${1-}" = wheel ]; then
+  /usr/bin/python3 - "$work/torch" <<'PY'
+import importlib.util, os, pathlib, re, shutil, sys
+to = pathlib.Path(sys.argv[1])
+package = pathlib.Path(importlib.util.find_spec("torch").origin).parent
+named = pathlib.Path(os.path.realpath(package / "lib/libtorch_cpu.so")).name
+suffix = re.fullmatch(r"libtorch_cpu\.so(\.\d+\.\d+)(?:\.\d+)*", named)[1].encode()
+(to / "lib").mkdir(parents=True)
+shutil.copy(package / "version.py", to)
+stem = b"libtorch_cpu.so"
+for library in sorted((package / "lib").glob("*.so")):  # whose name for it gets shorter, with the room it had
+    data = library.read_bytes() if library.exists() else b""
+    if stem + suffix + b"\0" in data:
+        name = library.name if library.name == stem.decode() else library.name + suffix.decode()
+        (to / "lib" / name).write_bytes(data.replace(stem + suffix + b"\0", stem + b"\0" * (len(suffix) + 1)))
+PY
+  export LD_LIBRARY_PATH=$work/torch/lib
+  loaded=$(/usr/bin/python3 -c "import torch; print('$work/torch/lib/libtorch_cpu.so' in open('/proc/self/maps').read())")
+  equal "$loaded" True "the library of the wheel is the one that is loaded"
+fi
 equal "$(status "${job[@]}" "$(free_port)")" 0 "exit status without cox"
 sort "$work/out" >"$work/plain"
 equal "$(status "$cox" observe -o "$work/run" -- "${job[@]}" "$(free_port)")" 0 "exit status under cox"
@@ -36,6 +57,7 @@ for rank, said in printed.items():
     assert synced == said["steps"] * said["gradient bytes"], (synced, said)
     print(f"rank {rank}: as it counted:", dict(n))
 PY
+[ "${1-}" != wheel ] || exit 0
 
 # Trainings in eight threads at once: the results as without us, and the steps of one of them.
 threads=("${job[@]}" "$(free_port)" 8)

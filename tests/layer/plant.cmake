@@ -63,6 +63,38 @@ plant(src/cli/verbs/planted_toml.cpp "#include <toml++/toml.h>" "must not includ
 plant(src/study/page/planted_dump.cpp "text += json.dump(1)" "makes text of JSON by itself")
 plant(src/observe/planted_braces.cpp "text = \"{\\\"schema\\\":\"" "writes JSON by hand")
 plant(src/learn/run/planted_raw.cpp "text = R\"({\"a\":1})\"" "writes JSON by hand")
+# What is named from the file's own folder names no room: refused, whatever it leads to.
+plant(src/base/planted_up.cpp "#include \"../trace/run/planted.hpp\""
+      "src/base/planted_up.cpp: ../trace/run/planted.hpp is relative to the file")
+plant(src/diagnose/match/planted_up.cpp "#include \"../words/sentences.hpp\""
+      "src/diagnose/match/planted_up.cpp: ../words/sentences.hpp is relative to the file")
+plant(src/base/planted_through.cpp "#include \"cox/base/../trace/run.hpp\""
+      "src/base/planted_through.cpp: cox/base/../trace/run.hpp is relative to the file")
+plant(include/cox/pace/planted_here.hpp "#include \"./settings.hpp\""
+      "include/cox/pace/planted_here.hpp: ./settings.hpp is relative to the file")
+plant(src/base/planted_down.cpp "#include \"kernels/vector_kernels.hpp\""
+      "src/base/planted_down.cpp: kernels/vector_kernels.hpp is relative to the file")
+# What reads scenarios stays out of guests: model sees it neither by its public headers nor by its folders.
+plant(src/model/planted_toml.cpp "#include \"cox/model/toml.hpp\""
+      "src/model/planted_toml.cpp: model/. must not include model/toml")
+plant(include/cox/model/planted_toml.hpp "int x" "include/cox/model/planted_toml.hpp: in no folder of model")
+file(APPEND ${WORK}/include/cox/model/schedule.hpp "#include \"cox/model/document.hpp\"\n")
+list(APPEND wanted "include/cox/model/schedule.hpp: model/. must not include model/toml")
+plant(src/model/toml/keys/planted_toml.cpp "#include \"cox/model/toml.hpp\""
+      "src/model/toml/keys/planted_toml.cpp: model/toml/keys must not include model/toml/.")
+file(APPEND ${WORK}/include/cox/model/origin.hpp "#include \"cox/model/toml.hpp\"\n")
+list(APPEND wanted "include/cox/model/origin.hpp: model/toml/keys must not include model/toml/.")
+# Tables of public headers: of every parted room, and of headers that there are.
+plant(include/cox/report/planted.hpp "int x" "include/cox/report/planted.hpp: in no folder of report")
+plant(include/cox/evaluate/planted.hpp "int x" "include/cox/evaluate/planted.hpp: in no folder of evaluate")
+plant(src/report/planted_forecast.cpp "#include \"cox/report/forecast.hpp\""
+      "src/report/planted_forecast.cpp: report/. must not include report/forecast")
+plant(src/trace/import/bytes/planted_part.cpp "#include \"cox/trace/import.hpp\""
+      "src/trace/import/bytes/planted_part.cpp: trace/import/bytes must not include trace/import/part")
+plant(src/bench/planted_pace.cpp "#include \"cox/bench/pace.hpp\""
+      "src/bench/planted_pace.cpp: bench/. must not include bench/pace")
+file(REMOVE ${WORK}/include/cox/evaluate/claim.hpp)
+list(APPEND wanted "evaluate_headers names claim, and there is no include/cox/evaluate/claim")
 # A header of another room that lies beside its source, though the room itself may be used.
 plant(src/simulate/sweep/planted_private.cpp "#include \"model/toml/keys/values.hpp\""
       "src/simulate/sweep/planted_private.cpp: model/toml/keys/values.hpp is private to model")
@@ -78,7 +110,9 @@ set(pairs
     diagnose/over_time:diagnose/stall diagnose/stall:diagnose/verdict diagnose/pacing:diagnose/verdict
     guest/seam:guest/pacing guest/writer:guest/seam guest/pacing:guest/preload guest/preload:guest/mpi
     guest/mpi:guest/gloo guest/gloo:guest/torch guest/torch:guest/mpi
-    model/toml/keys:model/toml/meaning model/toml/meaning:model/toml/check model/toml/check:model/toml/explain.hpp
+    model/toml/document:model/toml/keys model/toml/keys:model/toml/meaning model/toml/meaning:model/toml/check
+    model/toml/check:model/toml/explain.hpp model/.:model/toml base/kernels:base/json.hpp
+    bench/pace:bench/noise.hpp bench/pace/.:bench/pace/worker bench/probe:bench/pace bench/.:bench/pace
     simulate/kernels:simulate/noise simulate/noise:simulate/max_plus simulate/max_plus:simulate/flow
     simulate/flow:simulate/event simulate/event:simulate/record simulate/record:simulate/answer
     simulate/collective:simulate/training simulate/training:simulate/paced simulate/paced:simulate/answer
@@ -104,7 +138,7 @@ set(pairs
     simulate/attribution:simulate/answer trace/import:trace/clocks diagnose/figures:diagnose/match
     report/.:report/forecast)
 # No folder without one, and the folders that cannot have one: who sees all others, and those of public headers only.
-set(cannot_be_planted cli/. model/toml/. simulate/training/. report/forecast diagnose/verdict diagnose/result forecast/answer trace/format)
+set(cannot_be_planted cli/. base/. bench/pace/worker model/toml model/toml/. simulate/training/. report/forecast diagnose/verdict diagnose/result forecast/answer trace/format)
 file(STRINGS ${CHECK} lines REGEX "^set\\([a-z_/.]+/[a-z_.]+_may ")
 foreach(line ${lines})
   string(REGEX REPLACE "^set\\((.*)_may .*" "\\1" folder "${line}")

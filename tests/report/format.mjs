@@ -19,5 +19,6 @@ const COUNTS = [[0, '0'], [999, '999'], [1000, '1 000'], [-12345, '-12 345'], [1
 for (const [count, text] of COUNTS) assert.equal(grouped(count), text);
 
 window.cox.unknownUnit = 1e-3;
-const UNITS = [[0, '0 units'], [0.0296, '29.6 units'], [1.234, '1234 units'], [-0.5e-3, '−0.5 units']];
+const UNITS = [[0, '0 units'], [0.0296, '29.6 units'], [1.234, '1 234 units'], [2000.006, '2 000 006 units'], [98000, '98 000 000 units'],
+  [1e-3, '1.00 units'], [2e-8, '0.00002 units'], [2e-10, '2.00e-07 units'], [1.236e12, '1.24e+15 units'], [-0.5e-3, '−0.5 units']];
 for (const [seconds, text] of UNITS) assert.equal(time(seconds), text, `${seconds} s in an unknown unit`);

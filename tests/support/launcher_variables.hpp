@@ -32,8 +32,10 @@ class LauncherVariables : public testing::Test {
   void forget_all() {
     for (const std::string& name : set_) unsetenv(name.c_str());
     set_.clear();
-    for (const char* name : {"COX_JOB", "COX_BATCH_JOB", "SLURM_HET_JOB_ID"}) clear(name);
-    for (const char* name : guest::kBatchJobs) clear(name);
+    for (const char* name : {"COX_JOB", "COX_BATCH_JOB"}) clear(name);
+    for (const guest::BatchSystem& b : guest::kBatchSystems)
+      for (const char* name : {b.job, b.whole})
+        if (name != nullptr) clear(name);
     for (const guest::Launcher& l : guest::kLaunchers)
       for (const char* name : {l.sign[0], l.sign[1], l.rank, l.world_size, l.local_rank, l.local_size,
                                l.tasks_per_node, l.node, l.attempt, l.launch})

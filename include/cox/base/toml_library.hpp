@@ -6,7 +6,7 @@
 /// allows 256 and throws, is not used.
 ///
 /// Use when: a file of TOML is read. Not in headers: it is heavy.
-/// Held by:  src/model/toml/document_test.cpp (with the sanitizer that sees it)
+/// Held by:  src/model/toml/document/document_test.cpp (with the sanitizer that sees it)
 #pragma once
 
 // clang-format off: the order is the point

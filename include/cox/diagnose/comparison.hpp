@@ -22,6 +22,14 @@ struct RatioInterval {
 enum class Change : unsigned char { Faster, Slower, Unclear };
 [[nodiscard]] const char* name_of(Change c);  ///< `faster`, `slower`, `unclear`
 
+/// In what two runs are not the same job. Text forms are `ranks`, `times`, `collectives_per_step`.
+enum class JobDifference : unsigned char {
+  Ranks,
+  Times,  ///< how they were recorded
+  CollectivesPerStep
+};
+[[nodiscard]] const char* name_of(JobDifference d);
+
 struct Comparison {
   Duration before{};  ///< median step time
   Duration after{};
@@ -29,13 +37,12 @@ struct Comparison {
   double lost_before = 0;    ///< part of the run lost to late arrivals
   double lost_after = 0;
   Change change = Change::Unclear;
-  /// In which the two are not the same job: `ranks`, `times` (how they were recorded), `collectives_per_step`.
-  std::vector<std::string> differs;
-  std::string not_alike;           ///< the same as a sentence; empty where they are alike
-  std::vector<Finding> gone;       ///< named before, not after
-  std::vector<Finding> remaining;  ///< named in both, as after
-  std::vector<Finding> fresh;      ///< named only after
-  std::vector<std::string> lines;  ///< all of it in words
+  std::vector<JobDifference> differs;  ///< empty where they are alike
+  std::string not_alike;               ///< the same as a sentence; empty where they are alike
+  std::vector<Finding> gone;           ///< named before, not after
+  std::vector<Finding> remaining;      ///< named in both, as after
+  std::vector<Finding> fresh;          ///< named only after
+  std::vector<std::string> lines;      ///< all of it in words
 };
 
 /// Compares two diagnoses of one job.

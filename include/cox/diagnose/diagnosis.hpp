@@ -29,9 +29,25 @@
 
 namespace cox::diagnose {
 
+/// Which analysis a section is of. Text forms: the names in lower case, `what_if`, `time_structure`.
+enum class SectionKind : std::uint8_t {
+  WhatIf,
+  WhatIfOperations,
+  GraphPath,
+  Present,   ///< who worked longer among the ranks present
+  Presence,  ///< who is absent from operations
+  Operations,
+  Attribution,
+  Fabric,
+  TimeStructure,
+  Efficiencies,
+  Pacing
+};
+[[nodiscard]] const char* name_of(SectionKind k);
+
 /// What one analysis has to say, in sentences; the numbers are in its own structure and in the JSON.
 struct Section {
-  std::string key;  ///< as in the JSON: `what_if`, `efficiency`, ...
+  SectionKind kind = SectionKind::WhatIf;
   std::string title;
   std::vector<std::string> lines;
   std::vector<std::vector<std::string>> table{};  ///< first row: heads; empty where there is none
@@ -47,7 +63,7 @@ enum class SeriesState : std::uint8_t {
   None = 0,      ///< the input is no lone series
   TooShort = 1,  ///< nothing was found, and there are too few steps to say that nothing is there
   Quiet = 2,     ///< tested: nothing lasts, comes back or stands out
-  Uneven = 3     ///< see the section `time_structure`
+  Uneven = 3     ///< see the section `TimeStructure`
 };
 
 /// Results that only this room reads.

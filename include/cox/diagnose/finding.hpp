@@ -88,14 +88,34 @@ struct Evidence {
   double value = 0;
 };
 
+/// Why a gain is not to be relied on.
+struct GainDoubt {
+  /// The replay that it is held against does not give what was measured.
+  struct ReplayMisses {
+    double error = 0;  ///< simulated over measured time - 1
+  };
+  /// Arrival times and the replay promise different gains, as parts of the run.
+  struct EstimatesDisagree {
+    double by_arrival = 0;
+    double by_replay = 0;
+    bool of_several = false;  ///< from fixing only this one of several
+  };
+  /// Ranks that wait keep their cores, and there are fewer of these than ranks.
+  struct CoresTaken {
+    std::int64_t ranks = 0;
+    std::int64_t cores = 0;
+  };
+  std::variant<ReplayMisses, EstimatesDisagree, CoresTaken> reason;
+};
+
 /// One named cause of lost time. The JSON form is fixed: docs/reference/diagnosis-json.md.
 struct Finding {
   FindingKind kind = FindingKind::SlowRank;
-  std::vector<Rank> ranks;          ///< everybody it is about
-  std::optional<Rank> rank;         ///< set only where exactly one rank is meant all along
-  std::optional<CommId> group;      ///< communicator, where a group is meant
-  std::optional<std::string> link;  ///< where a link is meant
-  Cause cause = Cause::Unknown;     ///< unknown until evidence explains most of the wait
+  std::vector<Rank> ranks;              ///< everybody it is about
+  std::optional<Rank> rank;             ///< set only where exactly one rank is meant all along
+  std::optional<CommId> group;          ///< communicator, where a group is meant
+  std::vector<std::string> components;  ///< names of parts of the fabric, where those are meant
+  Cause cause = Cause::Unknown;         ///< unknown until evidence explains most of the wait
   CauseClass cause_class = CauseClass::Unknown;
   std::vector<CauseTest> tests;  ///< every rule that was asked, docs/concepts/causes.md
   double share_ratio = 0;        ///< of all lost time, the part charged to this
@@ -103,7 +123,7 @@ struct Finding {
   /// what fixing all of them saves is divided among them (docs/concepts/naming.md), so the gains add up within a group.
   /// Over groups it is that of the rank that gains most: groups side by side are no sum.
   double gain_ratio = 0;
-  std::string gain_doubt;            ///< why the gain is not to be relied on; empty where nothing says so
+  std::optional<GainDoubt> gain_doubt;
   std::optional<StepId> first_step;  ///< where it is limited in time
   std::optional<StepId> last_step;
   std::vector<StepPosition> positions;  ///< where it is limited to some operations of a step
@@ -114,13 +134,24 @@ struct Finding {
 };
 
 /// Whether what fixing it saves is told: not where only own work is known, or who is absent may have been later.
-[[nodiscard]] bool is_gain_told(const Finding& f);
+[[nodiscard]] inline bool is_gain_told(const Finding& f) {
+  const auto* e = std::get_if<LateEvidence>(&f.evidence);
+  return !f.gain_at_most && !(e != nullptr && e->over && e->over->often_incomplete);
+}
 
 /// What fixing exactly this saves, as part of the run's time: of several findings that one alone.
-[[nodiscard]] double gain_alone(const Finding& f);
+[[nodiscard]] inline double gain_alone(const Finding& f) {
+  const auto* e = std::get_if<LateEvidence>(&f.evidence);
+  return e != nullptr && e->gain_alone ? *e->gain_alone : f.gain_ratio;
+}
 
 /// `21 %`, or `doubtful: the replay is off by 12 %`: everybody who speaks of a gain says it so.
 [[nodiscard]] std::string gain_words(const Finding& f);
+
+/// `the replay is off by 12 %`.
+[[nodiscard]] std::string doubt_words(const GainDoubt& doubt);
+/// `host a, rail 2`; empty where no part of the fabric is meant.
+[[nodiscard]] std::string component_words(const Finding& f);
 
 /// The numbers behind a finding, said one by one; in the order of the JSON.
 [[nodiscard]] std::vector<Evidence> evidence_of(const Finding& f);

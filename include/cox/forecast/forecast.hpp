@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cox/base/result.hpp"
+#include "cox/base/text_line.hpp"
 #include "cox/base/units.hpp"
 #include "cox/forecast/checkpoints.hpp"
 #include "cox/forecast/control.hpp"
@@ -165,7 +166,7 @@ class MadeForecast {
   [[nodiscard]] Status add_control(const ControlQuestion& question, const ReadEvidence& evidence,
                                    const Question& asked);
   /// The first screen, a line each.
-  [[nodiscard]] std::vector<std::string> text_lines(bool all = false) const;
+  [[nodiscard]] std::vector<TextLine> text_lines(bool all = false) const;
   /// Schema cox.forecast/1: docs/reference/forecast-json.md.
   [[nodiscard]] std::string to_json(const std::vector<std::string>& inputs) const;
 

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <initializer_list>
 
 namespace cox::guest {
 
@@ -114,10 +113,19 @@ inline constexpr Launcher kLaunchers[] = {
      .launch = "SLURM_STEP_ID"},
 };
 
-/// Batch systems, by the variable that holds the job's id. JOB_ID (Grid Engine's) last: it is the one name
-/// that others may use for something else.
-inline constexpr const char* kBatchJobs[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID",
-                                             "JOB_ID"};
+/// One batch system: the variables that hold ids.
+struct BatchSystem {
+  const char* job = nullptr;
+  const char* whole = nullptr;  ///< of a job of several parts, the id that they share; null = it has no such
+  bool per_launch = false;      ///< every launch has an id of its own
+};
+
+/// In the order in which they are asked. JOB_ID (Grid Engine's) last: it is the one name that others may use for
+/// something else.
+inline constexpr BatchSystem kBatchSystems[] = {
+    {.job = "SLURM_JOB_ID", .whole = "SLURM_HET_JOB_ID"}, {.job = "PBS_JOBID"}, {.job = "LSB_JOBID"},
+    {.job = "FLUX_JOB_ID", .per_launch = true},           {.job = "JOB_ID"},
+};
 
 /// The value of a variable; null where it is not set or empty.
 inline const char* variable(const char* name) {
@@ -192,17 +200,20 @@ inline LauncherPlace place_of(const Launcher* l) {
 
 /// The id of the batch system; null where there is none.
 inline const char* batch_job() {
-  for (const char* name : kBatchJobs)
-    if (const char* id = variable(name)) return id;
+  for (const BatchSystem& b : kBatchSystems)
+    if (const char* id = variable(b.job)) return id;
   return nullptr;
 }
 
 /// The batch job that owns everything below it: what `cox observe` keeps in COX_BATCH_JOB. Empty outside of
-/// one. Of a heterogeneous job of Slurm the id that its parts share. Flux gives every launch an id of its
-/// own, which would tell nothing.
+/// one. Of a heterogeneous job of Slurm the id that its parts share. An id that every launch has for itself would
+/// tell nothing.
 inline const char* owning_batch_job() {
-  for (const char* name : {"SLURM_HET_JOB_ID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"})
-    if (const char* id = variable(name)) return id;
+  for (const BatchSystem& b : kBatchSystems) {
+    if (b.per_launch) continue;
+    if (const char* id = variable(b.whole)) return id;
+    if (const char* id = variable(b.job)) return id;
+  }
   return "";
 }
 

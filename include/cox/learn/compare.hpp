@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cox/base/result.hpp"
+#include "cox/base/text_line.hpp"
 #include "cox/learn/learner.hpp"
 #include "cox/learn/optimizer.hpp"
 #include "cox/learn/problem.hpp"
@@ -37,10 +38,9 @@ struct WaysQuestion {
 
 /// What came of it.
 struct Compared {
-  /// The screen, line by line; rows of the table have two blanks between columns.
-  std::vector<std::string> lines;
-  std::string json;          ///< `cox.learn/1`: docs/reference/learn-json.md
-  bool any_reached = false;  ///< the target, on every seed
+  std::vector<TextLine> lines;  ///< the screen
+  std::string json;             ///< `cox.learn/1`: docs/reference/learn-json.md
+  bool any_reached = false;     ///< the target, on every seed
 };
 
 /// Runs every way at every rate. The same seeds for all ways: draws of samples are common, so ratios are paired.

@@ -50,7 +50,7 @@ using cox::shown;
 
 /// Parses TOML 1.0. Nesting, by brackets and by dotted keys, is at most `kDeepest` each, so recursion on the
 /// tree is bounded; values are at most `kMostValues`. Errors: scenario-001 with file and line. Memory: below
-/// 1 GiB for 16 MB of text. Held by: src/model/toml/document_test.cpp, fuzz (scenario)
+/// 1 GiB for 16 MB of text. Held by: src/model/toml/document/document_test.cpp, fuzz (scenario)
 inline constexpr int kDeepest = 16;
 inline constexpr std::int64_t kMostValues = 300'000;
 [[nodiscard]] Result<DocumentNode> parse_document(std::string_view text, const std::string& name);

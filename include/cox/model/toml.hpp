@@ -3,21 +3,16 @@
 /// Scenarios as TOML (target `model_toml`; not for guests).
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cox/base/result.hpp"
+#include "cox/model/origin.hpp"
 #include "cox/model/scenario.hpp"
 
 namespace cox::model {
-
-/// Where a value of a scenario came from.
-enum class Origin : std::uint8_t { File, Preset, Default, Derived };
-/// `file`, `preset`, `default`, `derived`.
-[[nodiscard]] std::string_view name_of(Origin o);
 
 /// One line of `cox simulate --explain`.
 struct Explained {

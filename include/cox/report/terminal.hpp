@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cox/base/text_line.hpp"
 #include "cox/diagnose/comparison.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/trace/run.hpp"
@@ -59,10 +60,8 @@ struct RunLine {
 /// Held by: src/report/first_screen_test.cpp, tests/golden.
 [[nodiscard]] std::string render_lines(const std::vector<std::string>& lines, const TextStyle& style,
                                        std::string_view more = {});
-/// A row of a table: as wide as it is, in the style's characters.
-[[nodiscard]] std::string render_row(const std::string& row, const TextStyle& style);
-/// Columns are held apart by two blanks; such a line is not broken. An empty one is none that could be.
-[[nodiscard]] bool is_row(const std::string& line);
+/// The same of one line; a row of a table is as wide as it is.
+[[nodiscard]] std::string render_line(const TextLine& line, const TextStyle& style);
 /// The same as a list in Markdown. Text from files cannot become markup.
 [[nodiscard]] std::string render_list(const std::vector<std::string>& lines);
 

@@ -17,6 +17,8 @@ namespace cox::study {
 [[nodiscard]] std::string to_markdown(const AnsweredStudy& answer, const std::string& picture_file);
 /// Printed numbers beside ours, for a terminal.
 [[nodiscard]] std::string to_text(const AnsweredStudy& answer);
+/// What the two ways say, how far apart they are and how far they may be.
+[[nodiscard]] std::string to_text(const CrossCheck& check);
 /// One line per computed value: `name,value,unit,half_width_95,replicas,engine`.
 [[nodiscard]] std::string to_csv(const AnsweredStudy& answer);
 /// SVG with the colours of the page that holds it, light or dark; empty where there is nothing to draw.

@@ -40,7 +40,7 @@ class Progress {
   void finish();
 
  private:
-  void draw_bar(int percent);
+  void draw_bar(int hundredths);
 
   std::ostream& stream_;
   ProgressStyle style_;

@@ -101,9 +101,8 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   } else {
     const report::TextStyle style =
         text_style(call.common.color, console.out_is_terminal && !output.is_file(), console);
-    for (const std::string& line : made.text_lines(call.has("all")))
-      output.stream() << (report::is_row(line) ? report::render_row(line, style)
-                                               : report::render_lines({line}, style));
+    for (const TextLine& line : made.text_lines(call.has("all")))
+      output.stream() << report::render_line(line, style);
   }
   COX_CHECK(output.commit());
   return ExitCode::Ok;

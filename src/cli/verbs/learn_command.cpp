@@ -93,9 +93,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   } else {
     const report::TextStyle style =
         text_style(call.common.color, console.out_is_terminal && !output.is_file(), console);
-    for (const std::string& line : made.lines)
-      output.stream() << (report::is_row(line) ? report::render_row(line, style)
-                                               : report::render_lines({line}, style));
+    for (const TextLine& line : made.lines) output.stream() << report::render_line(line, style);
   }
   COX_CHECK(output.commit());
   if (!made.any_reached)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnose/charge/attribution.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -14,8 +12,6 @@
 namespace cox::diagnose {
 namespace {
 
-/// Above this, durations do not say who was late (docs/concepts/wait-and-transfer.md).
-constexpr double kWorstValidity = 0.5;
 /// Of a Run with more ranks only the costliest pairs are kept.
 constexpr std::size_t kAllPairsRanks = 64;
 constexpr std::size_t kKeptPairs = 256;
@@ -110,22 +106,15 @@ void fill(const Matched& matched, const ActivityScheme& scheme, const WaitTimeli
 }
 
 void add_notes(const Matching& m, const WaitTimeline& t, const Charges& c, bool comparable, Attribution& a) {
+  using Kind = ChargeNote::Kind;
   const bool peers =
       std::any_of(t.peers.begin(), t.peers.end(), [](const PeerWait& w) { return w.peer < 0; });
-  if (peers) a.notes.emplace_back("waits for a peer that the input does not name are charged to nobody");
-  if (!comparable && !t.peers.empty())
-    a.notes.emplace_back("waits for single peers need a common clock to be charged; here they are to nobody");
-  if (t.incomplete > 0)
-    a.notes.push_back(fmt::format(
-        "{} operation{} of which it is not known who came last: a member's call, or when it came, "
-        "is not in the record",
-        t.incomplete, t.incomplete == 1 ? "" : "s"));
-  if (t.contradictory > 0)
-    a.notes.push_back(fmt::format("{} operation{} in another order on some of the members", t.contradictory,
-                                  t.contradictory == 1 ? "" : "s"));
-  if (c.too_tangled)
-    a.notes.emplace_back("groups overlap so much that some waits were not followed to their cause");
-  if (m.ops.size() >= kPeerBit) a.notes.emplace_back("too many operations to be numbered");
+  if (peers) a.notes.push_back({.kind = Kind::UnnamedPeers});
+  if (!comparable && !t.peers.empty()) a.notes.push_back({.kind = Kind::PeersUnclocked});
+  if (t.incomplete > 0) a.notes.push_back({.kind = Kind::Incomplete, .operations = t.incomplete});
+  if (t.contradictory > 0) a.notes.push_back({.kind = Kind::Contradictory, .operations = t.contradictory});
+  if (c.too_tangled) a.notes.push_back({.kind = Kind::Tangled});
+  if (m.ops.size() >= kPeerBit) a.notes.push_back({.kind = Kind::TooMany});
 }
 
 }  // namespace
@@ -149,14 +138,11 @@ Result<Attribution> attribute_waits(const Matched& matched) {
   if (!clocks.comparable && a.validity_ratio > kWorstValidity)
     a.validity_ratio = validity_where_it_matters(m);
   if (!clocks.comparable && a.validity_ratio > kWorstValidity) {
-    a.refused = fmt::format(
-        "clocks differ and members do not leave together: the spread of ends is {:.2f} of the spread of "
-        "begins, above {:.1f} durations do not say who was late",
-        a.validity_ratio, kWorstValidity);
+    a.refused = ChargeRefusal::EndsApart;
     return a;
   }
   if (m.ops.size() >= kPeerBit) {
-    a.refused = "the Run holds more operations than can be numbered (2^31)";
+    a.refused = ChargeRefusal::TooMany;
     return a;
   }
   const RoleClasses roles = group_by_role(matched);

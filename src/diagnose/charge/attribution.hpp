@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@
 #include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
+
+/// Above this, durations do not say who was late (docs/concepts/wait-and-transfer.md).
+inline constexpr double kWorstValidity = 0.5;
 
 /// One rank's account of delay costs. All spans are sums over the Run, of the ranks that waited.
 struct RankCharge {
@@ -49,9 +53,29 @@ struct ActivityCost {
   double amplification = 0;  ///< charged over injected; 0 where nothing was injected
 };
 
+/// Why nothing is charged.
+enum class ChargeRefusal : std::uint8_t {
+  EndsApart,  ///< clocks differ and members do not leave together
+  TooMany     ///< more operations than can be numbered
+};
+
+/// What could not be used, and why.
+struct ChargeNote {
+  enum class Kind : std::uint8_t {
+    UnnamedPeers,    ///< waits for a peer that the input does not name
+    PeersUnclocked,  ///< waits for single peers without a common clock
+    Incomplete,      ///< operations of which it is not known who came last
+    Contradictory,   ///< operations in another order on some of the members
+    Tangled,         ///< some waits were not followed to their cause
+    TooMany          ///< more operations than can be numbered
+  };
+  Kind kind = Kind::UnnamedPeers;
+  std::int64_t operations = 0;  ///< Incomplete, Contradictory
+};
+
 /// The whole account. `waited` = `charged` + `communication` + `carried_in` + `unknown`, to the picosecond.
 struct Attribution {
-  std::string refused;  ///< why nothing is charged; empty where it is
+  std::optional<ChargeRefusal> refused;
   WaitMethod method = WaitMethod::Clock;
   double validity_ratio = 0;  ///< method `duration`: see ClockView; above 0.5 the answer is refused
   Duration waited{};          ///< by all ranks. Sums stop at the range of Duration (106 days)
@@ -68,7 +92,7 @@ struct Attribution {
   bool pairs_complete = false;            ///< all pairs with a charge are in `pairs`
   std::vector<ActivityCost> by_activity;  ///< costliest first
   std::int64_t synchronisations = 0;      ///< operations that waits were taken from
-  std::vector<std::string> notes;         ///< what could not be used, and why
+  std::vector<ChargeNote> notes;
 };
 
 /// Charges every wait of a Run.

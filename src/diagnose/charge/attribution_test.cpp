@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnose/charge/attribution.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ using testing::NestedJob;
 Attribution attribute(const trace::Run& run) {
   auto a = attribute_waits(run);
   EXPECT_TRUE(a.has_value());
-  EXPECT_TRUE(a->refused.empty()) << a->refused;
+  EXPECT_FALSE(a->refused) << refusal_of(*a).value_or("");
   EXPECT_TRUE(a->balanced);
   return *std::move(a);
 }
@@ -173,7 +174,7 @@ TEST(Attribution, RefusesWhereMembersDoNotLeaveTogether) {
   const trace::Run input = testing::make_job(job);
   const auto a = attribute_waits(input);
   ASSERT_TRUE(a.has_value());
-  EXPECT_FALSE(a->refused.empty());
+  EXPECT_EQ(a->refused, ChargeRefusal::EndsApart);
   EXPECT_TRUE(a->pairs.empty());
   EXPECT_NE(describe(*a, Whom::Ranks).front().find("not told"), std::string::npos);
 }
@@ -260,7 +261,8 @@ TEST(Attribution, AnUnnamedPeerIsUnknown) {
   run.ranks[1].events.aux.set_back(trace::kAnyPeer);
   const Attribution a = attribute(run);
   EXPECT_EQ(a.unknown, 19ms);
-  EXPECT_EQ(a.notes.size(), 1U);
+  ASSERT_EQ(a.notes.size(), 1U);
+  EXPECT_EQ(a.notes[0].kind, ChargeNote::Kind::UnnamedPeers);
 }
 
 TEST(Attribution, PhasesTellWhatTheDelayWas) {
@@ -305,7 +307,10 @@ TEST(Attribution, ContradictoryOrdersAreLeftOut) {
     }
   }
   const Attribution a = attribute(run);
-  EXPECT_EQ(a.notes.size(), 1U);
+  ASSERT_EQ(a.notes.size(), 1U);
+  EXPECT_EQ(a.notes[0].kind, ChargeNote::Kind::Contradictory);
+  EXPECT_EQ(clause_of(a.notes[0]),
+            fmt::format("{} operations in another order on some of the members", a.notes[0].operations));
 }
 
 TEST(Attribution, TimesAtTheEndsOfTheRangeBalance) {
@@ -346,7 +351,7 @@ TEST(Attribution, JsonHoldsWhatAddsUp) {
   job.work = [](int r, int) { return r == 2 ? 15ms : 10ms; };
   const trace::Run run = testing::make_job(job);
   nlohmann::ordered_json j;
-  write_json(attribute(run), j);
+  write_json(attribute(run), {}, j);
   EXPECT_TRUE(j["balanced"].get<bool>());
   EXPECT_NEAR(j["waited_s"].get<double>(), j["charged_s"].get<double>() + j["carried_in_s"].get<double>(),
               1e-12);

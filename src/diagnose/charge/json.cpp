@@ -41,8 +41,8 @@ Json json_of(const ActivityCost& x) {
 
 }  // namespace
 
-void write_json(const Attribution& a, Json& j) {
-  j["refused"] = a.refused.empty() ? Json(nullptr) : Json(a.refused);
+void write_json(const Attribution& a, const ChargeTexts& texts, Json& j) {
+  j["refused"] = or_null(texts.refusal, [](const std::string& t) { return t; });
   j["method"] = name_of(a.method);
   j["validity_ratio"] = a.validity_ratio;
   j["synchronisations"] = a.synchronisations;
@@ -61,7 +61,7 @@ void write_json(const Attribution& a, Json& j) {
   j["pairs_complete"] = a.pairs_complete;
   j["activities"] = Json::array();
   for (const ActivityCost& x : a.by_activity) j["activities"].push_back(json_of(x));
-  j["notes"] = a.notes;
+  j["notes"] = texts.notes;
 }
 
 }  // namespace cox::diagnose

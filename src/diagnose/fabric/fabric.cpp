@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnose/fabric/fabric.hpp"
 
+#include <fmt/format.h>
+
 #include "diagnose/fabric/pass.hpp"
 
 namespace cox::diagnose {
@@ -19,6 +21,24 @@ const char* name_of(ComponentKind k) {
       return "rail";
   }
   return "host";
+}
+
+std::string name_of(const Component& c) {
+  const auto port = [&](std::size_t i) { return c.local[i].value(); };
+  switch (c.kind) {
+    case ComponentKind::Host:
+      return "host " + c.host_names[0];
+    case ComponentKind::HostPair:
+      return fmt::format("between hosts {} and {}", c.host_names[0], c.host_names[1]);
+    case ComponentKind::Link:
+      return fmt::format("link between {} port {} and {} port {}", c.host_names[0], port(0), c.host_names[1],
+                         port(1));
+    case ComponentKind::Nic:
+      return fmt::format("port {} of host {}", port(0), c.host_names[0]);
+    case ComponentKind::Rail:
+      return fmt::format("rail {} (port {} of all hosts)", port(0), port(0));
+  }
+  return "unknown";
 }
 
 const char* name_of(FabricVerdict v) {

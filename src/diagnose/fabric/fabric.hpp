@@ -58,14 +58,18 @@ enum class ComponentKind : std::uint8_t {
 };
 [[nodiscard]] const char* name_of(ComponentKind k);  ///< `host`, `host_pair`, `link`, `nic`, `rail`
 
+/// A part of the fabric that transfers may share.
 struct Component {
   ComponentKind kind = ComponentKind::Host;
-  std::vector<NodeId> hosts;     ///< one, two, or none (Rail)
-  std::vector<LocalRank> local;  ///< one per host (Nic, Link), one (Rail), none else
-  std::string text;              ///< as printed: `host node3`, `rail 2`
+  std::vector<NodeId> hosts;            ///< one, two, or none (Rail)
+  std::vector<std::string> host_names;  ///< as many
+  std::vector<LocalRank> local;         ///< one per host (Nic, Link), one (Rail), none else
 
   bool operator==(const Component&) const = default;
 };
+
+/// As printed: `host node3`, `rail 2 (port 2 of all hosts)`.
+[[nodiscard]] std::string name_of(const Component& c);
 
 enum class FabricVerdict : std::uint8_t {
   NoData = 0,       ///< no group crosses hosts, or none was timed often enough

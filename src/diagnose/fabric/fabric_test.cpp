@@ -134,7 +134,7 @@ TEST(Fabric, NamesAPairOfHosts) {
   const Fabric f = understand(c);
   ASSERT_EQ(f.verdict, FabricVerdict::Located) << describe(f).front();
   EXPECT_EQ(f.components[0].kind, ComponentKind::HostPair);
-  EXPECT_EQ(f.components[0].text, "between hosts node2 and node6");
+  EXPECT_EQ(name_of(f.components[0]), "between hosts node2 and node6");
 }
 
 TEST(Fabric, NamesThePortOfAHost) {
@@ -147,7 +147,7 @@ TEST(Fabric, NamesThePortOfAHost) {
   ASSERT_EQ(f.verdict, FabricVerdict::Located) << describe(f).front();
   ASSERT_EQ(f.components.size(), 1U);
   EXPECT_EQ(f.components[0].kind, ComponentKind::Nic);
-  EXPECT_EQ(f.components[0].text, "port 2 of host node3");
+  EXPECT_EQ(name_of(f.components[0]), "port 2 of host node3");
   EXPECT_EQ(f.slow_groups.size(), 7U);
   EXPECT_EQ(f.member_test, MemberTest::Refuted);
 }
@@ -159,7 +159,7 @@ TEST(Fabric, NamesAHostAndARail) {
   };
   const Fabric host = understand(c);
   ASSERT_EQ(host.verdict, FabricVerdict::Located) << describe(host).front();
-  EXPECT_EQ(host.components[0].text, "host node4");
+  EXPECT_EQ(name_of(host.components[0]), "host node4");
   EXPECT_EQ(host.member_test, MemberTest::NoData);
   c.transfer = [](const std::vector<int>& g, int) { return port_of(g[0]) == 3 ? 2ms : 1ms; };
   const Fabric rail = understand(c);
@@ -186,7 +186,7 @@ TEST(Fabric, DipsAreFoundWhereTheCeilingIsWhole) {
   };
   const Fabric f = understand(c);
   ASSERT_EQ(f.verdict, FabricVerdict::Located) << describe(f).front();
-  EXPECT_EQ(f.components[0].text, "port 2 of host node3");
+  EXPECT_EQ(name_of(f.components[0]), "port 2 of host node3");
   for (const GroupTransfer& g : f.groups) {
     EXPECT_FALSE(g.slow_always);
     if (!g.slow()) continue;

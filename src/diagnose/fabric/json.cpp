@@ -16,7 +16,7 @@ Json json_of(const Component& c, const trace::Run& run) {
       if (node.id == id) j["hosts"].push_back(node.host);
   j["nodes"] = numbers_of(c.hosts);
   j["local_ranks"] = numbers_of(c.local);
-  j["text"] = c.text;
+  j["text"] = name_of(c);
   return j;
 }
 

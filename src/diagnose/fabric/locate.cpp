@@ -84,26 +84,8 @@ class Locator {
 
   [[nodiscard]] Component make(ComponentKind kind, std::vector<NodeId> hosts,
                                std::vector<LocalRank> local) const {
-    Component c{kind, std::move(hosts), std::move(local), {}};
-    const auto at = [&](std::size_t i) { return host_name(matched_, c.hosts[i]); };
-    switch (kind) {
-      case ComponentKind::Host:
-        c.text = "host " + at(0);
-        break;
-      case ComponentKind::HostPair:
-        c.text = fmt::format("between hosts {} and {}", at(0), at(1));
-        break;
-      case ComponentKind::Link:
-        c.text = fmt::format("link between {} port {} and {} port {}", at(0), c.local[0].value(), at(1),
-                             c.local[1].value());
-        break;
-      case ComponentKind::Nic:
-        c.text = fmt::format("port {} of host {}", c.local[0].value(), at(0));
-        break;
-      case ComponentKind::Rail:
-        c.text = fmt::format("rail {} (port {} of all hosts)", c.local[0].value(), c.local[0].value());
-        break;
-    }
+    Component c{kind, std::move(hosts), {}, std::move(local)};
+    for (const NodeId host : c.hosts) c.host_names.push_back(host_name(matched_, host));
     return c;
   }
 

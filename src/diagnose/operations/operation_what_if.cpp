@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/replay/replay.hpp"
 
@@ -417,7 +418,7 @@ void add_references(Simulator& sim, OperationWhatIf& w) {
   };
   add("mean of compute, median of communication", {});
   for (const double q : sim.options().quantiles)
-    add(q == 0.5 ? std::string("median") : fmt::format("{:g} % quantile", 100 * q),
+    add(q == 0.5 ? std::string("median") : percent(q, PartDigits::AsSet) + " quantile",
         {.kind = OperationReference::Kind::Quantile, .quantile = q});
 }
 

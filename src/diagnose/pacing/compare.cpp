@@ -156,7 +156,7 @@ Resampled resample(const std::vector<Unit>& baseline, const std::vector<Unit>& c
   std::vector<double> room;
   const std::vector<Unit>* units[2] = {&baseline, &control};
   const bool enough = std::min(baseline.size(), control.size()) >= kFewestUnits;
-  for (int arm = 0; arm < 2; ++arm) {
+  for (std::size_t arm = 0; arm < 2; ++arm) {
     gather(*units[arm], arm, nullptr, 0, sample);
     out.value[arm] = figures_of(sample, room);
     if (!enough) continue;

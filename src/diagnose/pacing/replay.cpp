@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/spelling.hpp"
 #include "cox/pace/controller.hpp"
 
@@ -117,14 +118,16 @@ std::vector<pace::Advice> find_advice(const Matched& matched, const Pacing& p,
 }
 
 Error no_group(const Matched& matched) {
-  return Error{
-      .code = Errc::InvalidInput,
-      .id = "pace-001",
-      .message = fmt::format("no group to replay: of ranks got {}, of communicators {}, expected two "
-                             "ranks that synchronise with each other at least five times",
-                             matched.ranks(), matched.communicators().size()),
-      .hint = "see what was recorded: cox diagnose PATH",
-      .where = {}};
+  return Error{.code = Errc::InvalidInput,
+               .id = "pace-001",
+               .message = fmt::format(
+                   "no group to replay: there {} {} and {}, expected two ranks that synchronise with each "
+                   "other at least five times",
+                   matched.ranks() == 1 ? "is" : "are",
+                   counted(static_cast<std::int64_t>(matched.ranks()), "rank", "ranks"),
+                   counted(std::ssize(matched.communicators()), "communicator", "communicators")),
+               .hint = "see what was recorded: cox diagnose PATH",
+               .where = {}};
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ constexpr std::size_t kPictured = 24;
 /// A slowdown smaller than this is not worth a table.
 constexpr double kWorthwhile = 1.01;
 
-void add_section(Diagnosis& d, const char* key, const char* title, std::vector<std::string> lines) {
-  if (!lines.empty()) d.sections.push_back({.key = key, .title = title, .lines = std::move(lines)});
+void add_section(Diagnosis& d, SectionKind kind, const char* title, std::vector<std::string> lines) {
+  if (!lines.empty()) d.sections.push_back({.kind = kind, .title = title, .lines = std::move(lines)});
 }
 
 /// Fixing whoever happened to be late most gains a little in any noise: without a finding no rank is told, unless
@@ -70,7 +70,7 @@ void say_of_those_present(const Matched& matched, Diagnosis& d) {
   }
   if (most == nullptr || most->largest <= Duration::zero()) return;
   add_section(
-      d, "present", "among the ranks present",
+      d, SectionKind::Present, "among the ranks present",
       {"who was last of all is unknown: an absent rank may have been later. Beyond the median of those "
        "present, own work between collectives (the first is carried in and left out) adds up to:",
        list + (delays.size() > kPictured ? ", ..." : ""),
@@ -84,7 +84,7 @@ void say_what_if(const Matched& matched, const std::optional<WhatIf>& what_if, D
     return say_of_those_present(matched, d);
   if (!what_if || what_if->fidelity == Fidelity::Refused) return;
   if (what_if->slowdown_ratio < kWorthwhile) return;
-  add_section(d, "what_if", "what if", describe(*what_if, whom_of(d)));
+  add_section(d, SectionKind::WhatIf, "what if", describe(*what_if, whom_of(d)));
   if (!d.findings.empty()) d.sections.back().table = what_if_table(*what_if);
 }
 
@@ -92,7 +92,7 @@ void say_what_if(const Matched& matched, const std::optional<WhatIf>& what_if, D
 void say_attribution(const std::optional<Attribution>& attribution, Diagnosis& d) {
   if (!attribution || attribution->waited <= Duration::zero()) return;
   const Attribution& a = *attribution;
-  add_section(d, "attribution", "who made whom wait", describe(a, whom_of(d)));
+  add_section(d, SectionKind::Attribution, "who made whom wait", describe(a, whom_of(d)));
   if (d.findings.empty() || !a.pairs_complete || a.ranks.size() > kPictured || a.pairs.empty()) return;
   Section& s = d.sections.back();
   s.table.push_back({"cost \\ waited"});
@@ -148,12 +148,12 @@ void look_at_operations(const model::Program& program, Analyses& analyses, Diagn
   if (program.is_graph()) {
     analyses.graph_path = find_graph_path(program);
     if (analyses.graph_path)
-      add_section(d, "graph_path", "longest chain of operations", describe(*analyses.graph_path));
+      add_section(d, SectionKind::GraphPath, "longest chain of operations", describe(*analyses.graph_path));
     return;
   }
   if (auto found = what_if_operations(program)) {
     analyses.what_if_operations = *std::move(found);
-    add_section(d, "what_if_operations", "what if: recorded operations",
+    add_section(d, SectionKind::WhatIfOperations, "what if: recorded operations",
                 describe(*analyses.what_if_operations));
     picture_workers(*analyses.what_if_operations, d.sections.back());
   } else {
@@ -176,7 +176,7 @@ void look_at_times(const Matched& matched, Analyses& analyses, Diagnosis& d, int
   if (lone && (t.evident() || t.is_costly())) d.series = SeriesState::Uneven;
   // A series alone has nothing else to tell.
   if (!t.evident() && !lone && !(matched.ranks() < 2 && t.is_costly())) return;
-  add_section(d, "time_structure", "over time", describe(t));
+  add_section(d, SectionKind::TimeStructure, "over time", describe(t));
   d.sections.back().brief = describe_briefly(t);
 }
 
@@ -188,14 +188,14 @@ void look_at_fabric(const Matched& matched, Analyses& analyses, Diagnosis& d) {
   if (analyses.fabric->verdict == FabricVerdict::Alone)
     d.cannot_tell.emplace_back("which part of the fabric is slow: too few groups across hosts are alike");
   else if (analyses.fabric->verdict != FabricVerdict::NoData)
-    add_section(d, "fabric", "between hosts", describe(*analyses.fabric));
+    add_section(d, SectionKind::Fabric, "between hosts", describe(*analyses.fabric));
 }
 
 void look_at_pacing(const Matched& matched, Diagnosis& d) {
   if (!has_pace_records(matched)) return;
   if (auto pacing = understand_pacing(matched)) {
     d.pacing = *std::move(pacing);
-    add_section(d, "pacing", "pacing", describe(*d.pacing));
+    add_section(d, SectionKind::Pacing, "pacing", describe(*d.pacing));
   } else {
     d.cannot_tell.push_back("pacing: " + pacing.error().message);
   }
@@ -236,9 +236,7 @@ Finding finding_of(const OperationWhatIf& w, const OperationFinding& o) {
 Finding finding_of(const Fabric& fabric, const Diagnosis& d) {
   Finding f;
   f.kind = FindingKind::SlowLink;
-  std::string names;
-  for (const Component& c : fabric.components) names += (names.empty() ? "" : ", ") + c.text;
-  f.link = names;
+  for (const Component& c : fabric.components) f.components.push_back(name_of(c));
   f.cause = Cause::Fabric;
   f.cause_class = class_of(f.cause);
   if (fabric.slow_groups.size() == 1) f.group = fabric.slow_groups.front();
@@ -254,6 +252,34 @@ Finding finding_of(const Fabric& fabric, const Diagnosis& d) {
 }
 
 }  // namespace
+
+const char* name_of(SectionKind k) {
+  switch (k) {
+    case SectionKind::WhatIf:
+      return "what_if";
+    case SectionKind::WhatIfOperations:
+      return "what_if_operations";
+    case SectionKind::GraphPath:
+      return "graph_path";
+    case SectionKind::Present:
+      return "present";
+    case SectionKind::Presence:
+      return "presence";
+    case SectionKind::Operations:
+      return "operations";
+    case SectionKind::Attribution:
+      return "attribution";
+    case SectionKind::Fabric:
+      return "fabric";
+    case SectionKind::TimeStructure:
+      return "time_structure";
+    case SectionKind::Efficiencies:
+      return "efficiencies";
+    case SectionKind::Pacing:
+      return "pacing";
+  }
+  return "unknown";
+}
 
 const Analyses& analyses_of(const Diagnosis& d) {
   static const Analyses none;
@@ -291,12 +317,13 @@ void add_analyses(const Matched& matched, const model::Program& program, Analyse
     d.cannot_tell.push_back("what if: " + analyses.what_if->why);
   if (!recorded_graph) say_what_if(matched, analyses.what_if, d);
   if (const Presence presence = presence_of(matched); presence.often_incomplete())
-    add_section(d, "presence", "who is absent from operations", describe(presence));
-  add_section(d, "operations", "operation by operation", describe_few(matched));
+    add_section(d, SectionKind::Presence, "who is absent from operations", describe(presence));
+  add_section(d, SectionKind::Operations, "operation by operation", describe_few(matched));
   if (!recorded_graph) say_attribution(analyses.attribution, d);
   look_at_fabric(matched, analyses, d);
   look_at_times(matched, analyses, d, threads);
-  if (d.efficiencies) add_section(d, "efficiencies", "efficiencies", efficiency_lines(*d.efficiencies));
+  if (d.efficiencies)
+    add_section(d, SectionKind::Efficiencies, "efficiencies", efficiency_lines(*d.efficiencies));
   look_at_pacing(matched, d);
 }
 

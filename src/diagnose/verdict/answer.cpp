@@ -7,7 +7,6 @@
 
 #include "diagnose/verdict/analyses.hpp"
 #include "diagnose/words/sentences.hpp"
-#include "diagnose/words/waiting_inside.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -24,6 +23,21 @@ double replay_error(const Analyses& analyses) {
   if (analyses.what_if_operations) return analyses.what_if_operations->fidelity;
   return analyses.what_if && analyses.what_if->measured > Duration::zero() ? analyses.what_if->fidelity_ratio
                                                                            : 0;
+}
+
+/// Of a table of step times: ranks that differ by nothing while their steps do end their steps together.
+bool contains_waiting(const Diagnosis& d) {
+  constexpr double kAlike = 5e-4;   // of a step: own work of two ranks is never so equal
+  constexpr double kDiffer = 0.01;  // of a step: what steps of one rank differ by
+  if (d.times != trace::TimesKind::Steps || d.ranks.size() < 2 || d.steps <= 0 ||
+      d.step_time.median <= Duration::zero())
+    return false;
+  const double differ =
+      ratio(d.step_time.p95, d.step_time.median) - ratio(d.step_time.p05, d.step_time.median);
+  if (differ < kDiffer) return false;
+  return std::all_of(d.ranks.begin(), d.ranks.end(), [&](const RankAccount& r) {
+    return ratio(r.self_delay, d.step_time.median) <= kAlike * static_cast<double>(d.steps);
+  });
 }
 
 std::vector<AnswerReason> failures(const Trouble& t) {
@@ -108,8 +122,9 @@ Answer judge(const Diagnosis& d, std::optional<double> least_effect, bool few_st
   Answer answer;
   const auto take = [&](AnswerKind kind, const std::vector<AnswerReason>& reasons) {
     answer.kind = kind;
-    for (const AnswerReason r : reasons)
-      answer.reasons.push_back({r, sentence_of(r, d, replay_error(analyses_of(d)))});
+    const ReasonFacts facts{.replay_error = replay_error(analyses_of(d)),
+                            .contains_waiting = contains_waiting(d)};
+    for (const AnswerReason r : reasons) answer.reasons.push_back({r, sentence_of(r, d, facts)});
     return answer;
   };
   if (const auto failed = failures(d.trouble); !failed.empty()) return take(AnswerKind::JobFailed, failed);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/diagnose/comparison.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -63,23 +61,14 @@ bool same(const Finding& a, const Finding& b) {
 }
 
 /// What makes them two jobs rather than one before and after a change.
-void find_differences(const Diagnosis& before, const Diagnosis& after, Comparison& c) {
-  std::string text;
-  const auto add = [&](const char* key, const std::string& words) {
-    c.differs.emplace_back(key);
-    text += (text.empty() ? "" : "; ") + words;
-  };
-  if (before.coverage.ranks_expected != after.coverage.ranks_expected)
-    add("ranks", fmt::format("{} before, {} after", counted(before.coverage.ranks_expected, "rank"),
-                             after.coverage.ranks_expected));
+std::vector<JobDifference> differences(const Diagnosis& before, const Diagnosis& after) {
+  std::vector<JobDifference> found;
+  if (before.coverage.ranks_expected != after.coverage.ranks_expected) found.push_back(JobDifference::Ranks);
   if (before.times != after.times)
-    add("times", fmt::format("times known as {} before, as {} after", trace::name_of(before.times),
-                             trace::name_of(after.times)));
+    found.push_back(JobDifference::Times);
   else if (before.collectives_per_step != after.collectives_per_step)
-    add("collectives_per_step",
-        fmt::format("{} per step before, {} after", counted(before.collectives_per_step, "collective"),
-                    after.collectives_per_step));
-  if (!text.empty()) c.not_alike = "These are not two runs of one job: " + text + ".";
+    found.push_back(JobDifference::CollectivesPerStep);
+  return found;
 }
 
 }  // namespace
@@ -94,6 +83,18 @@ const char* name_of(Change c) {
       return "unclear";
   }
   return "unclear";
+}
+
+const char* name_of(JobDifference d) {
+  switch (d) {
+    case JobDifference::Ranks:
+      return "ranks";
+    case JobDifference::Times:
+      return "times";
+    case JobDifference::CollectivesPerStep:
+      return "collectives_per_step";
+  }
+  return "unknown";
 }
 
 Comparison compare(const Diagnosis& before, const Diagnosis& after) {
@@ -115,7 +116,8 @@ Comparison compare(const Diagnosis& before, const Diagnosis& after) {
   for (const Finding& f : before.findings)
     if (!named(after.findings, f)) c.gone.push_back(f);
   for (const Finding& f : after.findings) (named(before.findings, f) ? c.remaining : c.fresh).push_back(f);
-  find_differences(before, after, c);
+  c.differs = differences(before, after);
+  c.not_alike = differences_sentence(c.differs, before, after);
   c.lines = describe(c, enough, kFewestSteps, kLeastChange);
   return c;
 }

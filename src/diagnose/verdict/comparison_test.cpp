@@ -54,7 +54,7 @@ TEST(Comparison, JobsOfDifferentSizeAreSaidToBeThatFirst) {
     return *std::move(d);
   };
   const Comparison c = compare(of_size(4), of_size(8));
-  EXPECT_EQ(c.differs, std::vector<std::string>{"ranks"});
+  EXPECT_EQ(c.differs, std::vector{JobDifference::Ranks});
   EXPECT_EQ(c.lines.front(), "These are not two runs of one job: 4 ranks before, 8 after.");
   const Diagnosis same = of_size(4);
   EXPECT_TRUE(compare(same, same).differs.empty());

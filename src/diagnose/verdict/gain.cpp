@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnose/verdict/gain.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <variant>
-
-#include "cox/base/number_text.hpp"
 
 #include "diagnose/verdict/analyses.hpp"
 
@@ -44,8 +40,7 @@ std::optional<double> replayed_gain(const WhatIf& w, const Finding& f) {
 void settle(const WhatIf& w, bool alone, double most, Finding& f) {
   if (!is_gain_told(f)) return;
   if (w.measured > Duration::zero() && w.fidelity != Fidelity::Good && std::abs(w.fidelity_ratio) > 0) {
-    f.gain_doubt = fmt::format("the replay is off by {}",
-                               percent_change(std::abs(w.fidelity_ratio), ChangeSign::InWords));
+    f.gain_doubt = GainDoubt{GainDoubt::ReplayMisses{.error = std::abs(w.fidelity_ratio)}};
     return;
   }
   const std::optional<double> replayed = replayed_gain(w, f);
@@ -54,19 +49,17 @@ void settle(const WhatIf& w, bool alone, double most, Finding& f) {
   if (!replayed || (!alone && (late == nullptr || !late->gain_alone))) return;
   double& promised = alone ? f.gain_ratio : *late->gain_alone;
   if (std::abs(*replayed - promised) > std::max(kSmallestDifference, kAgree * std::max(*replayed, promised)))
-    f.gain_doubt =
-        fmt::format("arrival times promise {} of the run{}, the replay of the recorded operations {}",
-                    percent(promised), alone ? "" : " from fixing only this one", percent(*replayed));
+    f.gain_doubt = GainDoubt{
+        GainDoubt::EstimatesDisagree{.by_arrival = promised, .by_replay = *replayed, .of_several = !alone}};
   else
     promised = alone ? *replayed : std::min(*replayed, most);
 }
 
 /// Where ranks that wait keep their cores and there are fewer cores than ranks, they take them from those that work: then
 /// who runs when decides what a late rank costs, and no record of this run says what another one would take.
-std::string taken_cores(const pace::Facts& w) {
-  if (w.cores == 0 || w.ranks_on_host <= w.cores || w.wait != pace::WaitMode::Spin) return {};
-  return fmt::format("{} ranks share {} core{} and poll while they wait", w.ranks_on_host, w.cores,
-                     w.cores == 1 ? "" : "s");
+std::optional<GainDoubt> taken_cores(const pace::Facts& w) {
+  if (w.cores == 0 || w.ranks_on_host <= w.cores || w.wait != pace::WaitMode::Spin) return std::nullopt;
+  return GainDoubt{GainDoubt::CoresTaken{.ranks = w.ranks_on_host, .cores = w.cores}};
 }
 
 }  // namespace
@@ -79,12 +72,10 @@ void settle_gains(Diagnosis& d) {
   if (analyses.what_if_operations && !analyses.what_if_operations->is_faithful)
     for (Finding& f : d.findings)
       if (std::holds_alternative<OperationEvidence>(f.evidence))
-        f.gain_doubt =
-            fmt::format("the replay is off by {}",
-                        percent_change(analyses.what_if_operations->fidelity, ChangeSign::InWords));
+        f.gain_doubt = GainDoubt{GainDoubt::ReplayMisses{.error = analyses.what_if_operations->fidelity}};
   if (!analyses.what_if) return;
   for (Finding& f : d.findings)
-    if (std::holds_alternative<LateEvidence>(f.evidence) && f.gain_doubt.empty())
+    if (std::holds_alternative<LateEvidence>(f.evidence) && !f.gain_doubt)
       settle(*analyses.what_if, d.findings.size() == 1, d.late_gain_ratio, f);
 }
 

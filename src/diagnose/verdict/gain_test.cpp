@@ -72,13 +72,13 @@ TEST(Gain, OfSeveralEachAloneIsHeldAgainstTheReplay) {
   other.ranks = {Rank{3}};
   other.rank = Rank{3};
   for (const double alone : {0.25, 0.01}) {
-    d.findings[0].gain_doubt.clear();
+    d.findings[0].gain_doubt.reset();
     d.findings.resize(1);
     d.findings.push_back(other);
     std::get<LateEvidence>(d.findings[0].evidence).gain_alone = alone;
     settle_gains(d);
-    EXPECT_EQ(d.findings[0].gain_doubt.empty(), alone < 0.02) << alone;
-    EXPECT_TRUE(d.findings[1].gain_doubt.empty()) << "the replay was not asked about rank 3";
+    EXPECT_EQ(!d.findings[0].gain_doubt, alone < 0.02) << alone;
+    EXPECT_FALSE(d.findings[1].gain_doubt) << "the replay was not asked about rank 3";
   }
   EXPECT_EQ(gain_alone(d.findings[0]), 0);
 }
@@ -117,6 +117,37 @@ TEST(Gain, IsTheSameWhereverItIsSaid) {
   const auto after = diagnose(test::make_run({.ranks = 4, .steps = 40}));
   ASSERT_TRUE(after);
   EXPECT_NEAR(1 - compare(*d, *after).step_ratio.value, d->findings[0].gain_ratio, 0.02);
+}
+
+TEST(Gain, TheReasonOfADoubtIsHeldAsNumbers) {
+  const auto by_replay = with(0.33, 0.023, 0.001).findings[0].gain_doubt;
+  ASSERT_TRUE(by_replay && std::holds_alternative<GainDoubt::EstimatesDisagree>(by_replay->reason));
+  EXPECT_NEAR(std::get<GainDoubt::EstimatesDisagree>(by_replay->reason).by_arrival, 0.33, 1e-9);
+  EXPECT_NEAR(std::get<GainDoubt::EstimatesDisagree>(by_replay->reason).by_replay, 0.023, 1e-9);
+  const auto off = with(0.2, 0.2, -0.3).findings[0].gain_doubt;
+  ASSERT_TRUE(off && std::holds_alternative<GainDoubt::ReplayMisses>(off->reason));
+  EXPECT_NEAR(std::get<GainDoubt::ReplayMisses>(off->reason).error, 0.3, 1e-9);
+}
+
+// The rule is the finding's: words, JSON and remedies only ask it.
+TEST(Gain, IsNotToldOfOwnWorkAloneNorBesideAbsentMembers) {
+  Finding f;
+  f.gain_ratio = 0.2;
+  EXPECT_TRUE(is_gain_told(f));
+  EXPECT_EQ(gain_alone(f), 0.2);
+  LateEvidence late;
+  late.gain_alone = 0.1;
+  late.over.emplace();
+  f.evidence = late;
+  EXPECT_TRUE(is_gain_told(f));
+  EXPECT_EQ(gain_alone(f), 0.1);
+  std::get<LateEvidence>(f.evidence).over->often_incomplete = true;
+  EXPECT_FALSE(is_gain_told(f));
+  EXPECT_EQ(gain_words(f), "not told");
+  f.evidence = {};
+  f.gain_at_most = 0.3;
+  EXPECT_FALSE(is_gain_told(f));
+  EXPECT_EQ(gain_words(f), "at most 30 %");
 }
 
 }  // namespace

@@ -35,11 +35,11 @@ Json json_of(const Finding& f) {
   j["ranks"] = numbers_of(f.ranks);
   j["rank"] = or_null(f.rank, [](Rank r) { return r.value(); });
   j["group"] = or_null(f.group, [](CommId c) { return c.value(); });
-  j["link"] = or_null(f.link, [](const std::string& l) { return l; });
+  j["link"] = f.components.empty() ? Json(nullptr) : Json(component_words(f));
   j["cause"] = name_of(f.cause);
   j["share_ratio"] = is_gain_told(f) ? Json(f.share_ratio) : Json(nullptr);
   j["gain_ratio"] = is_gain_told(f) ? Json(f.gain_ratio) : Json(nullptr);
-  j["gain_doubt"] = f.gain_doubt.empty() ? Json(nullptr) : Json(f.gain_doubt);
+  j["gain_doubt"] = or_null(f.gain_doubt, doubt_words);
   j["first_step"] = or_null(f.first_step, [](StepId s) { return s.value(); });
   j["last_step"] = or_null(f.last_step, [](StepId s) { return s.value(); });
   j["evidence"] = Json::array();
@@ -195,7 +195,8 @@ Json json_of(const Comparison& c) {
   j["gone"] = whom(c.gone);
   j["remaining"] = whom(c.remaining);
   j["new"] = whom(c.fresh);
-  j["differs"] = c.differs;
+  j["differs"] = Json::array();
+  for (const JobDifference d : c.differs) j["differs"].push_back(name_of(d));
   return j;
 }
 
@@ -204,6 +205,12 @@ Json list_of(const std::vector<T>& items) {
   Json list = Json::array();
   for (const T& item : items) list.push_back(json_of(item));
   return list;
+}
+
+ChargeTexts texts_of(const Attribution& a) {
+  ChargeTexts texts{.refusal = refusal_of(a), .notes = {}};
+  for (const ChargeNote& note : a.notes) texts.notes.push_back(clause_of(note));
+  return texts;
 }
 
 /// Null where the input does not tell what an analysis needs.
@@ -220,7 +227,8 @@ void add_analyses_json(const Diagnosis& d, const trace::Run& run, Json& j) {
   with_run("what_if", analyses.what_if);
   plain("what_if_operations", analyses.what_if_operations);
   plain("graph_path", analyses.graph_path);
-  plain("attribution", analyses.attribution);
+  j["attribution"] = nullptr;
+  if (const auto& a = analyses.attribution) write_json(*a, texts_of(*a), j["attribution"]);
   with_run("fabric", analyses.fabric);
   plain("time_structure", analyses.time_structure);
   plain("efficiencies", d.efficiencies);

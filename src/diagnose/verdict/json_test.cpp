@@ -3,6 +3,9 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
+#include <type_traits>
 
 #include <nlohmann/json.hpp>
 
@@ -67,6 +70,25 @@ TEST(DiagnosisJson, WhatIsNotANumberIsNull) {
   EXPECT_TRUE(j["result"]["findings"][0]["gain_ratio"].is_null());
   EXPECT_TRUE(j["result"]["findings"][0]["evidence"][0]["value"].is_null());
   EXPECT_EQ(j["result"]["findings"][0]["evidence"][1]["value"], 0.01);
+}
+
+// A text as a key could be misspelt where it is compared, and its section would be left out without a word.
+TEST(DiagnosisSections, AreKnownByAnEnumerationWithANameEach) {
+  static_assert(std::is_enum_v<decltype(Section::kind)>);
+  std::set<std::string> names;
+  for (int k = 0; k <= static_cast<int>(SectionKind::Pacing); ++k)
+    names.insert(name_of(static_cast<SectionKind>(k)));
+  EXPECT_EQ(names, (std::set<std::string>{"attribution", "efficiencies", "fabric", "graph_path", "operations",
+                                          "pacing", "presence", "present", "time_structure", "what_if",
+                                          "what_if_operations"}));
+}
+
+TEST(DiagnosisJson, PartsOfTheFabricAreJoinedOnlyThere) {
+  Finding f;
+  EXPECT_EQ(component_words(f), "");
+  f.components = {"host a, the first", "rail 2 (port 2 of all hosts)"};
+  EXPECT_EQ(component_words(f), "host a, the first, rail 2 (port 2 of all hosts)");
+  EXPECT_EQ(f.components.size(), 2U);
 }
 
 }  // namespace

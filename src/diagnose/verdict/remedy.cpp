@@ -68,7 +68,7 @@ constexpr std::array kLevers{
           "look at what the host of {} does before it launches: its device waits for it"}};
 
 std::string subject_of(const Finding& f) {
-  if (f.link) return *f.link;
+  if (!f.components.empty()) return component_words(f);
   if (f.ranks.empty()) return "all ranks";
   return diagnose::subject_of(f.ranks);
 }
@@ -156,11 +156,11 @@ Remedy for_finding(const Finding& f, bool one_host) {
   if (!advise_by_kind(f, r)) r.text = fmt::format(fmt::runtime(text), subject_of(f));
   r.ranks = f.ranks;
   const bool known =
-      f.gain_doubt.empty() && is_gain_told(f) && (f.kind != FindingKind::SlowLink || f.gain_ratio > 0);
+      !f.gain_doubt && is_gain_told(f) && (f.kind != FindingKind::SlowLink || f.gain_ratio > 0);
   if (known) r.gain_ratio = gain_alone(f);
-  r.basis = known                                     ? "replay of the recorded operations without it"
-            : f.gain_doubt.empty() && is_gain_told(f) ? "needs a simulation of this job"
-                                                      : "its gain is " + gain_words(f);
+  r.basis = known                              ? "replay of the recorded operations without it"
+            : !f.gain_doubt && is_gain_told(f) ? "needs a simulation of this job"
+                                               : "its gain is " + gain_words(f);
   r.verify = known && moves_the_median(f) ? verify(gain_alone(f)) : verify_lost();
   return r;
 }

@@ -20,9 +20,45 @@ constexpr double kWorthSaying = 0.01;
 
 }  // namespace
 
+std::string clause_of(const ChargeNote& note) {
+  const char* s = note.operations == 1 ? "" : "s";
+  switch (note.kind) {
+    case ChargeNote::Kind::UnnamedPeers:
+      return "waits for a peer that the input does not name are charged to nobody";
+    case ChargeNote::Kind::PeersUnclocked:
+      return "waits for single peers need a common clock to be charged; here they are to nobody";
+    case ChargeNote::Kind::Incomplete:
+      return fmt::format(
+          "{} operation{} of which it is not known who came last: a member's call, or when it came, "
+          "is not in the record",
+          note.operations, s);
+    case ChargeNote::Kind::Contradictory:
+      return fmt::format("{} operation{} in another order on some of the members", note.operations, s);
+    case ChargeNote::Kind::Tangled:
+      return "groups overlap so much that some waits were not followed to their cause";
+    case ChargeNote::Kind::TooMany:
+      return "too many operations to be numbered";
+  }
+  return {};
+}
+
+std::optional<std::string> refusal_of(const Attribution& a) {
+  if (!a.refused) return std::nullopt;
+  switch (*a.refused) {
+    case ChargeRefusal::EndsApart:
+      return fmt::format(
+          "clocks differ and members do not leave together: the spread of ends is {:.2f} of the spread of "
+          "begins, above {:.1f} durations do not say who was late",
+          a.validity_ratio, kWorstValidity);
+    case ChargeRefusal::TooMany:
+      return "the Run holds more operations than can be numbered (2^31)";
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> describe(const Attribution& a, Whom whom) {
   std::vector<std::string> lines;
-  if (!a.refused.empty()) return {"Who made whom wait: not told. " + a.refused + "."};
+  if (const auto refusal = refusal_of(a)) return {"Who made whom wait: not told. " + *refusal + "."};
   if (a.waited <= Duration::zero()) return {"Who made whom wait: nobody waited for anybody."};
   const auto part = [&](Duration d) { return ratio(d, a.waited); };
   std::string parts;
@@ -57,7 +93,7 @@ std::vector<std::string> describe(const Attribution& a, Whom whom) {
     for (const ActivityCost& x : a.by_activity)
       if (part(x.charged) >= kToldPart)
         lines.push_back(fmt::format("{} of the waiting was for {}.", percent(part(x.charged)), x.name));
-  for (const std::string& note : a.notes) lines.push_back("Not used: " + note + ".");
+  for (const ChargeNote& note : a.notes) lines.push_back("Not used: " + clause_of(note) + ".");
   return lines;
 }
 

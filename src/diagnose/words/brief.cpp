@@ -75,9 +75,10 @@ std::string without_percentages(std::string text) {
 
 /// What else the input tells: the analyses that need nobody to be named, each with a line or all that matters.
 void say_what_is_told(const Diagnosis& d, Percentages& percentages, Brief& brief) {
-  for (const char* key : {"time_structure", "graph_path", "what_if_operations"})
+  for (const SectionKind kind :
+       {SectionKind::TimeStructure, SectionKind::GraphPath, SectionKind::WhatIfOperations})
     for (const Section& s : d.sections) {
-      if (s.key != key || s.lines.empty()) continue;
+      if (s.kind != kind || s.lines.empty()) continue;
       const std::vector<std::string> first{s.lines.front()};
       for (std::string line : s.brief.empty() ? first : s.brief) {
         if (!percentages.take(line)) line = without_percentages(line);
@@ -118,8 +119,9 @@ void say_findings(const Diagnosis& d, Percentages& percentages, Brief& brief) {
     constexpr double kNothing = 0.005;
     for (std::size_t i = 1; i < std::min(d.findings.size(), kTold + 1); ++i) {
       const Finding& other = d.findings[i];
-      also += (also.empty() ? "" : "; ") + (other.link ? *other.link : subject_of(other.ranks));
-      if (is_gain_told(other) && other.gain_doubt.empty() && gain_alone(other) < kNothing)
+      also += (also.empty() ? "" : "; ") +
+              (other.components.empty() ? subject_of(other.ranks) : component_words(other));
+      if (is_gain_told(other) && !other.gain_doubt && gain_alone(other) < kNothing)
         also += ", which alone saves nothing";
       if (other.first_step && other.last_step)
         also += fmt::format(", steps {} to {}", other.first_step->value(), other.last_step->value());
@@ -128,7 +130,7 @@ void say_findings(const Diagnosis& d, Percentages& percentages, Brief& brief) {
     brief.says.push_back(sentence("also named: " + also));
   }
   brief.cause = cause_sentence(f);
-  if (!f.gain_doubt.empty())
+  if (f.gain_doubt)
     brief.gain = percentages.take(gain_words(f)) ? gain_words(f) : "doubtful";
   else if (is_gain_told(f) && gain_alone(f) > 0 && percentages.take(gain_words(f)))
     brief.gain = fmt::format("without it the run would be {} shorter (estimated)", gain_words(f));

@@ -12,6 +12,27 @@
 
 namespace cox::diagnose {
 
+std::string differences_sentence(const std::vector<JobDifference>& differs, const Diagnosis& before,
+                                 const Diagnosis& after) {
+  const auto words = [&](JobDifference d) -> std::string {
+    switch (d) {
+      case JobDifference::Ranks:
+        return fmt::format("{} before, {} after", counted(before.coverage.ranks_expected, "rank"),
+                           after.coverage.ranks_expected);
+      case JobDifference::Times:
+        return fmt::format("times known as {} before, as {} after", trace::name_of(before.times),
+                           trace::name_of(after.times));
+      case JobDifference::CollectivesPerStep:
+        return fmt::format("{} per step before, {} after", counted(before.collectives_per_step, "collective"),
+                           after.collectives_per_step);
+    }
+    return {};
+  };
+  std::string text;
+  for (const JobDifference d : differs) text += (text.empty() ? "" : "; ") + words(d);
+  return text.empty() ? text : "These are not two runs of one job: " + text + ".";
+}
+
 std::string change_by(const Comparison& c) {
   constexpr double kMostInPercent = 2;  // above, a multiple says it better
   const double times = c.step_ratio.value;

@@ -17,7 +17,7 @@ constexpr std::size_t kToldGroups = 5;
 
 std::string join(const std::vector<Component>& components) {
   std::string text;
-  for (const Component& c : components) text += (text.empty() ? "" : " and ") + c.text;
+  for (const Component& c : components) text += (text.empty() ? "" : " and ") + name_of(c);
   return text;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ enum class Whom : std::uint8_t { Ranks, Nobody };
 
 /// Lines on what fixing ranks or the fabric would gain, most important first.
 [[nodiscard]] std::vector<std::string> describe(const WhatIf& w, Whom whom);
+/// What of charges could not be used, and why nothing is charged: clauses without a full stop.
+[[nodiscard]] std::string clause_of(const ChargeNote& note);
+[[nodiscard]] std::optional<std::string> refusal_of(const Attribution& a);
 /// Lines on who made whom wait; never empty.
 [[nodiscard]] std::vector<std::string> describe(const Attribution& a, Whom whom);
 /// The cause that a what-if on recorded operations found, without a full stop: the claim alone, and with what of
@@ -57,9 +61,13 @@ struct OpenEnds {
 /// What the input does not answer.
 [[nodiscard]] std::vector<std::string> name_gaps(const Diagnosis& d, const OpenEnds& open);
 
+/// What was seen while judging, and is not in the diagnosis.
+struct ReasonFacts {
+  double replay_error = 0;        ///< simulated over measured time - 1
+  bool contains_waiting = false;  ///< times of steps hold the waiting for the slowest
+};
 /// Why nobody is named though that does not mean that nobody sets the pace, or what became of the job; a clause.
-/// `replay_error`: simulated over measured time - 1.
-[[nodiscard]] std::string sentence_of(AnswerReason r, const Diagnosis& d, double replay_error);
+[[nodiscard]] std::string sentence_of(AnswerReason r, const Diagnosis& d, const ReasonFacts& facts);
 
 /// Whom a finding names, since when, and how it shows: `rank 2 sets the pace all along: its own work ...`;
 /// without a full stop and without what it costs.
@@ -90,6 +98,9 @@ struct Headline {
 /// Who is absent from how many operations, and who is late among those present; empty where nobody is absent.
 [[nodiscard]] std::vector<std::string> describe(const Presence& presence);
 
+/// That two runs are not of one job, and in what; empty where nothing differs.
+[[nodiscard]] std::string differences_sentence(const std::vector<JobDifference>& differs,
+                                               const Diagnosis& before, const Diagnosis& after);
 /// By how much the median step changed: ` by 12 %`, or `, 126 times as long` where per cent would be above 100.
 [[nodiscard]] std::string change_by(const Comparison& c);
 /// A run before a change against the same job after it; `enough`: both have the steps that a statement needs.

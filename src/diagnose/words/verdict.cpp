@@ -12,7 +12,6 @@
 #include "diagnose/words/each_alone.hpp"
 #include "diagnose/words/sentences.hpp"
 #include "diagnose/words/stall.hpp"
-#include "diagnose/words/waiting_inside.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -49,7 +48,7 @@ bool hide_each_other(const Finding& f) {
 std::string over_time(const Diagnosis& d) {
   std::string text;
   for (const Section& s : d.sections)
-    if (s.key == "time_structure")
+    if (s.kind == SectionKind::TimeStructure)
       for (const std::string& line : s.brief) text += " " + line;
   return text;
 }
@@ -88,7 +87,7 @@ std::string late_words(const Finding& f, const LateEvidence& e) {
 /// What it would bring to put it right, as a clause behind the finding.
 std::string gain_clause(const Finding& f) {
   if (!is_gain_told(f)) return {};  // its sentence says so
-  if (!f.gain_doubt.empty()) return fmt::format("; what that costs is {}", gain_words(f));
+  if (f.gain_doubt) return fmt::format("; what that costs is {}", gain_words(f));
   return gain_alone(f) > 0
              ? fmt::format("; without that the run would be {} shorter (estimated)", gain_words(f))
              : std::string();
@@ -132,20 +131,6 @@ Headline pace_of(const Diagnosis& d) {
 
 }  // namespace
 
-bool contains_waiting(const Diagnosis& d) {
-  constexpr double kAlike = 5e-4;   // of a step: own work of two ranks is never so equal
-  constexpr double kDiffer = 0.01;  // of a step: what steps of one rank differ by
-  if (d.times != trace::TimesKind::Steps || d.ranks.size() < 2 || d.steps <= 0 ||
-      d.step_time.median <= Duration::zero())
-    return false;
-  const double differ =
-      ratio(d.step_time.p95, d.step_time.median) - ratio(d.step_time.p05, d.step_time.median);
-  if (differ < kDiffer) return false;
-  return std::all_of(d.ranks.begin(), d.ranks.end(), [&](const RankAccount& r) {
-    return ratio(r.self_delay, d.step_time.median) <= kAlike * static_cast<double>(d.steps);
-  });
-}
-
 std::string each_alone_words(const Finding& f) {
   constexpr double kNothing = 0.005;
   if (!hide_each_other(f)) return {};
@@ -173,7 +158,8 @@ std::string sentence_of(const Finding& f) {
   // Findings that do not rest on arrival times bring their own sentence.
   if (const auto* e = std::get_if<OperationEvidence>(&f.evidence)) return sentence_of(e->finding);
   if (const auto* e = std::get_if<FabricEvidence>(&f.evidence))
-    return fmt::format("{} is slow: {}", f.link.value_or("part of the fabric"), sentence_of(*e));
+    return fmt::format("{} is slow: {}", f.components.empty() ? "part of the fabric" : component_words(f),
+                       sentence_of(*e));
   const auto* e = std::get_if<LateEvidence>(&f.evidence);
   if (e == nullptr) return subject_words(f);
   if (f.gain_at_most) return own_work_words(f, *e);
@@ -187,23 +173,31 @@ std::string uneven_work(const Diagnosis& d) {
                      percent(std::clamp(d.efficiencies->load_balance, 0.0, 1.0)));
 }
 
-bool is_gain_told(const Finding& f) {
-  const auto* e = std::get_if<LateEvidence>(&f.evidence);
-  return !f.gain_at_most && !(e != nullptr && e->over && e->over->often_incomplete);
+std::string doubt_words(const GainDoubt& doubt) {
+  if (const auto* off = std::get_if<GainDoubt::ReplayMisses>(&doubt.reason))
+    return fmt::format("the replay is off by {}", percent_change(off->error, ChangeSign::InWords));
+  if (const auto* two = std::get_if<GainDoubt::EstimatesDisagree>(&doubt.reason))
+    return fmt::format("arrival times promise {} of the run{}, the replay of the recorded operations {}",
+                       percent(two->by_arrival), two->of_several ? " from fixing only this one" : "",
+                       percent(two->by_replay));
+  const auto& taken = std::get<GainDoubt::CoresTaken>(doubt.reason);
+  return fmt::format("{} ranks share {} core{} and poll while they wait", taken.ranks, taken.cores,
+                     taken.cores == 1 ? "" : "s");
 }
 
-double gain_alone(const Finding& f) {
-  const auto* e = std::get_if<LateEvidence>(&f.evidence);
-  return e != nullptr && e->gain_alone ? *e->gain_alone : f.gain_ratio;
+std::string component_words(const Finding& f) {
+  std::string text;
+  for (const std::string& name : f.components) text += (text.empty() ? "" : ", ") + name;
+  return text;
 }
 
 std::string gain_words(const Finding& f) {
   if (f.gain_at_most) return "at most " + percent(*f.gain_at_most);
   if (!is_gain_told(f)) return "not told";
-  return f.gain_doubt.empty() ? percent(gain_alone(f)) : "doubtful: " + f.gain_doubt;
+  return f.gain_doubt ? "doubtful: " + doubt_words(*f.gain_doubt) : percent(gain_alone(f));
 }
 
-std::string sentence_of(AnswerReason r, const Diagnosis& d, double replay_error) {
+std::string sentence_of(AnswerReason r, const Diagnosis& d, const ReasonFacts& facts) {
   const Coverage& c = d.coverage;
   switch (r) {
     case AnswerReason::ExitStatus:
@@ -230,7 +224,7 @@ std::string sentence_of(AnswerReason r, const Diagnosis& d, double replay_error)
                               : "");
     }
     case AnswerReason::OrderRefused:
-      if (contains_waiting(d))
+      if (facts.contains_waiting)
         return "step times are alike on all ranks, step by step, though steps differ: they contain the waiting for "
                "the slowest, and who that was is not in them";
       return "members leave as far apart as they enter, so who came last cannot be told";
@@ -252,8 +246,9 @@ std::string sentence_of(AnswerReason r, const Diagnosis& d, double replay_error)
           percent(lost_ratio(d).value_or(0)));
     case AnswerReason::ReplayOff:
       return fmt::format("the replay of what was recorded takes {} than what was measured",
-                         replay_error > 0 ? percent_change(replay_error, ChangeSign::InWords) + " longer"
-                                          : percent_change(replay_error, ChangeSign::InWords) + " less");
+                         facts.replay_error > 0
+                             ? percent_change(facts.replay_error, ChangeSign::InWords) + " longer"
+                             : percent_change(facts.replay_error, ChangeSign::InWords) + " less");
   }
   return {};
 }

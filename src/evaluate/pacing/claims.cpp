@@ -43,7 +43,8 @@ std::string with_interval(const PacingEffect& e) {
 /// For a sentence: `+6.2 % (one start)`, `+0.7 [+0.1, +1.3] %`.
 std::string in_percent(const PacingEffect& e) {
   const ShownGain g = shown_gain(e);
-  return g.has_interval ? gain_text(g) + " %" : percent_change(g.gain) + " (one start)";
+  return g.has_interval ? percent_change_within(g.gain, g.low, g.high)
+                        : percent_change(g.gain) + " (one start)";
 }
 
 std::string gain_or_dash(const ClaimRow& row, std::string_view arm) {

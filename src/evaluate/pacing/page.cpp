@@ -20,9 +20,12 @@ constexpr std::size_t kMostUnresolved = 2;
 
 /// `+12.3`: a change where the head of the column says `%`.
 std::string points(double change) {
-  std::string text = percent_change(change);
-  text.resize(text.size() - 2);
-  return text;
+  return without_percent(percent_change(change));
+}
+
+/// A part of the protocol, as it was set.
+std::string set_percent(double part) {
+  return percent(part, PartDigits::AsSet);
 }
 
 std::string milliseconds(Seconds s) {
@@ -101,9 +104,9 @@ std::string cv_text(const PacingCondition& c, const PacingConditionResult& r) {
 
 std::string verdict_table(const PacingStudy& study, const PacingResults& results) {
   std::string out = fmt::format(
-      "| condition | not worse than off by {:g} % | above its bar | not worse than random by {:g} % | CV "
+      "| condition | not worse than off by {} | above its bar | not worse than random by {} | CV "
       "while holding over off | floor |\n|---|---|---|---|---|---|\n",
-      100 * study.protocol.harm, 100 * study.protocol.harm);
+      set_percent(study.protocol.harm), set_percent(study.protocol.harm));
   for (const PacingConditionResult& r : results.conditions) {
     const PacingCondition* c = named<PacingCondition>(study.conditions, r.name);
     if (c == nullptr) continue;
@@ -117,7 +120,7 @@ std::string verdict_table(const PacingStudy& study, const PacingResults& results
     }
     const bool has_bar = c->bar > 0;
     out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", r.name, passed_text(r.no_harm),
-                       has_bar ? fmt::format("{:+g} %: {}", 100 * c->bar, passed_text(r.superior)) : "-",
+                       has_bar ? fmt::format("+{}: {}", set_percent(c->bar), passed_text(r.superior)) : "-",
                        has_bar ? passed_text(r.no_worse_than_random) : "-", cv_text(*c, r), resolved_text(r));
   }
   return out;
@@ -169,7 +172,7 @@ std::string other_plan_text(const PacingStudy& study, const PacingResults& r) {
 
 std::string gain_text(const ShownGain& g) {
   if (!g.has_interval) return points(g.gain);
-  return fmt::format("{} [{}, {}]", points(g.gain), points(g.low), points(g.high));
+  return without_percent(percent_change_within(g.gain, g.low, g.high));
 }
 
 PageSection protocol_section(const PacingStudy& study) {
@@ -188,26 +191,26 @@ show. In one start:
 - The first {} steps of a block are dropped by rule, but none of `auto`. Both blocks of a pair begin with the same draws,
   and as many steps count on either side.
 - Every other round runs backwards, and every other start is the one before it backwards.
-- A pair is struck where the host took more than {:g} % of the machine during either block; nothing else is discarded.
+- A pair is struck where the host took more than {} of the machine during either block; nothing else is discarded.
 
 ## How it is judged
 
 - **The unit is the cold start**; the pairs of blocks in it are not independent. A start's effect is the mean log ratio of
   its pairs. `auto`'s is the log ratio of all time on either side; against random it is the median of its chunks.
-- Interval ({:g} %) and one-sided tests are Student's over starts. Their error is sd x sqrt(1/n + r/(1-r)) with r = {:g}: they
+- Interval ({}) and one-sided tests are Student's over starts. Their error is sd x sqrt(1/n + r/(1-r)) with r = {:g}: they
   hold although the starts of a condition may have a correlation of up to {:g}
   ([0023](../design/0023-pacing-evaluation.md) has the price).
-- There are four families of tests; each is corrected over all conditions that have it (Holm, {:g} %): not worse than off by
-  {:g} %; above the bar; not worse than random by {:g} %; off against off beside 0.
-- Off against off is the floor: where its half-width stays above {:g} % the condition is unresolved.
+- There are four families of tests; each is corrected over all conditions that have it (Holm, {}): not worse than off by
+  {}; above the bar; not worse than random by {}; off against off beside 0.
+- Off against off is the floor: where its half-width stays above {} the condition is unresolved.
 
 Nothing is added until something is decided. No start begins that would end after {}. All of this stood in
 studies/pacing.toml before the run{}.
 )",
       p.starts, to_string(p.segment), to_string(p.chunk), to_string(p.chunk_off), p.block_windows * p.window,
-      p.dropped_windows * p.window, 100 * p.steal, 100 * p.confidence, p.start_correlation,
-      p.start_correlation, 100 * p.alpha, 100 * p.harm, 100 * p.harm, 100 * p.floor, to_string(p.limit),
-      study.after.empty() ? "" : ", but for what is said below");
+      p.dropped_windows * p.window, set_percent(p.steal), set_percent(p.confidence), p.start_correlation,
+      p.start_correlation, set_percent(p.alpha), set_percent(p.harm), set_percent(p.harm),
+      set_percent(p.floor), to_string(p.limit), study.after.empty() ? "" : ", but for what is said below");
   if (!study.before.empty()) out += fmt::format("\nBefore that: {}\n", study.before);
   if (!study.after.empty()) out += fmt::format("\nSince then: {}\n", study.after);
   return {out};
@@ -322,10 +325,10 @@ std::string verdict_text(const PacingStudy& study, const PacingResults& results)
   for (const PacingConditionResult& r : results.conditions) {
     const PacingCondition* c = named<PacingCondition>(study.conditions, r.name);
     if (c == nullptr || !r.skipped.empty() || r.effects.empty()) continue;
-    out += fmt::format("  {:<24} not worse than off by {:g} %: {}", r.name, 100 * study.protocol.harm,
+    out += fmt::format("  {:<24} not worse than off by {}: {}", r.name, set_percent(study.protocol.harm),
                        passed_text(r.no_harm));
     if (c->bar > 0)
-      out += fmt::format("; above {:+g} %: {}; not worse than random: {}", 100 * c->bar,
+      out += fmt::format("; above +{}: {}; not worse than random: {}", set_percent(c->bar),
                          passed_text(r.superior), passed_text(r.no_worse_than_random));
     if (c->cv_bar > 0)
       out += fmt::format("; CV while holding at most {:.1f} of off: {}", c->cv_bar, cv_text(*c, r));

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "cox/base/number_text.hpp"
+
 #include "evaluate/pacing/page.hpp"
 
 namespace cox::evaluate {
@@ -81,14 +83,15 @@ in which one holds, and a step counts for the CV while holding where most ranks 
       study.size_of);
   for (const Row& row : rows) {
     const PacingEffect& e = *row.measured;
-    out += fmt::format("| {} | {} | {:.0f} → {:.0f} | {} | {} | {:.2f} | {:.3f} → {:.3f} | {} |",
-                       row.condition->job.ranks, e.starts.size(), throughput(row, e.off.mean),
-                       throughput(row, e.on.mean), gain_text(shown_gain(e)),
-                       e.holding < 0 ? "-" : fmt::format("{:.0f}", 100 * e.holding), e.on.delay.count() * 1e3,
-                       e.off.cv, e.on.cv, e.held_cv > 0 ? fmt::format("{:.3f}", e.held_cv) : "-");
+    out += fmt::format(
+        "| {} | {} | {:.0f} → {:.0f} | {} | {} | {:.2f} | {:.3f} → {:.3f} | {} |", row.condition->job.ranks,
+        e.starts.size(), throughput(row, e.off.mean), throughput(row, e.on.mean), gain_text(shown_gain(e)),
+        e.holding < 0 ? "-" : without_percent(percent(e.holding, PartDigits::Whole)),
+        e.on.delay.count() * 1e3, e.off.cv, e.on.cv, e.held_cv > 0 ? fmt::format("{:.3f}", e.held_cv) : "-");
     if (const SimulatedEffect* s = row.simulated)
-      out += fmt::format(" {:.0f} → {:.0f} | {:+.1f} | {:.3f} → {:.3f} |\n", throughput(row, s->mean_off),
-                         throughput(row, simulated_on(*s)), s->gain * 100, s->cv_off, s->cv_on);
+      out += fmt::format(" {:.0f} → {:.0f} | {} | {:.3f} → {:.3f} |\n", throughput(row, s->mean_off),
+                         throughput(row, simulated_on(*s)), without_percent(percent_change(s->gain)),
+                         s->cv_off, s->cv_on);
     else
       out += " - | - | - |\n";
   }

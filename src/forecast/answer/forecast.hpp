@@ -64,7 +64,7 @@ void add_part_levers(FullForecast& forecast, const Evidence& evidence, const Ask
                      const ControlQuestion& question);
 
 /// The first screen, a line each.
-[[nodiscard]] std::vector<std::string> text_lines(const FullForecast& forecast, bool all = false);
+[[nodiscard]] std::vector<TextLine> text_lines(const FullForecast& forecast, bool all = false);
 /// Schema cox.forecast/1: docs/reference/forecast-json.md.
 [[nodiscard]] std::string to_json(const FullForecast& forecast, const std::vector<std::string>& inputs);
 

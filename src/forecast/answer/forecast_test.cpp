@@ -123,14 +123,26 @@ TEST(Forecast, OneRankIsAnsweredWithWhatItCannotTell) {
 TEST(Forecast, TheFirstScreenSaysInputSizesAndGrounds) {
   const auto made = make_forecast(of({job(16, 200, 0.05)}), to({64, 1024}));
   ASSERT_TRUE(made);
-  const std::vector<std::string> lines = text_lines(*made);
+  const std::vector<TextLine> lines = text_lines(*made);
   EXPECT_LE(lines.size(), 24U);
   std::string all;
-  for (const std::string& line : lines) all += line + "\n";
+  for (const TextLine& line : lines) all += line.text + "\n";
   for (const char* word :
        {"job of 16", "weak scaling", "1 024", "90 % band", "seen to 1 in", "check:", "not seen:"})
     EXPECT_NE(all.find(word), std::string::npos) << word << "\n" << all;
   EXPECT_GT(text_lines(*made, true).size(), lines.size());
+}
+
+// Rows are those of the table, whatever blanks a name holds.
+TEST(Forecast, OnlyTheTablesLinesAreRows) {
+  Sample sample = job(16, 200, 0.05);
+  sample.name = "job  of  16";
+  const auto made = make_forecast(of({sample}), to({64, 1024}));
+  ASSERT_TRUE(made);
+  std::vector<std::string> rows;
+  for (const TextLine& line : text_lines(*made))
+    if (line.kind == LineKind::Row) rows.push_back(line.text.substr(0, line.text.find("  ", 9)));
+  EXPECT_EQ(rows, (std::vector<std::string>{"    ranks", "       64", "    1 024"}));
 }
 
 }  // namespace

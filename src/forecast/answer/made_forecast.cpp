@@ -167,7 +167,7 @@ Status MadeForecast::add_control(const ControlQuestion& question, const ReadEvid
   return {};
 }
 
-std::vector<std::string> MadeForecast::text_lines(bool all) const {
+std::vector<TextLine> MadeForecast::text_lines(bool all) const {
   return forecast::text_lines(*whole_, all);
 }
 

@@ -63,7 +63,7 @@ TEST(NodeHours, GoodputOfEachSizeIsDalys) {
               f.speed_up(f.projection.points[1]) * f.goodput[1].shares.work / f.goodput_seen, 1e-12);
   EXPECT_LT(f.elasticity(1), f.projection.points[1].elasticity);
   std::string text;
-  for (const std::string& line : text_lines(f)) text += line + "\n";
+  for (const TextLine& line : text_lines(f)) text += line.text + "\n";
   for (const char* word : {"goodput", "net rate", "node hours at 1 024 ranks: own work"})
     EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
   EXPECT_NE(to_json(f, {}).find("\"net_throughput_ratio\""), std::string::npos);

@@ -23,9 +23,9 @@ Evidence slow_rank() {
   return out;
 }
 
-std::string joined(const std::vector<std::string>& lines) {
+std::string joined(const std::vector<TextLine>& lines) {
   std::string out;
-  for (const std::string& l : lines) out += l + "\n";
+  for (const TextLine& l : lines) out += l.text + "\n";
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "cox/base/units_text.hpp"
 
 #include "forecast/answer/estimate_json.hpp"
+#include "forecast/law/monotone_cubic.hpp"
 #include "forecast/regimes/simulated_scaling.hpp"
 #include "forecast/scenario/resize.hpp"
 
@@ -62,11 +64,51 @@ bool meets(const CheckedSize& s, const TimeBand& band) {
   return s.step + s.half_width >= band.low - rounding && s.step - s.half_width <= band.high + rounding;
 }
 
-/// By how much bands are to be lower and higher, as ratios.
+/// By how much bands are to be lower and higher, as ratios, to hold what was simulated.
 std::pair<double, double> reach_of(const CheckedSize& s) {
-  if (s.follows()) return {1, 1};
   return {std::min(1.0, (s.step - s.half_width) / s.forecast.value),
           std::max(1.0, (s.step + s.half_width) / s.forecast.value)};
+}
+
+/// To meet it.
+std::pair<double, double> touch(const CheckedSize& s) {
+  return {std::min(1.0, (s.step + s.half_width) / s.forecast.value),
+          std::max(1.0, (s.step - s.half_width) / s.forecast.value)};
+}
+
+std::vector<double> places_of(const std::vector<CheckedSize>& sizes) {
+  std::vector<double> x;
+  x.reserve(sizes.size());
+  for (const CheckedSize& s : sizes) x.push_back(std::log(static_cast<double>(s.ranks)));
+  return x;
+}
+
+/// ln of simulated over parts.
+std::vector<double> ratios_of(const std::vector<CheckedSize>& sizes) {
+  std::vector<double> y;
+  y.reserve(sizes.size());
+  for (const CheckedSize& s : sizes) y.push_back(std::log(s.step / s.by_parts.value));
+  return y;
+}
+
+/// Their mean, weighted by how sure they are, where each is within its interval and half a per cent of it.
+std::optional<double> level_of(const std::vector<CheckedSize>& sizes, const std::vector<double>& y) {
+  double sum = 0;
+  double weights = 0;
+  const auto width = [&](std::size_t i) { return sizes[i].half_width / sizes[i].step + kRounding; };
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const double weight = 1 / (width(i) * width(i));
+    sum += weight * y[i];
+    weights += weight;
+  }
+  const double mean = sum / weights;
+  for (std::size_t i = 0; i < y.size(); ++i)
+    if (std::abs(y[i] - mean) > width(i)) return std::nullopt;
+  return mean;
+}
+
+void scale(TimeBand& band, double by) {
+  band = {by * band.value, by * band.low, by * band.high};
 }
 
 double apart(std::int64_t a, std::int64_t b) {
@@ -122,7 +164,8 @@ CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen,
                          .step = s.step,
                          .half_width = s.half_width,
                          .by_parts = by_parts,
-                         .forecast = by_parts});
+                         .forecast = by_parts,
+                         .lengths = s.lengths});
   }
   return out;
 }
@@ -130,40 +173,50 @@ CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen,
 OverPartsAt over_parts(const CheckedSizes& simulated) {
   const auto& sizes = simulated.sizes;
   if (std::ranges::all_of(sizes, [](const CheckedSize& s) { return s.agrees(); })) return {};
-  const auto n = static_cast<double>(sizes.size());
-  double mean_x = 0;
-  double mean_y = 0;
-  const auto x_of = [](const CheckedSize& s) { return std::log(static_cast<double>(s.ranks)); };
-  const auto y_of = [](const CheckedSize& s) { return std::log(s.step / s.by_parts.value); };
-  for (const CheckedSize& s : sizes) {
-    mean_x += x_of(s) / n;
-    mean_y += y_of(s) / n;
-  }
-  const bool is_level = std::ranges::all_of(sizes, [&](const CheckedSize& s) {
-    return std::abs(y_of(s) - mean_y) <= s.half_width / s.step + kRounding;
-  });
-  double xx = 0;
-  double xy = 0;
-  for (const CheckedSize& s : sizes) {
-    xx += (x_of(s) - mean_x) * (x_of(s) - mean_x);
-    xy += (x_of(s) - mean_x) * y_of(s);
-  }
-  const double slope = is_level ? 0 : xy / xx;
-  return [=](std::int64_t ranks) {
-    return std::exp(mean_y + slope * (std::log(static_cast<double>(ranks)) - mean_x));
+  const std::vector<double> y = ratios_of(sizes);
+  if (const auto level = level_of(sizes, y)) return [over = std::exp(*level)](std::int64_t) { return over; };
+  return [curve = MonotoneCubic(places_of(sizes), y, MonotoneCubic::Ends::Level)](std::int64_t ranks) {
+    return std::exp(curve.at(std::log(static_cast<double>(ranks))).y);
   };
 }
 
+void find_heavier(CheckedSizes& simulated, const std::function<SizePoint(std::int64_t ranks)>& forecast) {
+  // As many beyond a true 99th percentile have a chance of 0.4 % at 100 and at 300 steps, less at more (binomial).
+  constexpr std::int64_t kFewest = 100;
+  constexpr std::int64_t kMany = 300;
+  for (CheckedSize& s : simulated.sizes) {
+    if (s.lengths.count() < kFewest) continue;
+    const SizePoint p = forecast(s.ranks);
+    if (Seconds{s.lengths.quantile(s.lengths.count() < kMany ? 0.95 : 0.97)} <= (1 + kRounding) * p.p99.value)
+      continue;
+    const auto over = [&](double q, const TimeBand& band) {
+      return Seconds{s.lengths.quantile(q)} / band.value;
+    };
+    s.heavier =
+        QuantileRatios{.median = over(0.5, p.median), .p95 = over(0.95, p.p95), .p99 = over(0.99, p.p99)};
+  }
+}
+
 void widen(SizePoint& p, const CheckedSizes& simulated, const OverPartsAt& over) {
-  if (!p.refused.empty() || simulated.sizes.empty()) return;
-  const auto nearest = std::ranges::min_element(
-      simulated.sizes, {}, [&](const CheckedSize& s) { return apart(s.ranks, p.ranks); });
-  auto [low, high] = reach_of(*nearest);
-  const std::int64_t within =
-      std::clamp(p.ranks, simulated.sizes.front().ranks, simulated.sizes.back().ranks);
-  const double not_on = over_parts_at(over, within) / over_parts_at(over, p.ranks);
-  low = std::min(low, not_on);
-  high = std::max(high, not_on);
+  const auto& sizes = simulated.sizes;
+  if (!p.refused.empty() || sizes.empty()) return;
+  const auto nearest =
+      std::ranges::min_element(sizes, {}, [&](const CheckedSize& s) { return apart(s.ranks, p.ranks); });
+  auto [low, high] = over ? reach_of(*nearest) : touch(*nearest);
+  if (over && sizes.size() > 1) {
+    const MonotoneCubic goes_on(places_of(sizes), ratios_of(sizes));
+    const std::int64_t end = std::clamp(p.ranks, sizes.front().ranks, sizes.back().ranks);
+    const auto at = [&](std::int64_t ranks) { return goes_on.at(std::log(static_cast<double>(ranks))).y; };
+    const double on = std::exp(at(p.ranks) - at(end));
+    low = std::min(low, on);
+    high = std::max(high, on);
+  }
+  if (nearest->heavier) {
+    scale(p.median, nearest->heavier->median);
+    scale(p.p95, nearest->heavier->p95);
+    scale(p.p99, nearest->heavier->p99);
+    scale(p.p999, nearest->heavier->p99);
+  }
   for (TimeBand* band : {&p.mean, &p.median, &p.p95, &p.p99, &p.p999, &p.with_unseen, &p.with_shared}) {
     band->low = std::min(band->low, low * band->value);
     band->high = std::max(band->high, high * band->value);
@@ -184,6 +237,14 @@ std::vector<std::string> simulated_lines(const CheckedSizes& simulated) {
   if (!agreeing.empty())
     out.push_back(
         fmt::format("check: simulated, {} ranks take as long as forecast", fmt::join(agreeing, ", ")));
+  std::vector<std::string> heavier;
+  for (const CheckedSize& s : simulated.sizes)
+    if (s.heavier) heavier.push_back(grouped(s.ranks));
+  if (!heavier.empty())
+    out.push_back(
+        fmt::format("check: simulated, steps of {} ranks have a longer tail than the parts: "
+                    "quantiles are those simulated",
+                    fmt::join(heavier, ", ")));
   if (!simulated.left_out.empty()) out.push_back("check: not made: " + simulated.left_out);
   return out;
 }
@@ -197,7 +258,9 @@ Json simulated_json(const CheckedSizes& simulated) {
                           {"half_width_s", s.half_width.count()},
                           {"by_parts", json_of(s.by_parts)},
                           {"forecast", json_of(s.forecast)},
-                          {"agrees", s.agrees()}});
+                          {"agrees", s.agrees()},
+                          {"p99_s", s.lengths.count() > 0 ? Json(s.lengths.quantile(0.99)) : Json(nullptr)},
+                          {"heavier", s.heavier.has_value()}});
   return j;
 }
 

@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cox/base/json.hpp"
+#include "cox/base/quantile_sketch.hpp"
 #include "cox/base/units.hpp"
 #include "cox/forecast/project.hpp"
 #include "cox/model/scenario.hpp"
@@ -17,12 +19,21 @@
 
 namespace cox::forecast {
 
+/// Quantiles of the steps that were simulated over those that are forecast.
+struct QuantileRatios {
+  double median = 1;
+  double p95 = 1;
+  double p99 = 1;
+};
+
 struct CheckedSize {
   std::int64_t ranks = 0;
-  Seconds step{};        ///< mean, without failures and start
-  Seconds half_width{};  ///< of 95 % over replicas; zero = nothing is drawn
-  TimeBand by_parts{};   ///< of the mean, by quadrature
-  TimeBand forecast{};   ///< that, as it follows what was simulated
+  Seconds step{};            ///< mean, without failures and start
+  Seconds half_width{};      ///< of 95 % over replicas; zero = nothing is drawn
+  TimeBand by_parts{};       ///< of the mean, by quadrature
+  TimeBand forecast{};       ///< that, as it follows what was simulated
+  QuantileSketch lengths{};  ///< of the steps that were simulated, in seconds
+  std::optional<QuantileRatios> heavier{};
 
   /// Whether interval and parts meet, or are less than half a per cent apart.
   [[nodiscard]] bool agrees() const;
@@ -52,14 +63,19 @@ struct CheckedSizes {
                                           const std::function<TimeBand(std::int64_t ranks)>& forecast,
                                           int threads);
 
-/// What steps are simulated to take over what the parts say: the mean of the sizes (of logarithms) where each is within its interval and
-/// half a per cent of it, else least squares on the logarithm of ranks, which goes on beyond them without a bend. Empty where all agree.
-/// Held by: src/forecast/answer/simulated_sizes_test.cpp
+/// What steps are simulated to take over what the parts say: the weighted mean of the sizes (of logarithms) where each is within its
+/// interval and half a per cent of it, else a monotone cubic of the logarithm of ranks through them, level beyond them. Empty where all
+/// agree. Held by: src/forecast/answer/simulated_sizes_test.cpp
 [[nodiscard]] OverPartsAt over_parts(const CheckedSizes& simulated);
 
-/// Bands reach to what was simulated at that size. At a size that was not, by as much, as a ratio, as at the nearest that was; outside of
-/// all of them, to where the ratio at the end does not go on, too.
+/// Where values follow what was simulated, bands hold its interval at that size; at one that was not simulated, as much as at the nearest
+/// that was, as a ratio, and beyond all of them to where the last stretch goes on. Where values do not follow, bands meet the interval.
+/// Quantiles become as much longer as `heavier` says of the nearest.
 void widen(SizePoint& point, const CheckedSizes& simulated, const OverPartsAt& over);
+
+/// Fills `heavier`: where of 100 steps 5 %, of 300 3 % are longer than the 99th percentile that is forecast. What messages draw is in no part.
+/// Held by: src/forecast/answer/simulated_sizes_test.cpp
+void find_heavier(CheckedSizes& simulated, const std::function<SizePoint(std::int64_t ranks)>& forecast);
 
 /// What of it is said on the first screen.
 [[nodiscard]] std::vector<std::string> simulated_lines(const CheckedSizes& simulated);

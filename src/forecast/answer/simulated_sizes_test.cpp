@@ -70,15 +70,12 @@ TEST(SimulatedSizes, ValuesFollowWhatIsSimulated) {
     const SizePoint& p = f.projection.points[i];
     EXPECT_EQ(p.mean.value, f.simulated.sizes[i].forecast.value);
     EXPECT_NEAR(p.mean.value / f.simulated.sizes[i].step, 1, 0.01);
+    EXPECT_LE(p.mean.low, f.simulated.sizes[i].step - f.simulated.sizes[i].half_width);
+    EXPECT_GE(p.mean.high, f.simulated.sizes[i].step + f.simulated.sizes[i].half_width);
   }
   // Bends and margins see the same steps.
   ASSERT_TRUE(f.over_parts);
   EXPECT_NEAR(f.seen.mean.value / f.simulated.sizes.front().by_parts.value, f.over_parts(32), 1e-9);
-  // Of a size that was not simulated the band holds both: the line goes on, and it does not.
-  const SizePoint& far = f.projection.points[2];
-  const double not_on = f.over_parts(f.simulated.sizes.back().ranks) / f.over_parts(65536);
-  EXPECT_LE(far.mean.low / far.mean.value, not_on + 1e-9);
-  EXPECT_GE(far.mean.high / far.mean.value, not_on - 1e-9);
 }
 
 CheckedSize size_of(std::int64_t ranks, double simulated, double half_width, double by_parts) {
@@ -95,16 +92,69 @@ TEST(SimulatedSizes, TheRatioIsLevelUntilSizesTellOtherwise) {
   EXPECT_FALSE(over_parts({.sizes = {size_of(8, 1.004, 0, 1), size_of(16, 1.02, 0.03, 1)}})) << "both agree";
   const OverPartsAt level = over_parts({.sizes = {size_of(8, 1.05, 0.02, 1), size_of(16, 2.13, 0.05, 2)}});
   ASSERT_TRUE(level);
-  EXPECT_NEAR(level(8), std::sqrt(1.05 * 1.065), 1e-12);
+  EXPECT_GT(level(8), 1.05);
+  EXPECT_LT(level(8), 1.065) << "a mean of both";
   EXPECT_NEAR(level(1 << 20), level(8), 1e-12);
-  const OverPartsAt line = over_parts({.sizes = {size_of(8, 1.02, 0, 1), size_of(16, 1.04, 0, 1)}});
-  ASSERT_TRUE(line);
-  EXPECT_NEAR(line(8), 1.02, 1e-12);
-  EXPECT_NEAR(line(16), 1.04, 1e-12);
-  EXPECT_NEAR(line(32), 1.04 * 1.04 / 1.02, 1e-12);
+  const OverPartsAt curve = over_parts({.sizes = {size_of(8, 1.02, 0, 1), size_of(16, 1.04, 0, 1)}});
+  ASSERT_TRUE(curve);
+  EXPECT_NEAR(curve(8), 1.02, 1e-12);
+  EXPECT_NEAR(curve(16), 1.04, 1e-12);
+  EXPECT_NEAR(curve(32), 1.04, 1e-12) << "level beyond what was simulated";
   const OverPartsAt one = over_parts({.sizes = {size_of(8, 0.9, 0, 1)}});
   ASSERT_TRUE(one);
   EXPECT_NEAR(one(64), 0.9, 1e-12);
+}
+
+// What the parts lack at the smallest size alone says nothing of the largest.
+TEST(SimulatedSizes, ADifferenceThatIsGoneStaysAway) {
+  const CheckedSizes sizes{
+      .sizes = {size_of(256, 1.019, 0.006, 1), size_of(1024, 1.0014, 0.0007, 1), size_of(4096, 1, 0, 1)}};
+  const OverPartsAt over = over_parts(sizes);
+  ASSERT_TRUE(over);
+  EXPECT_NEAR(over(4096), 1, 1e-12);
+  EXPECT_NEAR(over(16384), 1, 1e-12);
+  SizePoint far;
+  far.ranks = 16384;
+  far.mean = {Seconds{1}, Seconds{1}, Seconds{1}};
+  widen(far, sizes, over);
+  EXPECT_NEAR(far.mean.low.count(), 0.9986, 1e-4) << "to where the last stretch goes on";
+  EXPECT_EQ(far.mean.high, Seconds{1});
+}
+
+// Parts that are right within rounding are kept, and their band meets what was simulated.
+TEST(SimulatedSizes, BandsMeetWhatAgrees) {
+  const CheckedSizes sizes{.sizes = {size_of(8, 1.003, 0.001, 1)}};
+  SizePoint near;
+  near.ranks = 8;
+  near.mean = {Seconds{1}, Seconds{1}, Seconds{1}};
+  widen(near, sizes, over_parts(sizes));
+  EXPECT_EQ(near.mean.value, Seconds{1});
+  EXPECT_NEAR(near.mean.high.count(), 1.002, 1e-12);
+  EXPECT_EQ(near.mean.low, Seconds{1});
+}
+
+TEST(SimulatedSizes, AHeavierTailIsTheOneSimulated) {
+  const auto forecast = [](std::int64_t ranks) {
+    SizePoint p;
+    p.ranks = ranks;
+    p.mean = p.median = p.p95 = p.p99 = p.p999 = {Seconds{1}, Seconds{1}, Seconds{1}};
+    return p;
+  };
+  CheckedSizes sizes{.sizes = {size_of(8, 1, 0, 1), size_of(512, 1, 0, 1)}};
+  sizes.sizes[0].lengths.add(1, 400);
+  sizes.sizes[1].lengths.add(0.9, 360);
+  sizes.sizes[1].lengths.add(2, 40);
+  find_heavier(sizes, forecast);
+  EXPECT_FALSE(sizes.sizes[0].heavier);
+  ASSERT_TRUE(sizes.sizes[1].heavier);
+  SizePoint far = forecast(4096);
+  widen(far, sizes, {});
+  EXPECT_NEAR(far.median.value.count(), 0.9, 2e-3);
+  EXPECT_NEAR(far.p99.value.count(), 2, 4e-3);
+  EXPECT_EQ(far.mean.value, Seconds{1});
+  SizePoint near = forecast(8);
+  widen(near, sizes, {});
+  EXPECT_EQ(near.p99.value, Seconds{1});
 }
 
 // What the elasticity says is what steps at two sizes do.

@@ -17,7 +17,7 @@
 namespace cox::forecast {
 namespace {
 
-using Lines = std::vector<std::string>;
+using Lines = std::vector<TextLine>;
 
 constexpr std::size_t kMostListed = 3;  ///< of a list, on the first screen
 
@@ -72,8 +72,9 @@ void add_table(Lines& out, const FullForecast& f) {
   std::size_t wide = 5;  // "over 99.9 %" is longer than all others
   for (const SizePoint& p : f.projection.points)
     if (p.refused.empty()) wide = std::max(wide, efficiency(p).size());
-  out.push_back(fmt::format("{:>9}  {:<8} {:<19} {:<8} {:>9} {:>{}}{}  {}", "ranks", "step", "90 % band",
-                            "p99", "rate", "eff.", wide, failing("goodput", "net rate"), "regime"));
+  out.push_back(
+      TextLine::row(fmt::format("{:>9}  {:<8} {:<19} {:<8} {:>9} {:>{}}{}  {}", "ranks", "step", "90 % band",
+                                "p99", "rate", "eff.", wide, failing("goodput", "net rate"), "regime")));
   for (std::size_t i = 0; i < f.projection.points.size(); ++i) {
     const SizePoint& p = f.projection.points[i];
     if (!p.refused.empty()) {
@@ -82,10 +83,10 @@ void add_table(Lines& out, const FullForecast& f) {
     }
     const std::string net =
         fails ? failing(percent(f.goodput[i].shares.work), "x " + ratio(f.net_speed_up(i))) : "";
-    out.push_back(fmt::format(
+    out.push_back(TextLine::row(fmt::format(
         "{:>9}  {:<8} {:<19} {:<8} {:>9} {:>{}}{}  {}", grouped(p.ranks), to_string(p.mean.value),
         band(p.mean), p.p99.value > Seconds{} ? to_string(p.p99.value) : "-", "x " + ratio(f.speed_up(p)),
-        efficiency(p), wide, net, name_of(regime_of(f.elasticity(i)))));
+        efficiency(p), wide, net, name_of(regime_of(f.elasticity(i))))));
   }
   if (f.seen_ranks > 0)
     out.push_back(fmt::format("rate: throughput over that of {}{}; eff.: own work over step",
@@ -122,9 +123,9 @@ std::string in_table_unit(const CurveForecast& c, double value) {
 /// The same for a table of sizes, and how well each curve did.
 void add_curve(Lines& out, const CurveForecast& c, bool all) {
   out.emplace_back();
-  out.push_back(fmt::format("{:>9}  {:<11} {:<25} {:>10}  {}", "size",
-                            c.value == CurveValue::StepTime ? "step" : "throughput", "spread of curves",
-                            "rate", "regime"));
+  out.push_back(TextLine::row(fmt::format("{:>9}  {:<11} {:<25} {:>10}  {}", "size",
+                                          c.value == CurveValue::StepTime ? "step" : "throughput",
+                                          "spread of curves", "rate", "regime")));
   for (const CurvePrediction& p : c.points) {
     if (!p.refused.empty()) {
       out.push_back(fmt::format("{:>9} no number: {}", grouped(p.size), p.refused));
@@ -132,8 +133,9 @@ void add_curve(Lines& out, const CurveForecast& c, bool all) {
     }
     const std::string spread =
         p.measured ? "measured" : in_table_unit(c, p.low) + " .. " + in_table_unit(c, p.high);
-    out.push_back(fmt::format("{:>9}  {:<10} {:<24} {:>9}  {}", grouped(p.size), in_table_unit(c, p.value),
-                              spread, "x " + ratio(p.throughput_ratio), name_of(regime_of(p.elasticity))));
+    out.push_back(TextLine::row(
+        fmt::format("{:>9}  {:<10} {:<24} {:>9}  {}", grouped(p.size), in_table_unit(c, p.value), spread,
+                    "x " + ratio(p.throughput_ratio), name_of(regime_of(p.elasticity)))));
   }
   out.push_back(fmt::format("rate: throughput over that of size {}, the largest of {} given",
                             grouped(c.largest), c.sizes));
@@ -230,7 +232,7 @@ void add_goodness(Lines& out, const FullForecast& f) {
                           f.goodness->distance, f.goodness->limit)
             : fmt::format("check: the calibrated Scenario does not reproduce the recorded steps: {}",
                           f.goodness->because));
-  else if (const Lines simulated = simulated_lines(f.simulated); !simulated.empty())
+  else if (const std::vector<std::string> simulated = simulated_lines(f.simulated); !simulated.empty())
     out.insert(out.end(), simulated.begin(), simulated.end());
   else if (!f.no_goodness.empty() && !f.curve)
     out.push_back(fmt::format("check: not made: {}", f.no_goodness));
@@ -251,26 +253,26 @@ void add_parts(Lines& out, const FullForecast& f) {
     out.emplace_back();
     out.push_back(fmt::format("own work {}{}", p.name.empty() ? "of a step" : p.name,
                               p.role > 0 ? fmt::format(", role {}", p.role) : ""));
-    out.push_back("  level                  " + time(p.level));
-    out.push_back("  sd of ranks, for good  " + time(p.rank));
-    out.push_back("  sd of nodes, for good  " + time(p.node));
-    out.push_back("  sd of steps            " + time(p.step));
-    out.push_back("  sd of node in step     " + time(p.node_step));
-    out.push_back("  sd of what is left     " + time(p.residual_sd));
+    out.push_back(TextLine::row("  level                  " + time(p.level)));
+    out.push_back(TextLine::row("  sd of ranks, for good  " + time(p.rank)));
+    out.push_back(TextLine::row("  sd of nodes, for good  " + time(p.node)));
+    out.push_back(TextLine::row("  sd of steps            " + time(p.step)));
+    out.push_back(TextLine::row("  sd of node in step     " + time(p.node_step)));
+    out.push_back(TextLine::row("  sd of what is left     " + time(p.residual_sd)));
     if (p.tail_probability > 0)
-      out.push_back(fmt::format("  tail                   of {}, shape {:.2f} ({:.2f} .. {:.2f})",
-                                percent(p.tail_probability), p.tail_shape.value, p.tail_shape.low,
-                                p.tail_shape.high));
-    out.push_back(fmt::format("  from step to step      correlation {:.2f}, drift {}", p.correlation.value,
-                              to_string(p.drift.value)));
+      out.push_back(TextLine::row(
+          fmt::format("  tail                   of {}, shape {:.2f} ({:.2f} .. {:.2f})",
+                      percent(p.tail_probability), p.tail_shape.value, p.tail_shape.low, p.tail_shape.high)));
+    out.push_back(TextLine::row(fmt::format("  from step to step      correlation {:.2f}, drift {}",
+                                            p.correlation.value, to_string(p.drift.value))));
   }
-  out.push_back("communication            " + time(f.parts->rest));
+  out.push_back(TextLine::row("communication            " + time(f.parts->rest)));
   for (const std::string& note : f.scenario_notes) out.push_back("scenario: " + note);
 }
 
 }  // namespace
 
-std::vector<std::string> text_lines(const FullForecast& f, bool all) {
+std::vector<TextLine> text_lines(const FullForecast& f, bool all) {
   Lines out;
   for (const Input& input : f.inputs) add_input(out, input);
   add_list(out, "contradiction", f.contradictions, true);
@@ -286,7 +288,7 @@ std::vector<std::string> text_lines(const FullForecast& f, bool all) {
   add_grounds(out, f);
   add_bends(out, f);
   add_margin(out, f);
-  for (const std::string& line : structure_lines(f)) out.push_back(line);
+  for (std::string& line : structure_lines(f)) out.push_back(std::move(line));
   add_goodness(out, f);
   for (std::string& line : run_lines(f.run, all)) out.push_back(std::move(line));
   add_list(out, "note", f.projection.notes, all);
@@ -294,7 +296,7 @@ std::vector<std::string> text_lines(const FullForecast& f, bool all) {
   add_list(out, "left out", f.left_out, all);
   if (f.detail) {
     out.emplace_back();
-    for (const std::string& line : structure_detail_lines(f)) out.push_back(line);
+    for (std::string& line : structure_detail_lines(f)) out.push_back(std::move(line));
   }
   if (f.full_control) {
     out.emplace_back();

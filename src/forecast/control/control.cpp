@@ -119,7 +119,7 @@ Result<FullControl> make_control(const model::Scenario& scenario, const ControlQ
 
 namespace {
 
-using Lines = std::vector<std::string>;
+using Lines = std::vector<TextLine>;
 
 std::string cell(const std::optional<LeverRatio>& r) {
   return r ? fmt::format("{:.3f}", r->value) : "-";
@@ -131,13 +131,14 @@ std::string margin_cell(const std::optional<double>& margin) {
   return std::isfinite(*margin) ? fmt::format("x {:.3g}", *margin) : "none";
 }
 
-std::string lever_row(std::string_view name, const LeverEffect& e, const LeverEffect& as_it_is) {
+TextLine lever_row(std::string_view name, const LeverEffect& e, const LeverEffect& as_it_is) {
   const std::optional<double> nodes = e.most_nodes_over(as_it_is);
   const std::string most = nodes ? fmt::format("{:.3f}", *nodes) : "-";
-  return fmt::format("{:<19} {:>6.3f} {:>14} {:>6} {:>6} {:>7} {:>6} {:>6.3f} {:>7} {:>6} {:>5}", name,
-                     e.throughput.value, fmt::format("{:.3f}..{:.3f}", e.throughput.low, e.throughput.high),
-                     cell(e.p99), cell(e.cv), cell(e.rework), cell(e.energy), e.cost.value,
-                     margin_cell(e.margin), most, e.price > 0 ? fmt::format("{:.3g}", e.price) : "-");
+  return TextLine::row(
+      fmt::format("{:<19} {:>6.3f} {:>14} {:>6} {:>6} {:>7} {:>6} {:>6.3f} {:>7} {:>6} {:>5}", name,
+                  e.throughput.value, fmt::format("{:.3f}..{:.3f}", e.throughput.low, e.throughput.high),
+                  cell(e.p99), cell(e.cv), cell(e.rework), cell(e.energy), e.cost.value,
+                  margin_cell(e.margin), most, e.price > 0 ? fmt::format("{:.3g}", e.price) : "-"));
 }
 
 void add_levers(Lines& out, const LeverTable& t) {
@@ -150,13 +151,14 @@ void add_levers(Lines& out, const LeverTable& t) {
                 "levers, alone: ratios to the job as it is on {} nodes ({} replicas of {} steps, common "
                 "draws)",
                 grouped(t.nodes), t.replicas, t.steps));
-  out.push_back(fmt::format("{:<19} {:>6} {:>14} {:>6} {:>6} {:>7} {:>6} {:>6} {:>7} {:>6} {:>5}", "", "rate",
-                            "90 % interval", "p99", "CV", "re-runs", "energy", "cost", "margin", "N*",
-                            "price"));
+  out.push_back(TextLine::row(
+      fmt::format("{:<19} {:>6} {:>14} {:>6} {:>6} {:>7} {:>6} {:>6} {:>7} {:>6} {:>5}", "", "rate",
+                  "90 % interval", "p99", "CV", "re-runs", "energy", "cost", "margin", "N*", "price")));
   out.push_back(lever_row("as it is", t.baseline, t.baseline));
   for (const LeverEffect& e : t.levers)
-    out.push_back(e.why_not.empty() ? lever_row(e.names.front(), e, t.baseline)
-                                    : fmt::format("{:<19} not here: {}", e.names.front(), e.why_not));
+    out.push_back(e.why_not.empty()
+                      ? lever_row(e.names.front(), e, t.baseline)
+                      : TextLine::row(fmt::format("{:<19} not here: {}", e.names.front(), e.why_not)));
   for (const LeverEffect& e : t.levers)
     if (e.why_not.empty() && t.by_parts) out.push_back(fmt::format("{}: {}", e.names.front(), e.does));
   out.emplace_back(
@@ -187,13 +189,14 @@ void add_set(Lines& out, const LeverSet& s, const std::string& target) {
 }
 
 void add_goodput(Lines& out, const FullControl& c) {
-  out.push_back(fmt::format("{:>9}  {:>11} {:>14} {:>8} {:>8} {:>8} {:>8} {:>8}", "nodes", "failure per",
-                            "checkpoint per", "goodput", "writes", "rework", "restarts", "repair"));
+  out.push_back(
+      TextLine::row(fmt::format("{:>9}  {:>11} {:>14} {:>8} {:>8} {:>8} {:>8} {:>8}", "nodes", "failure per",
+                                "checkpoint per", "goodput", "writes", "rework", "restarts", "repair")));
   for (const GoodputPoint& p : c.goodput)
-    out.push_back(fmt::format("{:>9}  {:>11} {:>14} {:>8} {:>8} {:>8} {:>8} {:>8}", grouped(p.nodes),
-                              to_string(p.costs.between), to_string(p.best.far), percent(p.at_best.work),
-                              percent(p.at_best.write), percent(p.at_best.rework), percent(p.at_best.restart),
-                              percent(p.at_best.waiting)));
+    out.push_back(TextLine::row(fmt::format(
+        "{:>9}  {:>11} {:>14} {:>8} {:>8} {:>8} {:>8} {:>8}", grouped(p.nodes), to_string(p.costs.between),
+        to_string(p.best.far), percent(p.at_best.work), percent(p.at_best.write), percent(p.at_best.rework),
+        percent(p.at_best.restart), percent(p.at_best.waiting))));
   const GoodputPoint& first = c.goodput.front();
   if (first.given.far > Seconds{})
     out.push_back(fmt::format("the scenario's own interval, {}, leaves {}", to_string(first.given.far),
@@ -238,7 +241,7 @@ void add_sensitivities(Lines& out, const std::vector<Sensitivity>& all) {
 
 }  // namespace
 
-std::vector<std::string> text_lines(const FullControl& c) {
+std::vector<TextLine> text_lines(const FullControl& c) {
   Lines out;
   if (c.levers) add_levers(out, *c.levers);
   if (c.set) add_set(out, *c.set, c.target);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cox/base/result.hpp"
+#include "cox/base/text_line.hpp"
 #include "cox/base/units.hpp"
 #include "cox/forecast/control.hpp"
 #include "cox/model/scenario.hpp"
@@ -34,6 +35,6 @@ struct FullControl : Control {
                                                const ControlQuestion& question);
 
 /// A line each, at most 100 columns where names allow.
-[[nodiscard]] std::vector<std::string> text_lines(const FullControl& control);
+[[nodiscard]] std::vector<TextLine> text_lines(const FullControl& control);
 
 }  // namespace cox::forecast

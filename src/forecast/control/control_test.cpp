@@ -41,10 +41,14 @@ ControlQuestion everything() {
   return q;
 }
 
-std::string joined(const std::vector<std::string>& lines) {
+std::string joined(const std::vector<TextLine>& lines) {
   std::string out;
-  for (const std::string& l : lines) out += l + "\n";
+  for (const TextLine& l : lines) out += l.text + "\n";
   return out;
+}
+
+std::string joined(const std::vector<std::string>& notes) {
+  return joined(std::vector<TextLine>(notes.begin(), notes.end()));
 }
 
 TEST(Control, AnswersWhatWasAsked) {

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
+
 #include "forecast/calibrate/calibrate.hpp"
 #include "forecast/levers/by_parts.hpp"
 
@@ -185,17 +187,17 @@ void add_laws(const PartsCase& job, std::vector<PartLever>& out) {
                                                       ->tail_probability
                                                 : 0;
   out.push_back({.name = "no-detours",
-                 .does = fmt::format(
-                     "the longest {:.3g} % of own work is as long as the longest of the others", 100 * share),
+                 .does = fmt::format("the longest {} of own work is as long as the longest of the others",
+                                     percent(share)),
                  .part = "detours",
                  .why_not = no_tail,
                  .apply = [](PartsCase& c) { keep_body(c.parts); }});
-  out.push_back({.name = "aligned-detours",
-                 .does = fmt::format("all ranks have their longest {:.3g} % of own work in the same steps",
-                                     100 * share),
-                 .part = "detours",
-                 .why_not = no_tail,
-                 .apply = align});
+  out.push_back(
+      {.name = "aligned-detours",
+       .does = fmt::format("all ranks have their longest {} of own work in the same steps", percent(share)),
+       .part = "detours",
+       .why_not = no_tail,
+       .apply = align});
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "cox/simulate/spread.hpp"
 #include "cox/simulate/switches.hpp"
 
+#include "forecast/law/monotone_cubic.hpp"
 #include "forecast/regimes/failing.hpp"
 
 namespace cox::forecast {
@@ -23,48 +24,6 @@ namespace {
 
 using simulate::Switch;
 using simulate::SwitchKind;
-
-/// A curve through points, without bends that they do not have: cubic pieces whose slopes are harmonic means.
-class MonotoneCubic {
- public:
-  MonotoneCubic(std::vector<double> x, std::vector<double> y) : x_(std::move(x)), y_(std::move(y)) {
-    const std::size_t n = x_.size();
-    std::vector<double> d(n - 1);
-    for (std::size_t i = 0; i + 1 < n; ++i) d[i] = (y_[i + 1] - y_[i]) / (x_[i + 1] - x_[i]);
-    slope_.assign(n, 0.0);
-    slope_.front() = d.front();
-    slope_.back() = d.back();
-    for (std::size_t i = 1; i + 1 < n; ++i) {
-      if (d[i - 1] * d[i] <= 0) continue;
-      const double left = x_[i] - x_[i - 1];
-      const double right = x_[i + 1] - x_[i];
-      slope_[i] = 3 * (left + right) / ((2 * right + left) / d[i - 1] + (right + 2 * left) / d[i]);
-    }
-  }
-  struct Value {
-    double y = 0;
-    double slope = 0;
-  };
-  /// Beyond its ends the curve is straight.
-  [[nodiscard]] Value at(double x) const {
-    if (x <= x_.front()) return {y_.front() + slope_.front() * (x - x_.front()), slope_.front()};
-    if (x >= x_.back()) return {y_.back() + slope_.back() * (x - x_.back()), slope_.back()};
-    const auto i = static_cast<std::size_t>(std::ranges::upper_bound(x_, x) - x_.begin()) - 1;
-    const double h = x_[i + 1] - x_[i];
-    const double t = (x - x_[i]) / h;
-    const double a = slope_[i] * h;
-    const double b = slope_[i + 1] * h;
-    const double rise = y_[i + 1] - y_[i];
-    const double c2 = 3 * rise - 2 * a - b;
-    const double c3 = a + b - 2 * rise;
-    return {y_[i] + t * (a + t * (c2 + t * c3)), (a + t * (2 * c2 + 3 * t * c3)) / h};
-  }
-
- private:
-  std::vector<double> x_;
-  std::vector<double> y_;
-  std::vector<double> slope_;
-};
 
 /// All curves; shared by the copies of the job's function.
 struct Curves {
@@ -116,10 +75,17 @@ bool concerns_steps(const Switch& one) {
 /// Mean step of each simulation: [size][mechanism off; the last = none][replica].
 using Steps = std::vector<std::vector<std::vector<Seconds>>>;
 
-Result<Steps> simulate_steps(const std::vector<model::Scenario>& sizes, std::size_t mechanisms, int threads) {
+struct SimulatedSteps {
+  Steps means;
+  std::vector<QuantileSketch> lengths;  ///< by size, with nothing off
+};
+
+Result<SimulatedSteps> simulate_steps(const std::vector<model::Scenario>& sizes, std::size_t mechanisms,
+                                      int threads) {
   const auto replicas = static_cast<std::size_t>(std::max(1, sizes[0].replicas));
   const std::size_t per_size = (mechanisms + 1) * replicas;
   std::vector<Result<Seconds>> found(sizes.size() * per_size, Seconds{});
+  std::vector<QuantileSketch> lengths(sizes.size() * replicas);
   // The largest first: what is left at the end is short.
   parallel_for(found.size(), threads, [&](std::size_t i) {
     const std::size_t at = found.size() - 1 - i;
@@ -131,16 +97,21 @@ Result<Steps> simulate_steps(const std::vector<model::Scenario>& sizes, std::siz
     one.seed += at % replicas;
     one.replicas = 1;
     const auto outcome = simulate::simulate(one, {.threads = 1});
-    if (outcome)
-      found[at] = outcome->total / std::max(1, one.job.steps);
-    else
+    if (!outcome) {
       found[at] = fail(outcome.error());
+      return;
+    }
+    found[at] = outcome->total / std::max(1, one.job.steps);
+    if (off == mechanisms) lengths[at / per_size * replicas + at % replicas] = outcome->steps;
   });
-  Steps out(sizes.size(), std::vector(mechanisms + 1, std::vector<Seconds>(replicas)));
+  SimulatedSteps out{
+      .means = Steps(sizes.size(), std::vector(mechanisms + 1, std::vector<Seconds>(replicas))),
+      .lengths = std::vector<QuantileSketch>(sizes.size())};
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (!found[i]) return fail(found[i].error());
-    out[i / per_size][i % per_size / replicas][i % replicas] = *found[i];
+    out.means[i / per_size][i % per_size / replicas][i % replicas] = *found[i];
   }
+  for (std::size_t i = 0; i < lengths.size(); ++i) out.lengths[i / replicas].merge(lengths[i]);
   return out;
 }
 
@@ -234,7 +205,8 @@ Result<SimulatedScaling> simulate_scaling(const ScenarioAt& at, const SimulatedS
   COX_TRY(const Sizes sizes, sizes_of(at, options));
   const auto switched = std::ranges::count_if(simulate::switches_of(sizes.simulated[0]), concerns_steps);
   const std::size_t mechanisms = options.mechanisms ? static_cast<std::size_t>(switched) : 0;
-  COX_TRY(const Steps steps, simulate_steps(sizes.simulated, mechanisms, options.threads));
+  COX_TRY(const SimulatedSteps simulated, simulate_steps(sizes.simulated, mechanisms, options.threads));
+  const Steps& steps = simulated.means;
 
   const std::size_t replicas = steps[0][0].size();
   std::vector<std::size_t> picked(replicas);
@@ -255,7 +227,8 @@ Result<SimulatedScaling> simulate_scaling(const ScenarioAt& at, const SimulatedS
     out.sizes.push_back({.ranks = std::llround(n),
                          .step = spread.mean,
                          .half_width = spread.half_width_95,
-                         .goodput = base.failing ? base.failing->goodput(n, true) : 1});
+                         .goodput = base.failing ? base.failing->goodput(n, true) : 1,
+                         .lengths = simulated.lengths[i]});
   }
   SplitMix random{sizes.as_given.seed};
   for (int r = 0; r < options.replicates && replicas > 1; ++r) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cox/base/quantile_sketch.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
 #include "cox/forecast/scaling_job.hpp"
@@ -33,9 +34,10 @@ struct SimulatedScalingOptions {
 /// What was simulated at one size: with everything on.
 struct SimulatedSize {
   std::int64_t ranks = 0;
-  Seconds step{};        ///< mean over replicas, without failures
-  Seconds half_width{};  ///< of 95 %; zero for one replica
-  double goodput = 1;    ///< by formula
+  Seconds step{};            ///< mean over replicas, without failures
+  Seconds half_width{};      ///< of 95 %; zero for one replica
+  double goodput = 1;        ///< by formula
+  QuantileSketch lengths{};  ///< of the steps of all replicas, in seconds
 };
 
 struct SimulatedScaling {

@@ -167,6 +167,19 @@ TEST_F(Launched, EachBatchSystemNamesTheJob) {
   EXPECT_EQ(job(), "77");
 }
 
+TEST_F(Launched, OfEachBatchSystemTheJobOwnsWhatItStarts) {
+  for (const char* name : {"SLURM_JOB_ID", "SLURM_HET_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"}) {
+    forget_all();
+    set({{name, "4711"}});
+    EXPECT_STREQ(owning_batch_job(), "4711") << name;
+  }
+  set({{"SLURM_HET_JOB_ID", "7"}, {"SLURM_JOB_ID", "8"}, {"PBS_JOBID", "9"}});
+  EXPECT_STREQ(owning_batch_job(), "7");
+  forget_all();
+  set({{"FLUX_JOB_ID", "f1"}});
+  EXPECT_STREQ(owning_batch_job(), "") << "each launch has its own";
+}
+
 TEST_F(Launched, AJobThatAnObservedOneSubmittedIsAnotherOne) {
   EXPECT_FALSE(is_of_another_job()) << "nobody said whose this is";
   set({{"COX_BATCH_JOB", "77"}, {"SLURM_JOB_ID", "77"}});
@@ -235,7 +248,8 @@ TEST(LauncherTable, IsThatOfTheDocs) {
     EXPECT_EQ(variables_in(line.substr(end), known), known) << row->first;
   }
   EXPECT_EQ(seen.size(), rows.size()) << "rows that are not there";
-  const std::set<std::string> batch(std::begin(kBatchJobs), std::end(kBatchJobs));
+  std::set<std::string> batch;
+  for (const BatchSystem& b : kBatchSystems) batch.insert(b.job);
   EXPECT_EQ(variables_in(batch_text.substr(0, batch_text.find(')')), {}), batch);
 }
 

@@ -4,14 +4,13 @@
 /// because PyTorch's headers pull in the C++ runtime and a guest needs libc only.
 /// Tensors, options and works stay opaque.
 ///
-/// Valid for: PyTorch 1.13 to 2.14 (`knows_ranges`) on LP64 with libstdc++'s cxx11 strings; held against the
+/// Valid for: PyTorch 1.13 to 2.14 (version.hpp) on LP64 with libstdc++'s cxx11 strings; held against the
 /// real headers by abi_test.cpp, which was run with 1.13, 2.6 and 2.14. What does not name a version here is
 /// fixed by the mangled names of the hooks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace cox::guest::c10d_abi {
 
@@ -44,29 +43,6 @@ static_assert(sizeof(RangeCallback) == 40);
 
 inline constexpr std::uint8_t kOperatorScope = 0;  ///< `at::RecordScope::FUNCTION`
 inline constexpr std::uint8_t kUserScope = 7;      ///< `at::RecordScope::USER_SCOPE`
-
-/// The number that a text begins with, which is moved behind it; -1 where it begins with none.
-constexpr int take_number(const char*& text) {
-  int value = -1;
-  for (; *text >= '0' && *text <= '9' && value < 10000; ++text)
-    value = (value < 0 ? 0 : value) * 10 + (*text - '0');
-  return value;
-}
-
-/// Whether a library is one whose `RangeCallback` is known to look like this, by the version in its file name:
-/// `libtorch_cpu.so.MAJOR.MINOR`.
-inline bool knows_ranges(const char* file) {
-  static constexpr char kStem[] = "libtorch_cpu.so.";
-  const char* slash = std::strrchr(file, '/');
-  const char* at = slash == nullptr ? file : slash + 1;
-  if (std::strncmp(at, kStem, sizeof kStem - 1) != 0) return false;
-  at += sizeof kStem - 1;
-  const int major = take_number(at);
-  if (*at++ != '.') return false;
-  const int minor = take_number(at);
-  if (*at != 0 && *at != '.') return false;
-  return (major == 1 && minor == 13) || (major == 2 && minor >= 0 && minor <= 14);
-}
 
 /// A callback for named ranges only: operators are not slowed by it.
 inline RangeCallback range_callback(void* (*start)(void**, const void*), void (*end)(const void*, void*)) {

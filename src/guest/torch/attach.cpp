@@ -7,6 +7,7 @@
 #include "guest/gloo/state.hpp"
 #include "guest/torch/groups.hpp"
 #include "guest/torch/state.hpp"
+#include "guest/torch/version.hpp"
 
 namespace cox::guest::torch {
 namespace {
@@ -142,8 +143,7 @@ const cox::guest::TypedTable* cox_typed_attach(const cox::guest::Host* from) {
   gloo::under_torch = from->find_real(kGroupConstructor) != nullptr;
   Dl_info info{};
   const void* callback = from->find_real(kAddCallback);
-  const bool has_ranges =
-      callback != nullptr && dladdr(callback, &info) != 0 && c10d_abi::knows_ranges(info.dli_fname);
+  const bool has_ranges = callback != nullptr && dladdr(callback, &info) != 0 && knows_ranges(info.dli_fname);
   table.count = 0;
   table.settle = settle;
   const bool good =

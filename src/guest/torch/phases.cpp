@@ -19,6 +19,7 @@
 #include "guest/torch/groups.hpp"
 #include "guest/torch/state.hpp"
 #include "guest/torch/turn.hpp"
+#include "guest/torch/version.hpp"
 
 namespace cox::guest::torch {
 
@@ -520,7 +521,7 @@ void start_ranges(void* library, const char* file) noexcept {
       reinterpret_cast<const char* (*)(const void*)>(dlsym(library, "_ZNK2at14RecordFunction4nameEv"));
   gradients_on = reinterpret_cast<bool (*)()>(dlsym(library, "_ZN3c108GradMode10is_enabledEv"));
   thread_listens = reinterpret_cast<bool (*)()>(dlsym(library, "_ZN2at23hasThreadLocalCallbacksEv"));
-  if (!c10d_abi::knows_ranges(file) || add == nullptr || range_name == nullptr || gradients_on == nullptr) {
+  if (!knows_ranges(file) || add == nullptr || range_name == nullptr || gradients_on == nullptr) {
     writer->note(
         "this PyTorch is none of 1.13 to 2.14: optimizer, data loading, evaluation and fully_shard's passes are "
         "not told apart");

@@ -97,11 +97,21 @@ TEST(CompareWays, WhatIsOutOfReachAndWhatDivergesIsSaid) {
   }
   const auto lines = text_lines(c, testing::job(4), q);
   EXPECT_TRUE(std::ranges::any_of(
-      lines, [](const std::string& l) { return l.find("3 diverged") != std::string::npos; }));
+      lines, [](const TextLine& l) { return l.text.find("3 diverged") != std::string::npos; }));
   q.rate_factors = {1e-6};
   const auto slow = text_lines(run(testing::job(4), q), testing::job(4), q);
-  EXPECT_TRUE(
-      std::ranges::any_of(slow, [](const std::string& l) { return l.find("0 of 3") != std::string::npos; }));
+  EXPECT_TRUE(std::ranges::any_of(
+      slow, [](const TextLine& l) { return l.text.find("0 of 3") != std::string::npos; }));
+}
+
+// Rows are those of the table, whatever blanks the scenario's name holds.
+TEST(CompareWays, OnlyTheTablesLinesAreRows) {
+  WaysQuestion q = question({"synchronous", "asynchronous"});
+  model::Scenario named = testing::job(4);
+  named.name = "a  b";
+  const auto lines = text_lines(run(named, q), named, q);
+  EXPECT_EQ(std::ranges::count(lines, LineKind::Row, &TextLine::kind), 3);
+  EXPECT_EQ(lines.front().kind, LineKind::Sentence);
 }
 
 TEST(CompareWays, APolicyThatTheScenarioRulesOutIsNamedAndTheOthersRun) {

@@ -85,9 +85,9 @@ struct Comparison {
 /// Held by: src/learn/answer/compare_test.cpp
 [[nodiscard]] Result<Comparison> compare(const model::Scenario& scenario, const WaysQuestion& question);
 
-/// The screen, line by line; rows of the table have two blanks between columns.
-[[nodiscard]] std::vector<std::string> text_lines(const Comparison& answer, const model::Scenario& scenario,
-                                                  const WaysQuestion& question);
+/// The screen, line by line.
+[[nodiscard]] std::vector<TextLine> text_lines(const Comparison& answer, const model::Scenario& scenario,
+                                               const WaysQuestion& question);
 /// `cox.learn/1`: docs/reference/learn-json.md.
 [[nodiscard]] std::string to_json(const Comparison& answer, const model::Scenario& scenario,
                                   const WaysQuestion& question, const std::vector<std::string>& inputs);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
@@ -16,16 +17,16 @@ std::string factor_text(double x) {
 }
 
 /// Columns to the left are texts, the others figures.
-std::vector<std::string> table(const std::vector<std::vector<std::string>>& rows) {
+std::vector<TextLine> table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(rows.front().size());
   for (const auto& row : rows)
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  std::vector<std::string> lines;
+  std::vector<TextLine> lines;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t c = 0; c < row.size(); ++c)
       line += c == 0 ? fmt::format("{:<{}}", row[c], widths[c]) : fmt::format("  {:>{}}", row[c], widths[c]);
-    lines.push_back(line);
+    lines.push_back(TextLine::row(std::move(line)));
   }
   return lines;
 }
@@ -101,7 +102,7 @@ double suspicious(int workers) {
 }
 
 /// What a row says that is not in its figures.
-void add_notes(const Comparison& c, std::vector<std::string>& lines) {
+void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
   for (const WayResult& w : c.ways) {
     if (!w.refused.empty()) {
       lines.push_back(fmt::format("{}: {}", w.way.name, w.refused));
@@ -123,9 +124,9 @@ void add_notes(const Comparison& c, std::vector<std::string>& lines) {
 
 }  // namespace
 
-std::vector<std::string> text_lines(const Comparison& c, const model::Scenario& scenario,
-                                    const WaysQuestion& q) {
-  std::vector<std::string> lines;
+std::vector<TextLine> text_lines(const Comparison& c, const model::Scenario& scenario,
+                                 const WaysQuestion& q) {
+  std::vector<TextLine> lines;
   lines.push_back(fmt::format("{}: {} workers; a job of {} of gradients gives the times", scenario.name,
                               grouped(c.workers), to_string(c.gradients)));
   const std::string shape = q.problem.kind == ProblemKind::Quadratic
@@ -143,7 +144,7 @@ std::vector<std::string> text_lines(const Comparison& c, const model::Scenario& 
       {"policy", "to target", "ratio", "95 %", "samples", "time each", "bytes", "age", "rate"}};
   const WayResult& first = c.ways[c.baseline];
   for (const WayResult& w : c.ways) rows.push_back(row_of(w, first));
-  for (std::string& line : table(rows)) lines.push_back(std::move(line));
+  for (TextLine& line : table(rows)) lines.push_back(std::move(line));
   lines.push_back(fmt::format("ratio, bytes: over those of {}; ratio = samples x time each", first.way.name));
   lines.emplace_back(
       "samples: computed until the target; age: versions that others made meanwhile; rate: x that asked for");
@@ -152,7 +153,7 @@ std::vector<std::string> text_lines(const Comparison& c, const model::Scenario& 
     lines.push_back(fmt::format("no ratios: {} did not reach the target on every seed", first.way.name));
   if (c.ways.front().time_ratio > 0) lines.push_back(reason_of(c));
   add_notes(c, lines);
-  lines.push_back(
+  lines.emplace_back(
       "note: times are simulated, what is learned is computed; a problem of this size says nothing of "
       "how well a large model generalises");
   return lines;

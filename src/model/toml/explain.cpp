@@ -9,9 +9,9 @@
 #include "cox/base/units_text.hpp"
 
 #include "model/toml/keys/derive.hpp"
+#include "model/toml/keys/presets.hpp"
 #include "model/toml/keys/values.hpp"
 #include "model/toml/meaning/meaning.hpp"
-#include "model/toml/presets.hpp"
 
 namespace cox::model {
 namespace {
@@ -81,20 +81,6 @@ void write_table(std::span<const Key<T>> keys, T values, T plain, std::string_vi
 }
 
 }  // namespace
-
-std::string_view name_of(Origin o) {
-  switch (o) {
-    case Origin::File:
-      return "file";
-    case Origin::Preset:
-      return "preset";
-    case Origin::Default:
-      return "default";
-    case Origin::Derived:
-      return "derived";
-  }
-  return "?";
-}
 
 std::vector<Explained> explain(Draft& draft, const Notes& notes) {
   std::vector<Explained> out;

@@ -7,7 +7,7 @@
 
 #include "cox/model/toml.hpp"
 
-#include "model/toml/presets.hpp"
+#include "model/toml/keys/presets.hpp"
 #include "model/toml/scenario_keys.hpp"
 
 namespace cox::model {

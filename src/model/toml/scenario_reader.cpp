@@ -16,8 +16,8 @@
 #include "model/toml/keys/derive.hpp"
 #include "model/toml/keys/draft_notes.hpp"
 #include "model/toml/keys/keys.hpp"
+#include "model/toml/keys/presets.hpp"
 #include "model/toml/keys/values.hpp"
-#include "model/toml/presets.hpp"
 
 namespace cox::model {
 namespace {

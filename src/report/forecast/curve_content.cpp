@@ -44,8 +44,8 @@ void add_curve(const forecast::Forecast& f, ForecastPage& page) {
     page.headline = "No size that was asked has a number";
     page.lead = c.points.empty() ? "" : c.points.front().refused;
   } else {
-    page.headline = fmt::format("Size {} gives {:.3g} times the throughput of {}", grouped(last->size),
-                                last->throughput_ratio, grouped(c.largest));
+    page.headline = fmt::format("Size {} gives {} times the throughput of {}", grouped(last->size),
+                                plain_number(last->throughput_ratio), grouped(c.largest));
     page.lead = "Plain curves through the sizes given: they have no cause.";
     page.implications.push_back(fmt::format("Beyond size {}, twice as much gives x{:.2f}.",
                                             grouped(last->size), forecast::doubled(last->elasticity)));

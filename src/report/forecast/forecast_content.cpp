@@ -94,8 +94,8 @@ std::string interval(const forecast::Proportion& p) {
 
 void add_structure(const forecast::Structure& s, ForecastPage& page) {
   page.observations.push_back(
-      {.sentence = fmt::format("A step takes {:.3g} times as long as one rank's own work and communication.",
-                               s.amplification),
+      {.sentence = fmt::format("A step takes {} times as long as one rank's own work and communication.",
+                               plain_number(s.amplification)),
        .interval = {},
        .evidence = fmt::format("{} synchronisations", grouped(s.synchronisations)),
        .anchor = "scaling",
@@ -103,11 +103,11 @@ void add_structure(const forecast::Structure& s, ForecastPage& page) {
   const forecast::UnitPace* worst = forecast::last_most_often(s.ranks);
   if (worst != nullptr)
     page.observations.push_back(
-        {.sentence = fmt::format(
-             "The pace is set as if by {:.3g} of {} ranks; rank {} is last most often, at {} of the "
-             "synchronisations.",
-             s.who.effective, grouped(static_cast<std::int64_t>(s.ranks.size())), worst->unit,
-             percent(worst->critical.value)),
+        {.sentence =
+             fmt::format("The pace is set as if by {} of {} ranks; rank {} is last most often, at {} of the "
+                         "synchronisations.",
+                         plain_number(s.who.effective), grouped(static_cast<std::int64_t>(s.ranks.size())),
+                         worst->unit, percent(worst->critical.value)),
          .interval = interval(worst->critical),
          .evidence = "who was last, counted",
          .anchor = "coupling",

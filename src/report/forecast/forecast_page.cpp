@@ -133,10 +133,11 @@ std::string sizes_table(const ForecastPage& page) {
       continue;
     }
     rows += fmt::format(
-        "<tr><th scope=\"row\" class=\"n\">{}{}</th><td class=\"n\">{:.4g} <span class=\"quiet\">{:.4g} to {:.4g}</span></td><td class=\"n\">{}</td><td "
+        "<tr><th scope=\"row\" class=\"n\">{}{}</th><td class=\"n\">{} <span class=\"quiet\">{} to {}</span></td><td class=\"n\">{}</td><td "
         "class=\"n\">{}</td></tr>\n",
-        grouped(p.ranks), p.seen ? " <span class=\"quiet\">seen</span>" : "", p.throughput, p.low, p.high,
-        percent(p.of_ideal()), p.cost > 0 ? fmt::format("{:.3f}", p.cost) : "–");
+        grouped(p.ranks), p.seen ? " <span class=\"quiet\">seen</span>" : "", plain_number(p.throughput, 4),
+        plain_number(p.low, 4), plain_number(p.high, 4), percent(p.of_ideal()),
+        p.cost > 0 ? fmt::format("{:.3f}", p.cost) : "–");
   }
   return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th scope=\"col\" "
          "class=\"n\">ranks</th><th scope=\"col\" class=\"n\">throughput</th><th scope=\"col\" class=\"n\">of "
@@ -154,11 +155,12 @@ std::string margin_text(const ForecastPage& page) {
   if (!page.margin) return {};
   std::string rows;
   for (const forecast::Margin& m : page.margin->alone)
-    rows += fmt::format("<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td>{}</td></tr>\n",
-                        html(m.name), m.factor ? fmt::format("x{:.3g}", *m.factor) : "none that is looked at",
-                        m.within_error    ? "smaller than its own error: no margin"
-                        : m.low && m.high ? fmt::format("x{:.3g} to x{:.3g}", *m.low, *m.high)
-                                          : "");
+    rows +=
+        fmt::format("<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td>{}</td></tr>\n", html(m.name),
+                    m.factor ? "x" + plain_number(*m.factor) : "none that is looked at",
+                    m.within_error    ? "smaller than its own error: no margin"
+                    : m.low && m.high ? fmt::format("x{} to x{}", plain_number(*m.low), plain_number(*m.high))
+                                      : "");
   return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th scope=\"col\">alone</th><th "
          "scope=\"col\" class=\"n\">crosses at</th><th scope=\"col\">band</th></tr></thead>\n<tbody>\n" +
          rows + "</tbody></table></div>\n";
@@ -247,7 +249,7 @@ std::string lever_cell(const std::optional<LeverRatio>& r) {
 std::string lever_row(std::string_view name, const LeverEffect& e, const LeverEffect& as_it_is) {
   const std::string margin = !e.margin                  ? "–"
                              : *e.margin <= 1           ? "crossed"
-                             : std::isfinite(*e.margin) ? fmt::format("x{:.3g}", *e.margin)
+                             : std::isfinite(*e.margin) ? "x" + plain_number(*e.margin)
                                                         : "none crosses";
   const std::optional<double> most = e.most_nodes_over(as_it_is);
   const std::string nodes = most ? fmt::format("{:.3f}", *most) : std::string("–");
@@ -256,7 +258,7 @@ std::string lever_row(std::string_view name, const LeverEffect& e, const LeverEf
          lever_cell(e.throughput) + lever_cell(e.p99) + lever_cell(e.cv) + lever_cell(e.rework) +
          lever_cell(e.energy) + lever_cell(e.cost) +
          fmt::format("<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n", margin,
-                     nodes, e.price > 0 ? fmt::format("{:.3g}", e.price) : "");
+                     nodes, e.price > 0 ? plain_number(e.price) : "");
 }
 
 std::string lever_table(const ForecastPage& page) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
+
 #include "cox/base/number_text.hpp"
 
 #include "report/forecast_sample.hpp"
@@ -37,6 +39,20 @@ TEST(ForecastPage, BoundariesAreNamedWithWhatMakesThem) {
     EXPECT_NE(page->find(">" + grouped(t->value.ranks) + "<"), std::string::npos);
     EXPECT_NE(page->find(t->because), std::string::npos);
   }
+}
+
+TEST(ForecastPage, LargeNumbersAreGroupedEverywhere) {
+  ForecastPage sample = test::sample_forecast();
+  ASSERT_GE(sample.sizes.size(), 2U);
+  sample.sizes.back().ranks = 16'384;
+  sample.sizes.back().throughput = sample.sizes.back().high = 11'041.7;
+  sample.sizes.back().low = 10'937.2;
+  const auto page = render_forecast(sample);
+  EXPECT_NE(page->find("16 384 ranks: 11 042 (10 937 to 11 042)"), std::string::npos);
+  EXPECT_NE(page->find(">11 042 <span class=\"quiet\">10 937 to 11 042<"), std::string::npos);
+  const std::string shown = page->substr(0, page->find("id=\"artefacts\""));
+  for (std::size_t at = shown.find("e+"); at != std::string::npos; at = shown.find("e+", at + 1))
+    EXPECT_EQ(std::isdigit(static_cast<unsigned char>(shown[at - 1])), 0) << shown.substr(at - 10, 20);
 }
 
 TEST(ForecastPage, BaselineIsCrossedOutBesideControl) {

@@ -53,10 +53,7 @@ Axis up(double low, double high, bool logarithmic) {
 }
 
 std::string short_number(double v) {
-  if (v >= 1e6) return fmt::format("{:.3g}M", v / 1e6);
-  if (v >= 1e4) return fmt::format("{:.3g}k", v / 1e3);
-  if (v >= 1e3) return fmt::format("{:.0f}", v);  // 1024, not 1.02k
-  return fmt::format("{:.3g}", v);
+  return v >= 1e7 ? plain_number(v / 1e6) + "M" : plain_number(v);  // what is longer leaves the margin
 }
 
 std::string svg(std::string_view label, const std::string& inside) {
@@ -201,9 +198,10 @@ std::string scaling_picture(const ForecastPage& page) {
   in += line(points, x, y, value, "series");
   for (const SizeRatios& p : points)
     in += fmt::format(
-        "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{} ranks: {:.4g} ({:.4g} to {:.4g}){}</title></circle>",
-        p.seen ? "seen" : "point", x.at(static_cast<double>(p.ranks)), y.at(p.throughput), p.ranks,
-        p.throughput, p.low, p.high, p.seen ? ", measured" : "");
+        "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{} ranks: {} ({} to {}){}</title></circle>",
+        p.seen ? "seen" : "point", x.at(static_cast<double>(p.ranks)), y.at(p.throughput), grouped(p.ranks),
+        plain_number(p.throughput, 4), plain_number(p.low, 4), plain_number(p.high, 4),
+        p.seen ? ", measured" : "");
   return svg("throughput against ranks", in + frame("ranks", "throughput, of one rank"));
 }
 
@@ -226,13 +224,13 @@ std::string margin_picture(const ForecastPage& page) {
                                    highest / lowest > 100 ? 10
                                    : highest / lowest > 4 ? 2
                                                           : 1.25),
-                            [](double v) { return fmt::format("x{:.3g}", v); });
+                            [](double v) { return "x" + plain_number(v); });
   in += fmt::format("<path class=\"edge\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>", kLeft, y.at(1), kWidth - kRight);
   in += line(points, x, y, value, "series");
   for (const SizeMargin& p : points)
     in += fmt::format(
-        "<circle class=\"point\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{} ranks: x{:.3g}</title></circle>",
-        x.at(static_cast<double>(p.ranks)), y.at(p.factor), p.ranks, p.factor);
+        "<circle class=\"point\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{} ranks: x{}</title></circle>",
+        x.at(static_cast<double>(p.ranks)), y.at(p.factor), grouped(p.ranks), plain_number(p.factor));
   return svg("margin against ranks", in + frame("ranks", "change that crosses"));
 }
 

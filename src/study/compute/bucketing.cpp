@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
+
 #include "study/compute/computations.hpp"
 #include "study/runs/collective_run.hpp"
 #include "study/runs/step_run.hpp"
@@ -165,7 +167,8 @@ Result<std::string> add_overlaps(Computation& out, ValueTable& table, const Case
   for (std::size_t i = 0; i < overlaps.size(); ++i) {
     const Overlap o = overlaps[i];
     if (i > 0) {
-      const std::string suffix = fmt::format("{}-streams{}-{:g}%", c.suffix, o.streams, 100 * o.efficiency);
+      const std::string suffix =
+          fmt::format("{}-streams{}-{}", c.suffix, o.streams, percent_in_name(o.efficiency));
       COX_TRY(sweeps[i], sweep_buckets(out, c.job, o, sizes, suffix));
       const std::string_view engine = o.streams > 1 ? kFluid : kTraining;
       add(out, "best-bucket" + suffix, Quantity::count(sweeps[i].best), engine);
@@ -174,7 +177,7 @@ Result<std::string> add_overlaps(Computation& out, ValueTable& table, const Case
     }
     if (sweeps[i].least < least->least) least = &sweeps[i];
     if (sweeps[i].least > most->least) most = &sweeps[i];
-    table.rows.push_back({c.name, fmt::format("{}", o.streams), fmt::format("{:g} %", 100 * o.efficiency),
+    table.rows.push_back({c.name, fmt::format("{}", o.streams), percent(o.efficiency, PartDigits::AsSet),
                           fmt::format("{}", sweeps[i].best), cell_of(sweeps[i].least),
                           cell_of(sweeps[i].least - c.job.backward()), cell_of_ratio(sweeps[i].hidden)});
   }

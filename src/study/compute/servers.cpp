@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
 #include "cox/simulate/training.hpp"
 
 #include "study/compute/computations.hpp"
@@ -134,9 +135,9 @@ Status add_densities(Computation& out, const Comparison& c, const std::vector<do
   };
   for (const double d : densities) {
     COX_TRY(const Seconds servers, c.servers(sent(d)));
-    add(out, fmt::format("servers-over-ring-density-{:g}%", 100 * d), Quantity::ratio(servers / ring),
+    add(out, fmt::format("servers-over-ring-density-{}", percent_in_name(d)), Quantity::ratio(servers / ring),
         kMaxPlus);
-    table.rows.push_back({fmt::format("{:g} %", 100 * d), to_string(Quantity::of(sent(d))), cell_of(servers),
+    table.rows.push_back({percent(d, PartDigits::AsSet), to_string(Quantity::of(sent(d))), cell_of(servers),
                           fmt::format("{:.3f}x", servers / ring)});
   }
   // Without latency time is proportional to bytes.
@@ -223,9 +224,9 @@ Status add_queues(Computation& out, const Comparison& c, const std::vector<Writt
                           cell_of_ratio(run.servers_busy), fmt::format("{:.1f}", run.mean_age)});
   }
   table.says = fmt::format(
-      "{} workers in {} steps each, compute times of coefficient of variation {:g} %. At the servers are those who push, pull "
+      "{} workers in {} steps each, compute times of coefficient of variation {}. At the servers are those who push, pull "
       "or wait: up to {:.1f} of them at a time. Age is how many updates came between reading and writing.",
-      c.workers, steps, 100 * cv, most);
+      c.workers, steps, percent(cv, PartDigits::AsSet), most);
   out.tables.push_back(std::move(table));
   return {};
 }

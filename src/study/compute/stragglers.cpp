@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/parallel.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/simulate/noise.hpp"
@@ -350,10 +351,10 @@ Status add_remedies(Computation& out, const Inputs& in, const Barrier& b) {
     const double plain = row(cv, "waiting", "wait for all", lognormal_maximum(b.workers, cv).mean, 1);
     for (const double share : shares) {
       const int k = std::min(b.workers - 1, static_cast<int>(std::ceil(share * n)));
-      gain = std::max(
-          gain, row(cv, fmt::format("dropping-{:g}%", 100 * share), fmt::format("drop the slowest {}", k),
-                    lognormal_without_slowest(b.workers, cv, k), (n - k) / n) /
-                    plain);
+      gain = std::max(gain, row(cv, fmt::format("dropping-{}", percent_in_name(share)),
+                                fmt::format("drop the slowest {}", k),
+                                lognormal_without_slowest(b.workers, cv, k), (n - k) / n) /
+                                plain);
     }
     gain = std::max(gain, row(cv, "spares", fmt::format("{} spare workers", spares),
                               lognormal_without_slowest(b.workers + spares, cv, spares), n / (n + spares)) /

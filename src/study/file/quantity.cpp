@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/spelling.hpp"
 #include "cox/base/units_text.hpp"
 
@@ -55,23 +56,13 @@ double one_of(const Scale& s) {
   return s.base;
 }
 
-/// `value` with four significant digits, no exponent below a million million.
-std::string digits(double value) {
-  if (!std::isfinite(value)) return fmt::format("{}", value);
-  const double size = std::abs(value);
-  if (size == 0) return "0";
-  if (size >= 1e12 || size < 1e-6) return fmt::format("{:.3e}", value);
-  const int before = static_cast<int>(std::floor(std::log10(size))) + 1;
-  return fmt::format("{:.{}f}", value, std::clamp(4 - before, 0, 10));
-}
-
 std::string scaled(double base, std::span<const Scale> scales) {
   const double size = std::abs(base);
   const auto found =
       std::find_if(scales.begin(), scales.end(), [&](const Scale& s) { return size >= s.base; });
   const Scale& scale = found == scales.end() ? scales.back() : *found;
   if (base == 0) return fmt::format("0 {}", scales.size() > 3 ? scales[3].unit : scale.unit);
-  return fmt::format("{} {}", digits(base / one_of(scale)), scale.unit);
+  return fmt::format("{} {}", four_digits(base / one_of(scale)), scale.unit);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -192,9 +183,10 @@ std::string to_string(Quantity q) {
   const double base = q.in_base_unit();
   switch (q.dimension()) {
     case Dimension::Count:
-      return base == std::floor(base) && std::abs(base) < 1e15 ? fmt::format("{:.0f}", base) : digits(base);
+      return base == std::floor(base) && std::abs(base) < 1e15 ? fmt::format("{:.0f}", base)
+                                                               : four_digits(base);
     case Dimension::Ratio:
-      return std::abs(base) <= 1 ? fmt::format("{} %", digits(base * 100)) : fmt::format("{}x", digits(base));
+      return std::abs(base) <= 1 ? percent(base, PartDigits::Four) : fmt::format("{}x", four_digits(base));
     case Dimension::Time:
       return scaled(base, kTimes);
     case Dimension::Size:
@@ -208,7 +200,7 @@ std::string to_string(Quantity q) {
     case Dimension::WorkRate:
       return scaled(base, kWorkRate);
     case Dimension::PerSecond:
-      return fmt::format("{}/s", digits(base));
+      return fmt::format("{}/s", four_digits(base));
   }
   return "";
 }

@@ -46,7 +46,9 @@ std::string judged(const PredictedRow& p, const TableRow& r) {
   constexpr double kHalfDigitOfGain = 0.0005;
   constexpr double kHalfDigitOfCv = 0.005;
   const auto bold = [](const std::string& text, bool is_bold) { return is_bold ? "**" + text + "**" : text; };
-  const std::string gain = fmt::format("{} ± {}", gain_text(p.gain), fixed(100 * p.gain_half_width_95, 1));
+  const std::string gain =
+      fmt::format("{} ± {}", gain_text(p.gain),
+                  without_percent(percent_change(p.gain_half_width_95, ChangeSign::InWords)));
   return bold(gain, std::abs(p.gain - printed_gain(r)) <= kHalfDigitOfGain) + " | " +
          bold(fixed(p.cv, 3), std::abs(p.cv - r.coordination_cv) <= kHalfDigitOfCv);
 }
@@ -74,12 +76,12 @@ Each has four parameters and is a few lines of physics, not the shape of a curve
 - **timeouts**: nothing is shared; each of the 2n(n - 1) messages of a ring all-reduce is lost with a small chance and
   costs a timeout, which moves on by one rank per round and so holds up everybody.
 
-In all three, {:g} % of the nodes are slow by a factor {:g} in every iteration. Neither this nor the samples per node
+In all three, {} of the nodes are slow by a factor {:g} in every iteration. Neither this nor the samples per node
 and iteration ({}, which set the scale of time) is printed. What the study has was fixed before anything was predicted, after the one condition with a
 shared link and a lasting imbalance that had been measured on real processes. Without pacing only the slow nodes' compute counts, so the fit does not see them.
 
 )",
-                     100 * a.slow_share, a.slow_factor, a.samples_per_node);
+                     percent(a.slow_share, PartDigits::AsSet), a.slow_factor, a.samples_per_node);
 }
 
 std::string parameters_text(const TableStudy& s) {
@@ -209,7 +211,7 @@ How much slower the slow nodes are changes nothing without pacing and everything
 
 )" + head_of(columns);
   for (const SlackVariant& v : s.variants) {
-    out += fmt::format("| {:g} % | {:g} |", 100 * v.slow_share, v.slow_factor);
+    out += fmt::format("| {} | {:g} |", percent(v.slow_share, PartDigits::AsSet), v.slow_factor);
     for (std::size_t i = 0; i < s.rows.size(); ++i) out += " " + judged(v.paper[i], s.rows[i]) + " |";
     out += '\n';
   }

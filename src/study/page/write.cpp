@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 #include <vector>
+
+#include "cox/base/number_text.hpp"
+#include "cox/base/wrapped.hpp"
 
 namespace cox::study {
 namespace {
@@ -221,19 +223,10 @@ std::string answer_text(const AnsweredStudy& a) {
 }
 
 /// `text` without its own line ends, in lines of at most 100 columns with two blanks before each.
-std::string wrapped(std::string_view text) {
+std::string in_lines(std::string text) {
   constexpr std::size_t kWide = 100;
-  std::string out;
-  std::string line = " ";
-  const auto end_line = [&] { out += std::exchange(line, " ") + "\n"; };
-  for (std::size_t from = 0; from < text.size();) {
-    const auto to = std::min(text.find_first_of(" \n", from), text.size());
-    if (to > from && line.size() > 1 && line.size() + 1 + to - from > kWide) end_line();
-    if (to > from) line += fmt::format(" {}", text.substr(from, to - from));
-    from = to + 1;
-  }
-  if (line.size() > 1) end_line();
-  return out;
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text.find_first_not_of(' ') == std::string::npos ? std::string() : wrapped("  ", text, kWide);
 }
 
 }  // namespace
@@ -269,7 +262,7 @@ std::string to_text(const AnsweredStudy& a) {
       out += fmt::format("  {} is set to {}; the study has {}\n", in.name, values_text(in), in.of_file);
   if (a.study.has_set_inputs())
     out += "  verdicts are about the inputs that were set, not the source's own\n";
-  out += wrapped(answer_text(a));
+  out += in_lines(answer_text(a));
   std::array<std::size_t, 3> wide{};
   for (std::size_t i = 0; i < a.study.printed.size(); ++i) {
     const Printed& p = a.study.printed[i];
@@ -285,8 +278,15 @@ std::string to_text(const AnsweredStudy& a) {
   std::vector<std::string> inputs;
   inputs.reserve(a.study.inputs.size());
   for (const StudyInput& in : a.study.inputs) inputs.push_back(change_text(in));
-  if (!inputs.empty()) out += wrapped(fmt::format("--set changes these: {}", fmt::join(inputs, "; ")));
+  if (!inputs.empty()) out += in_lines(fmt::format("--set changes these: {}", fmt::join(inputs, "; ")));
   return out;
+}
+
+std::string to_text(const CrossCheck& check) {
+  return fmt::format(
+      "{}: the engine says {}, its oracle {}; the relative difference is {}, at most {:g} is expected",
+      check.name, to_string(check.engine), to_string(check.oracle), plain_number(check.apart(), 2),
+      check.limit_ratio);
 }
 
 std::string to_csv(const AnsweredStudy& a) {

@@ -225,5 +225,24 @@ TEST(Write, JsonCarriesUnitsInItsKeys) {
     EXPECT_NE(json.find(key), std::string::npos) << key << json;
 }
 
+TEST(StudyText, ACheckSaysHowFarItsWaysAreApart) {
+  const CrossCheck check{.name = "step",
+                         .engine = Quantity::of(Seconds{0.02}),
+                         .oracle = Quantity::of(Seconds{0.01}),
+                         .limit_ratio = 1e-9};
+  EXPECT_EQ(
+      to_text(check),
+      "step: the engine says 20.00 ms, its oracle 10.00 ms; the relative difference is 0.5, at most 1e-09 is "
+      "expected");
+}
+
+TEST(StudyText, AGroupedNumberOfAnAnswerIsNotBroken) {
+  for (std::size_t lead = 60; lead < 100; ++lead) {
+    AnsweredStudy a;
+    a.answer.text = std::string(lead, 'x') + " of 12 345 ranks";
+    EXPECT_NE(to_text(a).find("12 345"), std::string::npos) << lead;
+  }
+}
+
 }  // namespace
 }  // namespace cox::study

@@ -386,6 +386,13 @@ TEST(LooksLike, KnownContents) {
   EXPECT_EQ(looks_like(""), "empty or not a regular file");
   EXPECT_EQ(looks_like("  [1, 2]"), "JSON text");
   EXPECT_EQ(looks_like("hello\n"), "text");
+  EXPECT_EQ(looks_like("Dear all, this is a note, with commas\nand more, in a second line, of it\n"), "text");
+  EXPECT_EQ(looks_like("Dear all, this is a note\nof 3 lines, 2 of them\nlong\n"), "text");
+  EXPECT_EQ(looks_like("import json,sys\nimport os,re\n\nprint(json.dumps([1, 2, 3]))\n"), "text");
+  EXPECT_EQ(looks_like("step,wall\n"), "text");
+  EXPECT_EQ(looks_like("step,wall\n0,1.5\n"), "a table whose columns are not known: step,wall");
+  EXPECT_EQ(looks_like("step\twall\r\n0\t1.5\r\n"), "a table whose columns are not known: step?wall");
+  EXPECT_EQ(looks_like("host,what\na,b\nn1,-2\n"), "a table whose columns are not known: host,what");
   EXPECT_EQ(looks_like(std::string("\x01\x02\x00", 3)), "unknown binary data");
   EXPECT_EQ(looks_like("PK\x03\x04"), "a zip archive");
 }

@@ -45,7 +45,7 @@ std::string head_of(const fs::path& path) {
   std::error_code ec;
   if (!fs::is_regular_file(path, ec)) return {};
   std::ifstream in(path, std::ios::binary);
-  std::string head(512, '\0');
+  std::string head(4096, '\0');
   in.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(in.gcount()));
   return head;
@@ -102,6 +102,39 @@ std::optional<Error> nothing_recorded(const fs::path& dir) {
                .where = Where{.file = dir.string()}};
 }
 
+namespace {
+
+/// Whether a row of `columns` stands there, of which one at least is a number: one word that begins with a digit.
+bool is_row(std::string_view line, char separator, std::ptrdiff_t columns) {
+  if (std::count(line.begin(), line.end(), separator) + 1 != columns) return false;
+  for (std::size_t from = 0; from <= line.size();) {
+    const std::size_t end = std::min(line.find(separator, from), line.size());
+    const std::size_t first = line.find_first_not_of(" \"+-.", from);
+    if (first < end && std::isdigit(static_cast<unsigned char>(line[first])) != 0 &&
+        line.find(' ', first) >= end)
+      return true;
+    from = end + 1;
+  }
+  return false;
+}
+
+/// Whether a line of names is followed by a row of as many columns: commas alone stand in prose and programs, too.
+bool is_table(std::string_view text) {
+  const std::size_t end = std::min(text.find_first_of("\r\n"), text.size());
+  const std::string_view names = text.substr(0, end);
+  const char separator = names.find('\t') == std::string_view::npos ? ',' : '\t';
+  const std::ptrdiff_t columns = std::count(names.begin(), names.end(), separator) + 1;
+  if (columns < 2 || std::isalpha(static_cast<unsigned char>(names[0])) == 0) return false;
+  for (std::size_t from = end; from < text.size();) {
+    const std::size_t to = std::min(text.find_first_of("\r\n", from), text.size());
+    if (is_row(text.substr(from, to - from), separator, columns)) return true;
+    from = to + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::string looks_like(std::string_view head) {
   using namespace std::string_view_literals;
   struct Known {
@@ -142,11 +175,10 @@ std::string looks_like(std::string_view head) {
   if (start == std::string_view::npos) return "text";
   // A near miss: the names of its columns say which one is spelt otherwise.
   const std::string_view line = head.substr(start, head.find_first_of("\r\n", start) - start);
-  const bool is_table =
-      std::count(line.begin(), line.end(), ',') + std::count(line.begin(), line.end(), '\t') > 0 &&
-      std::isalpha(static_cast<unsigned char>(line[0])) != 0 && line.find(". ") == std::string_view::npos;
   constexpr std::size_t kShown = 60;
-  return is_table ? fmt::format("a table whose columns are not known: {}", shown(line, kShown)) : "text";
+  return is_table(head.substr(start))
+             ? fmt::format("a table whose columns are not known: {}", shown(line, kShown))
+             : "text";
 }
 
 Result<std::vector<ProcessPaths>> list_run(const fs::path& path) {

@@ -13,7 +13,7 @@
 
 #include "cox/base/result.hpp"
 #include "cox/model/document.hpp"
-#include "cox/model/toml.hpp"
+#include "cox/model/origin.hpp"
 
 namespace cox::model {
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cox/base/assert.hpp"
+#include "cox/model/origin.hpp"
 
 namespace cox::model {
 namespace {
@@ -54,6 +55,20 @@ Words named() {
 }
 
 }  // namespace
+
+std::string_view name_of(Origin o) {
+  switch (o) {
+    case Origin::File:
+      return "file";
+    case Origin::Preset:
+      return "preset";
+    case Origin::Default:
+      return "default";
+    case Origin::Derived:
+      return "derived";
+  }
+  return "?";
+}
 
 Words fabric_words() {
   return kFabrics;

@@ -9,6 +9,7 @@
 
 #include "cox/base/number_text.hpp"
 
+#include "trace/import/bytes/one_of.hpp"
 #include "trace/import/figures/lines.hpp"
 #include "trace/import/figures/rank_collector.hpp"
 #include "trace/raw/meta_entries.hpp"
@@ -17,11 +18,6 @@ namespace cox::trace {
 namespace {
 
 constexpr std::size_t kMostQuantities = 1024;
-
-template <std::size_t N>
-bool is_one_of(std::string_view name, const std::array<std::string_view, N>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 constexpr std::array<std::string_view, 13> kKeys{"name",     "phase",   "op",     "operation", "collective",
                                                  "event",    "section", "kernel", "metric",    "quantity",

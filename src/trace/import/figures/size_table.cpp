@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables over message sizes: one row per measurement, with whatever tells configurations apart beside it.
-#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "cox/base/number_text.hpp"
 
+#include "trace/import/bytes/one_of.hpp"
 #include "trace/import/figures/lines.hpp"
 #include "trace/raw/meta_entries.hpp"
 
 namespace cox::trace {
 namespace {
-
-template <std::size_t N>
-bool is_one_of(std::string_view name, const std::array<std::string_view, N>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 constexpr std::array<std::string_view, 9> kSizes{"size",          "bytes",    "message_size",
                                                  "msg_size",      "nbytes",   "size_bytes",

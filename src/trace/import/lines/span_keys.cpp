@@ -6,15 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "trace/import/bytes/one_of.hpp"
+
 namespace cox::trace {
 namespace {
 
 constexpr std::size_t kLongestKey = 128;
-
-template <std::size_t N>
-bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 std::vector<std::string_view> words_of(std::string_view key) {
   std::vector<std::string_view> words;

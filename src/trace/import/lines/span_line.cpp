@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "trace/import/bytes/one_of.hpp"
 #include "trace/import/figures/lines.hpp"
 #include "trace/import/nccl/nccl_lines.hpp"
 #include "trace/raw/meta_entries.hpp"
@@ -20,11 +21,6 @@ namespace dom = simdjson::dom;
 constexpr std::size_t kLongestText = 128;
 constexpr std::size_t kMostKeys = 4096;
 constexpr double kLargest = 9e18;
-
-template <std::size_t N>
-bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 /// A number times 1e12 of its unit, without losing the digits of a time of day.
 WidePs wide(double number, double unit) {

@@ -25,31 +25,15 @@ constexpr std::size_t kLongestName = 256;
 
 }  // namespace
 
-void Cursor::skip(std::uint64_t n) {
-  if (n > left()) {
-    ok_ = false;
-    at_ = bytes_.size();
-    return;
-  }
-  at_ += static_cast<std::size_t>(n);
-}
-
 std::uint64_t Cursor::number(std::size_t bytes) {
-  if (bytes > left()) {
-    ok_ = false;
-    at_ = bytes_.size();
-    return 0;
-  }
   std::uint64_t value = 0;
-  for (std::size_t i = 0; i < bytes; ++i) value = value << 8 | static_cast<unsigned char>(bytes_[at_ + i]);
-  at_ += bytes;
+  for (const char byte : take(bytes)) value = value << 8 | static_cast<unsigned char>(byte);
   return value;
 }
 
 std::string_view Cursor::text(std::uint64_t n) {
-  const std::size_t from = at_;
-  skip(n);
-  return ok_ ? bytes_.substr(from, static_cast<std::size_t>(n)) : std::string_view();
+  const std::string_view found = take(n);
+  return ok() ? found : std::string_view();
 }
 
 bool has_magic(std::string_view head) {

@@ -15,6 +15,7 @@
 
 #include "cox/base/units.hpp"
 
+#include "trace/import/bytes/bounded_bytes.hpp"
 #include "trace/import/mpi/dumpi_functions.hpp"
 
 namespace cox::trace::dumpi {
@@ -23,14 +24,9 @@ namespace cox::trace::dumpi {
 
 /// Reads big-endian values from a bounded piece of memory. What is not there reads as zero and makes `ok`
 /// false for good.
-class Cursor {
+class Cursor : public BoundedBytes {
  public:
-  Cursor() = default;
-  explicit Cursor(std::string_view bytes) : bytes_(bytes) {}
-  [[nodiscard]] bool ok() const { return ok_; }
-  [[nodiscard]] std::size_t left() const { return bytes_.size() - at_; }
-  [[nodiscard]] std::size_t position() const { return at_; }
-  void skip(std::uint64_t n);
+  using BoundedBytes::BoundedBytes;
   /// Jumps over `count` values of `width` bytes each.
   void skip_array(std::uint32_t count, std::uint32_t width) { skip(std::uint64_t{count} * width); }
   [[nodiscard]] std::uint8_t u8() { return static_cast<std::uint8_t>(number(1)); }
@@ -42,9 +38,6 @@ class Cursor {
 
  private:
   [[nodiscard]] std::uint64_t number(std::size_t bytes);
-  std::string_view bytes_;
-  std::size_t at_ = 0;
-  bool ok_ = true;
 };
 
 struct Status {

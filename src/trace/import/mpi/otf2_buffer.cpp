@@ -39,28 +39,14 @@ bool has_no_length(std::uint8_t event) {
 
 }  // namespace
 
-void Cursor::skip(std::uint64_t n) {
-  if (n > left()) {
-    ok_ = false;
-    at_ = bytes_.size();
-    return;
-  }
-  at_ += static_cast<std::size_t>(n);
-}
-
 std::uint64_t Cursor::number(std::size_t bytes) {
-  if (bytes > left()) {
-    ok_ = false;
-    at_ = bytes_.size();
-    return 0;
-  }
+  const std::string_view found = take(bytes);
   std::uint64_t value = 0;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    const auto byte = static_cast<unsigned char>(bytes_[at_ + i]);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(found[i]);
     const std::size_t shift = order_ == ByteOrder::Little ? i : bytes - 1 - i;
     value |= std::uint64_t{byte} << (8 * shift);
   }
-  at_ += bytes;
   return value;
 }
 
@@ -81,7 +67,7 @@ std::uint64_t Cursor::packed64() {
   const std::uint8_t size = u8();
   if (size == 0xff) return kUndefined64;
   if (size > 8) {
-    ok_ = false;
+    doubt();
     return 0;
   }
   return number(size);
@@ -90,26 +76,24 @@ std::uint64_t Cursor::packed64() {
 std::uint32_t Cursor::packed32() {
   const std::uint64_t value = packed64();
   if (value == kUndefined64) return kUndefined32;
-  if (value > kUndefined32) ok_ = false;
+  if (value > kUndefined32) doubt();
   return static_cast<std::uint32_t>(value);
 }
 
 std::string_view Cursor::text() {
-  const std::size_t end = bytes_.find('\0', at_);
+  const std::size_t end = rest().find('\0');
   if (end == std::string_view::npos) {
-    ok_ = false;
-    at_ = bytes_.size();
+    spoil();
     return {};
   }
-  const std::string_view found = bytes_.substr(at_, end - at_);
-  at_ = end + 1;
+  const std::string_view found = take(end);
+  skip(1);
   return found;
 }
 
 Cursor Cursor::part(std::uint64_t n) {
-  const std::size_t from = at_;
-  skip(n);
-  return {ok_ ? bytes_.substr(from, static_cast<std::size_t>(n)) : std::string_view(), order_};
+  const std::string_view found = take(n);
+  return {ok() ? found : std::string_view(), order_};
 }
 
 RecordReader::RecordReader(std::string_view bytes, Content content, std::uint64_t chunk_bytes)

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "trace/import/bytes/bounded_bytes.hpp"
+
 namespace cox::trace::otf2 {
 
 inline constexpr std::uint32_t kUndefined32 = 0xffffffff;
@@ -20,15 +22,11 @@ enum class ByteOrder : std::uint8_t { Big = 0x23, Little = 0x42 };
 
 /// Reads values from a bounded piece of memory. What is not there reads as zero
 /// and makes `ok` false for good.
-class Cursor {
+class Cursor : public BoundedBytes {
  public:
   Cursor() = default;
-  Cursor(std::string_view bytes, ByteOrder order) : bytes_(bytes), order_(order) {}
+  Cursor(std::string_view bytes, ByteOrder order) : BoundedBytes(bytes), order_(order) {}
 
-  [[nodiscard]] bool ok() const { return ok_; }
-  [[nodiscard]] std::size_t left() const { return bytes_.size() - at_; }
-  [[nodiscard]] std::size_t position() const { return at_; }
-  void skip(std::uint64_t n);
   [[nodiscard]] std::uint8_t u8();
   [[nodiscard]] std::uint32_t u32();  ///< all of its bytes
   [[nodiscard]] std::uint64_t u64();  ///< all of its bytes
@@ -43,10 +41,7 @@ class Cursor {
 
  private:
   [[nodiscard]] std::uint64_t number(std::size_t bytes);
-  std::string_view bytes_;
-  std::size_t at_ = 0;
   ByteOrder order_ = ByteOrder::Little;
-  bool ok_ = true;
 };
 
 /// What a buffer holds. They number their records apart.

@@ -86,6 +86,7 @@ TEST(StepClock, LengthsAreThoseBetweenTheRows) {
 
 TEST(StepClock, StepsOfNextToNothingAreAllTakenTogether) {
   std::vector<StepValue> all;
+  all.reserve(12);
   for (int i = 0; i < 12; ++i) all.push_back({.step = i, .value = 1e-300 * i});
   EXPECT_EQ(steps_between(all, 1).together, 12);
   EXPECT_EQ(steps_between({}, 1).together, 1);

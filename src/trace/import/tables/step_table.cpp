@@ -217,7 +217,7 @@ class StepTableReader {
     std::string_view text = field(columns_.rank);
     text = text.substr(0, text.find_first_of("/:"));  // `2/8`, `node-3:29500`
     if (const std::size_t point = text.find('.');
-        text.find_first_not_of("0", point + 1) == std::string_view::npos)
+        text.find_first_not_of('0', point + 1) == std::string_view::npos)
       text = text.substr(0, point);  // `2.0`
     const std::size_t digits = text.find_last_not_of("0123456789");
     const std::string_view number = text.substr(digits == std::string_view::npos ? 0 : digits + 1);

@@ -7,6 +7,7 @@
 
 #include "cox/trace/communication_names.hpp"
 
+#include "trace/import/bytes/one_of.hpp"
 #include "trace/import/tables/step_table.hpp"
 #include "trace/raw/meta_entries.hpp"
 
@@ -22,11 +23,6 @@ std::string lower(std::string_view name) {
   for (const char c : name.substr(0, kLongestName))
     out += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c == ' ' || c == '-' ? '_' : c);
   return out;
-}
-
-template <std::size_t N>
-bool is_one_of(std::string_view name, const std::array<std::string_view, N>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 constexpr std::array<std::string_view, 8> kRankNames{"rank",      "global_rank", "rank_id", "worker",

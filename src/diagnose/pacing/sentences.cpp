@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/diagnose/pacing.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/spelling.hpp"
 #include "cox/base/units_text.hpp"
+#include "cox/diagnose/pacing.hpp"
 
 namespace cox::diagnose {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/toml/presets.hpp"
+#include "model/toml/keys/presets.hpp"
 
 #include <gtest/gtest.h>
 

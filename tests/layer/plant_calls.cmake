@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# Proves that calls.py can fail: what a folder declares is implemented above it, and called from below; calls that are allowed beside it.
+cmake_minimum_required(VERSION 3.25)
+file(REMOVE_RECURSE ${WORK})
+file(WRITE ${WORK}/cmake/check_layers.cmake "
+set(parted_rooms room)
+set(room/low_may \"\")
+set(room/middle_may low)
+set(room/high_may middle)
+set(room/._may high)
+set(room_headers open:low)
+")
+set(declared "[[nodiscard]] int words_of(const Thing& thing, int most = 3);\nvoid write(const Thing& thing);\nint same(int a);\n")
+file(WRITE ${WORK}/src/room/low/thing.hpp "${declared}")
+file(WRITE ${WORK}/include/cox/room/open.hpp "int opened(const room::Thing& thing);\n")
+file(WRITE ${WORK}/src/room/high/words.cpp "int words_of(const Thing& t, int at_most) {\n}\nint opened(const Thing& thing) {\n}\nint same(int a) {\n}\n")
+file(WRITE ${WORK}/src/room/low/write.cpp "void write(const Thing& thing) {\n}\n")
+set(sees "#include \"room/low/thing.hpp\"\n#include \"cox/room/open.hpp\"\n")
+# Told: from the folder that declares it and from one between them, by a private and by a public header, through a header too.
+file(WRITE ${WORK}/src/room/low/low.cpp "${sees}void low(const Thing& t) {\n  return words_of(t);\n}\n")
+file(WRITE ${WORK}/src/room/middle/through.hpp "#include \"room/low/thing.hpp\"\n")
+file(WRITE ${WORK}/src/room/middle/middle.cpp "#include \"room/middle/through.hpp\"\nvoid middle(const Thing& t) {\n  words_of(t);\n}\n")
+file(WRITE ${WORK}/src/room/middle/opens.cpp "${sees}void opens(const Thing& t) {\n  opened(t);\n}\n")
+# Not told: from above, what is implemented below, a member, a comment, a text, and a function of the file's own.
+file(WRITE ${WORK}/src/room/high/allowed.cpp "${sees}void high(const Thing& t) {\n  words_of(t);\n  write(t);\n}\n")
+file(WRITE ${WORK}/src/room/allowed.cpp "${sees}void top(const Thing& t) {\n  words_of(t);\n}\n")
+file(WRITE ${WORK}/src/room/low/allowed.cpp
+     "${sees}int same(int a) {\n}\nvoid low(const Thing& t) {\n  t.words_of(t);\n  // words_of(t)\n  \"words_of(t)\";\n  same(1);\n}\n")
+file(WRITE ${WORK}/src/room/low/allowed_test.cpp "${sees}void test(const Thing& t) {\n  words_of(t);\n}\n")
+execute_process(COMMAND ${CHECK} ${WORK} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
+file(REMOVE_RECURSE ${WORK})
+if(code EQUAL 0)
+  message(FATAL_ERROR "calls upwards passed the check")
+endif()
+foreach(told "src/room/low/low.cpp: words_of is implemented in room/high, which room/low" "src/room/middle/middle.cpp: words_of is implemented in room/high"
+        "src/room/middle/opens.cpp: opened is implemented in room/high" "lost_ratio is left in tests/layer/calls.py and needed no more")
+  if(NOT text MATCHES "${told}")
+    message(SEND_ERROR "planted and not told: ${told}\n${text}")
+  endif()
+endforeach()
+if(text MATCHES "allowed")
+  message(FATAL_ERROR "a call that is allowed was told:\n${text}")
+endif()
