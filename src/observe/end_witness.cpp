@@ -220,8 +220,12 @@ std::optional<trace::RankEnd> first_end(const fs::path& dir, const SeenEnds& see
   for (const SeenEnds::End& end : seen.ended) {
     const auto at = by_process.find(end.process);
     if (at == by_process.end()) continue;
-    if (at->second->state != trace::WriterState::Open || !end.was_alone) return std::nullopt;
-    return trace::RankEnd{.rank = at->second->rank, .exit_status = -1, .realtime_ns = end.realtime_ns};
+    const bool is_open = at->second->state == trace::WriterState::Open;
+    if ((is_open && !end.was_alone) || (!is_open && at->second->state != trace::WriterState::Closed))
+      return std::nullopt;
+    return trace::RankEnd{.rank = at->second->rank,
+                          .exit_status = is_open ? trace::RankEnd::kCutOff : trace::RankEnd::kInOrder,
+                          .realtime_ns = end.realtime_ns};
   }
   return std::nullopt;
 }

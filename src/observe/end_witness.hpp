@@ -65,11 +65,11 @@ class EndWitness {
   SeenEnds seen_{};
 };
 
-/// The rank that was cut off before any other had ended, of the Run in `dir`.
+/// The rank that ended before any other, of the Run in `dir`.
 ///
-/// Rule: only where all ranks of its world left a file and were seen to begin, the first that ended left its record open,
-///       and all others were alive after that. One that closed its record and ended before leaves it open, whatever its
-///       status: it may have failed because of another, or the others because of it.
+/// Rule: only where all ranks of its world left a file and were seen to begin. `RankEnd::kCutOff` where it left its record open, and all
+///       others were alive after that; `kInOrder` where it closed its record, which alone blames nobody: it may have
+///       failed because of another, or the others because of it.
 [[nodiscard]] std::optional<trace::RankEnd> first_end(const std::filesystem::path& dir, const SeenEnds& seen);
 
 }  // namespace cox::observe

@@ -137,12 +137,15 @@ TEST_F(EndWitnessTest, NobodyWhereAnotherMayHaveDiedBefore) {
       folder_, {.began = {100, 101, 102}, .ended = {{102, 5, false}, {100, 6, true}, {101, 7, true}}}));
 }
 
-TEST_F(EndWitnessTest, NobodyWhereTheFirstClosedItsRecord) {
+TEST_F(EndWitnessTest, OneThatClosedItsRecordIsToldAsThat) {
   leave_file(0, 100, kClosed);
   leave_file(1, 101, kOpen);
   leave_file(2, 102, kOpen);
-  EXPECT_FALSE(first_end(
-      folder_, {.began = {100, 101, 102}, .ended = {{100, 4, true}, {101, 5, true}, {102, 6, true}}}));
+  const auto first = first_end(
+      folder_, {.began = {100, 101, 102}, .ended = {{100, 4, false}, {101, 5, true}, {102, 6, true}}});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->rank, 0);
+  EXPECT_EQ(first->exit_status, trace::RankEnd::kInOrder);
 }
 
 double cpu_seconds() {

@@ -3,7 +3,8 @@
 """The rank that was cut off first is named where cox observe stands in front of the launcher.
 
 Nobody may be named in its place. Three in four must be named. On fewer cores than ranks it may be nobody under MPICH and
-Gloo, whose other ranks end before it was looked; and nobody it is where a rank ends by itself: others may have failed first.
+Gloo, whose other ranks end before it was looked. Of a rank that raises an exception it is said that it ended in order before a call of
+the others, where their records reach that far.
 
 usage: first_end_test.py BUILD SOURCE WAY [TIMES]
 WAY: openmpi, mpich, gloo (a rank is killed), ddp (one raises an exception)
@@ -90,6 +91,11 @@ def once(victim, folder):
     result = json.loads(told.stdout)["result"]
     ending = result["ending"]
     assert result["outcome"] == "job_failed" and ending is not None, result["outcome"]
+    absent = ending["absent_rank"]
+    if way == "ddp" and absent is not None:
+        assert absent == victim and ending["first_rank"] in (None, victim), "WRONG: " + ending["text"]
+        return ending["text"]
+    assert absent is None, "WRONG: " + ending["text"]
     if ending["first_rank"] is None:
         return None
     assert ending["first_rank"] == victim, "WRONG: " + ending["text"]

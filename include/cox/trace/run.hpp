@@ -279,9 +279,14 @@ struct Note {
 /// How the program of one rank ended, as the `cox observe` in front of it saw.
 struct RankEnd {
   int rank = -1;
-  int exit_status = 0;           ///< 128 + n where signal n ended it
+  /// 128 + n where signal n ended it. Of what was seen from beside it, which tells no status: `kCutOff`, `kInOrder`.
+  int exit_status = 0;
   int signal = 0;                ///< 0 = none
   std::int64_t realtime_ns = 0;  ///< Unix time
+
+  static constexpr int kCutOff = -1;  ///< first of all, its record open
+  static constexpr int kInOrder =
+      -2;  ///< first of all, its record closed: it may have failed because of another
 
   bool operator==(const RankEnd&) const = default;
 };

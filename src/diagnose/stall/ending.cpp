@@ -55,7 +55,40 @@ std::optional<Rank> first_silent(const Matched& matched) {
   return next != Duration::max() && minus_clamped(next, earliest) >= kLead ? first : std::nullopt;
 }
 
+/// Of those who hold a call up the one that ended in order, outside of any other. Beside it may only be those who were cut off, and only
+/// where it was seen to end before them.
+std::optional<Rank> one_that_ended(const Stall& stall, std::optional<Rank> first) {
+  if (stall.last_seen.size() != stall.ranks.size()) return std::nullopt;
+  std::optional<Rank> ended;
+  for (const LastSeen& who : stall.last_seen) {
+    if (who.process != ProcessState::Ended) {
+      if (!first) return std::nullopt;
+      continue;
+    }
+    if (who.inside || ended) return std::nullopt;
+    ended = who.rank;
+  }
+  return ended;
+}
+
 }  // namespace
+
+void find_absent(Ending& ending, const std::vector<Stall>& stalls) {
+  if (ending.exit_status <= 0) return;
+  const Stall* from = nullptr;
+  std::optional<Rank> absent;
+  for (const Stall& s : stalls) {
+    if (s.kind != StallKind::MissingRank || s.consequence || s.calls.size() != 1) continue;
+    const std::optional<Rank> one = one_that_ended(s, ending.first_in_order);
+    if (!one || (absent && *absent != *one)) return;
+    if (!absent) from = &s;
+    absent = one;
+  }
+  if (!absent || (ending.first_in_order && *ending.first_in_order != *absent)) return;
+  if (ending.first_in_order) ending.first = absent;
+  ending.absent = absent;
+  ending.absent_from = from->calls.front();
+}
 
 std::optional<Ending> find_ending(const Matched& matched) {
   const trace::RunInfo& info = matched.info();
@@ -64,7 +97,9 @@ std::optional<Ending> find_ending(const Matched& matched) {
     return Ending{.logged = info.logged_end};
   }
   Ending ending{.exit_status = info.exit_status, .signal = info.signal};
-  if (!info.ends.empty()) {
+  if (!info.ends.empty() && info.ends.front().exit_status == trace::RankEnd::kInOrder) {
+    ending.first_in_order = Rank(info.ends.front().rank);
+  } else if (!info.ends.empty()) {
     const trace::RankEnd& first = info.ends.front();
     ending.first = Rank(first.rank);
     ending.first_status = first.exit_status;

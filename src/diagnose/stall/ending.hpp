@@ -4,12 +4,18 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "cox/diagnose/stall.hpp"
 
 #include "diagnose/match/matched.hpp"
 
 namespace cox::diagnose {
+
+/// Puts who was `absent` into an ending with a status, from calls that never returned. An exception outside of a call looks like that, and a
+/// rank that has fewer steps; one that failed inside a call, or was cut off, does not. Nobody where two ranks hold the call up.
+/// Held by: src/diagnose/stall/ending_test.cpp, tests/e2e/first_end_test.py
+void find_absent(Ending& ending, const std::vector<Stall>& stalls);
 
 /// Nothing where the command ended with status 0, or its end is not known. Who was first is told by the ranks'
 /// own ends where `cox observe` ran once per rank; else by the records, where its samples end well before any

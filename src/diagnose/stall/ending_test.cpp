@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cox/diagnose/diagnosis.hpp"
 
@@ -84,6 +86,57 @@ TEST(Ending, OneThatAloneWasCutOffIsNamedAsThat) {
   run.world_size = 4;  // one left no file
   EXPECT_EQ(text_of(run),
             "the job ended with status 137 (as after SIGKILL); which rank ended first is not recorded");
+}
+
+/// A call that `waiting` never left and the others never entered.
+Stall missing(const std::vector<std::pair<Rank, ProcessState>>& held_up_by, std::vector<Rank> waiting) {
+  Stall s{.kind = StallKind::MissingRank, .calls = {{}}};
+  s.calls[0].call = {.operation = model::Collective::AllReduce, .comm_name = "world", .seq = 35};
+  s.calls[0].waiting = std::move(waiting);
+  for (const auto& [rank, process] : held_up_by) {
+    s.ranks.push_back(rank);
+    s.last_seen.push_back({.rank = rank, .process = process});
+  }
+  return s;
+}
+
+// An exception outside of a call.
+TEST(Ending, OneThatEndedInOrderBeforeACallOfTheOthersIsSaidTo) {
+  const std::vector<Stall> one{missing({{Rank{2}, ProcessState::Ended}}, {Rank{1}, Rank{3}})};
+  Ending ending{.exit_status = 1};
+  find_absent(ending, one);
+  EXPECT_EQ(ending.absent, Rank{2});
+  EXPECT_FALSE(ending.first);
+  Ending seen{.exit_status = 1, .first_in_order = Rank{2}};
+  find_absent(seen, one);
+  EXPECT_EQ(seen.absent, Rank{2});
+  EXPECT_EQ(seen.first, Rank{2});
+}
+
+TEST(Ending, NobodyIsAbsentWhereAnotherMayHaveEndedBefore) {
+  const auto absent = [](Ending ending, const std::vector<Stall>& stalls) {
+    find_absent(ending, stalls);
+    return ending.absent;
+  };
+  const Ending failed{.exit_status = 1};
+  const Stall two = missing({{Rank{2}, ProcessState::Ended}, {Rank{0}, ProcessState::Running}}, {Rank{1}});
+  EXPECT_FALSE(absent(failed, {two})) << "one that was cut off may have been the first";
+  Ending seen{.exit_status = 1, .first_in_order = Rank{2}};
+  EXPECT_EQ(absent(seen, {two}), Rank{2}) << "it was seen that it was not";
+  seen.first_in_order = Rank{1};
+  EXPECT_FALSE(absent(seen, {two}));
+  const Stall alone = missing({{Rank{2}, ProcessState::Ended}}, {Rank{1}});
+  EXPECT_FALSE(absent(failed, {missing({{Rank{2}, ProcessState::Running}}, {Rank{1}})}));
+  EXPECT_FALSE(
+      absent(failed, {missing({{Rank{2}, ProcessState::Ended}, {Rank{0}, ProcessState::Ended}}, {Rank{1}})}));
+  EXPECT_FALSE(absent(failed, {alone, missing({{Rank{0}, ProcessState::Ended}}, {Rank{1}})}));
+  EXPECT_FALSE(absent({.logged = "aborted"}, {alone}));
+  Stall inside = alone;
+  inside.last_seen[0].inside = CallName{};
+  EXPECT_FALSE(absent(failed, {inside})) << "an error of the call may have ended it";
+  Stall behind = alone;
+  behind.consequence = true;
+  EXPECT_FALSE(absent(failed, {behind}));
 }
 
 TEST(Ending, ARecordThatEndsWellBeforeTheOthersIsNamed) {

@@ -105,6 +105,7 @@ Trouble look_for_trouble(const Matched& matched, const DiagnoseOptions& options)
                   .mismatched_operations = mismatches.operations,
                   .headline = {},
                   .ending = find_ending(matched)};
+  if (trouble.ending) find_absent(*trouble.ending, trouble.stalls);
   put_into_words(trouble);
   return trouble;
 }

@@ -141,7 +141,9 @@ std::vector<RankEnd> parse_rank_ends(std::string_view text) {
                     &e.realtime_ns, &used) != 4 ||
         static_cast<std::size_t>(used) != line.size())
       continue;  // cut by a full disk: the others are whole
-    if (e.rank >= 0 && (e.exit_status > 0 || e.exit_status == -1) && e.signal >= 0 && e.realtime_ns > 0)
+    if (e.rank >= 0 &&
+        (e.exit_status > 0 || e.exit_status == RankEnd::kCutOff || e.exit_status == RankEnd::kInOrder) &&
+        e.signal >= 0 && e.realtime_ns > 0)
       ends.push_back(e);
   }
   std::stable_sort(ends.begin(), ends.end(),

@@ -135,11 +135,12 @@ TEST(RunInfo, RanksThatFailedAreAddedInOrderOfTime) {
 
 TEST(RunInfo, LinesOfEndsThatAreCutOrNoneAreLeftOut) {
   const auto ends = parse_rank_ends(
-      "1 9 0 55\n2 9 0\nhello\n-1 9 0 55\n3 0 0 55\n4 9 0 55 x\n5 137 9 66\n6 -1 0 77\n7 -2 0 77");
-  ASSERT_EQ(ends.size(), 3u);
+      "1 9 0 55\n2 9 0\nhello\n-1 9 0 55\n3 0 0 55\n4 9 0 55 x\n5 137 9 66\n6 -1 0 77\n7 -2 0 78\n8 -3 0 79");
+  ASSERT_EQ(ends.size(), 4u);
   EXPECT_EQ(ends[0].rank, 1);
   EXPECT_EQ(ends[1].rank, 5);
-  EXPECT_EQ(ends[2].exit_status, -1) << "cut off";
+  EXPECT_EQ(ends[2].exit_status, RankEnd::kCutOff);
+  EXPECT_EQ(ends[3].exit_status, RankEnd::kInOrder);
 }
 
 }  // namespace
