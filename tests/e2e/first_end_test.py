@@ -105,7 +105,9 @@ def once(victim, folder):
 
 named = silent = wrong = 0
 text = ""
-for i in range(times):
+for i in range(times + 3):
+    if i >= times and (way != "ddp" or named > 0):  # whose other ranks may fail before it has ended
+        break
     with tempfile.TemporaryDirectory(prefix="cox-e2e.") as folder:
         try:
             told = once((i + 1) % RANKS, folder)
@@ -115,8 +117,9 @@ for i in range(times):
         except AssertionError as e:
             wrong += 1
             print(f"{way}: rank {(i + 1) % RANKS}: {str(e)[:1500]}", flush=True)
-print(f"{way}: {named} of {times} named, {silent} not, {wrong} wrong: {text}")
+print(f"{way}: {named} of {named + silent + wrong} named, {silent} not, {wrong} wrong: {text}")
 with open("/proc/self/status", encoding="ascii") as f:
     is_filtered = re.search(r"^Seccomp:\s*0$", f.read(), re.M) is None  # then a guest does not knock
-may_be_nobody = is_filtered or way == "ddp" or way != "openmpi" and os.cpu_count() < RANKS  # the others end before it was looked
+may_be_nobody = is_filtered or named > 0 and way == "ddp" or (
+    way in ("mpich", "gloo") and os.cpu_count() < RANKS)  # the others end before it was looked
 sys.exit(0 if wrong == 0 and (may_be_nobody or 4 * silent <= times) else 1)

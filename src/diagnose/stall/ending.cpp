@@ -2,6 +2,7 @@
 #include "diagnose/stall/ending.hpp"
 
 #include <algorithm>
+#include <csignal>
 
 #include "diagnose/match/span_math.hpp"
 
@@ -55,38 +56,39 @@ std::optional<Rank> first_silent(const Matched& matched) {
   return next != Duration::max() && minus_clamped(next, earliest) >= kLead ? first : std::nullopt;
 }
 
-/// Of those who hold a call up the one that ended in order, outside of any other. Beside it may only be those who were cut off, and only
-/// where it was seen to end before them.
-std::optional<Rank> one_that_ended(const Stall& stall, std::optional<Rank> first) {
-  if (stall.last_seen.size() != stall.ranks.size()) return std::nullopt;
-  std::optional<Rank> ended;
+/// Whether `first` holds this call up, having ended in order and outside of any other; beside it may only be those who were cut off
+/// after that.
+bool is_held_up_by(const Stall& stall, Rank first) {
+  const StalledCall& call = stall.calls.front();
+  if (stall.last_seen.size() != stall.ranks.size() || !call.not_recorded.empty() || call.unnamed > 0)
+    return false;
+  bool held = false;
   for (const LastSeen& who : stall.last_seen) {
-    if (who.process != ProcessState::Ended) {
-      if (!first) return std::nullopt;
-      continue;
-    }
-    if (who.inside || ended) return std::nullopt;
-    ended = who.rank;
+    if (who.process != ProcessState::Ended) continue;
+    if (who.rank != first || who.inside) return false;
+    held = true;
   }
-  return ended;
+  return held;
+}
+
+/// Whether somebody outside ended the job, as far as its status tells.
+bool was_told_to_end(const Ending& ending) {
+  const int signal = ending.signal > 0 ? ending.signal : ending.exit_status - 128;
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
 }
 
 }  // namespace
 
 void find_absent(Ending& ending, const std::vector<Stall>& stalls) {
-  if (ending.exit_status <= 0) return;
+  if (!ending.first_in_order || was_told_to_end(ending)) return;
   const Stall* from = nullptr;
-  std::optional<Rank> absent;
   for (const Stall& s : stalls) {
     if (s.kind != StallKind::MissingRank || s.consequence || s.calls.size() != 1) continue;
-    const std::optional<Rank> one = one_that_ended(s, ending.first_in_order);
-    if (!one || (absent && *absent != *one)) return;
-    if (!absent) from = &s;
-    absent = one;
+    if (!is_held_up_by(s, *ending.first_in_order)) return;
+    if (from == nullptr) from = &s;
   }
-  if (!absent || (ending.first_in_order && *ending.first_in_order != *absent)) return;
-  if (ending.first_in_order) ending.first = absent;
-  ending.absent = absent;
+  if (from == nullptr) return;
+  ending.first = ending.absent = ending.first_in_order;
   ending.absent_from = from->calls.front();
 }
 
@@ -112,6 +114,7 @@ std::optional<Ending> find_ending(const Matched& matched) {
   constexpr int kAsAfterSignal = 128;
   if (info.exit_status > kAsAfterSignal) ending.only_cut = only_cut(matched);
   ending.first = first_silent(matched);
+  if (ending.first_in_order && ending.first != ending.first_in_order) ending.first.reset();
   return ending;
 }
 

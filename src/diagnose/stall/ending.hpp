@@ -12,8 +12,9 @@
 
 namespace cox::diagnose {
 
-/// Puts who was `absent` into an ending with a status, from calls that never returned. An exception outside of a call looks like that, and a
-/// rank that has fewer steps; one that failed inside a call, or was cut off, does not. Nobody where two ranks hold the call up.
+/// Puts who was `absent` into an ending, from calls that never returned: who was seen to end first, in order, outside of any call, and holds
+/// up a call of the others. An exception outside of a call looks like that, and a rank that has fewer steps. Nobody where the ends were
+/// not seen (a rank that is told to end may end in order, too), or the job was told to end.
 /// Held by: src/diagnose/stall/ending_test.cpp, tests/e2e/first_end_test.py
 void find_absent(Ending& ending, const std::vector<Stall>& stalls);
 

@@ -101,42 +101,50 @@ Stall missing(const std::vector<std::pair<Rank, ProcessState>>& held_up_by, std:
 }
 
 // An exception outside of a call.
-TEST(Ending, OneThatEndedInOrderBeforeACallOfTheOthersIsSaidTo) {
-  const std::vector<Stall> one{missing({{Rank{2}, ProcessState::Ended}}, {Rank{1}, Rank{3}})};
-  Ending ending{.exit_status = 1};
-  find_absent(ending, one);
+TEST(Ending, WhoEndedFirstAndInOrderBeforeACallOfTheOthersIsSaidTo) {
+  Ending ending{.exit_status = 1, .first_in_order = Rank{2}};
+  find_absent(ending, {missing({{Rank{2}, ProcessState::Ended}, {Rank{0}, ProcessState::Running}},
+                               {Rank{1}, Rank{3}})});
   EXPECT_EQ(ending.absent, Rank{2});
-  EXPECT_FALSE(ending.first);
-  Ending seen{.exit_status = 1, .first_in_order = Rank{2}};
-  find_absent(seen, one);
-  EXPECT_EQ(seen.absent, Rank{2});
-  EXPECT_EQ(seen.first, Rank{2});
+  EXPECT_EQ(ending.first, Rank{2});
 }
 
-TEST(Ending, NobodyIsAbsentWhereAnotherMayHaveEndedBefore) {
+TEST(Ending, NobodyIsAbsentWhereAnotherMayHaveEndedIt) {
   const auto absent = [](Ending ending, const std::vector<Stall>& stalls) {
     find_absent(ending, stalls);
     return ending.absent;
   };
-  const Ending failed{.exit_status = 1};
-  const Stall two = missing({{Rank{2}, ProcessState::Ended}, {Rank{0}, ProcessState::Running}}, {Rank{1}});
-  EXPECT_FALSE(absent(failed, {two})) << "one that was cut off may have been the first";
-  Ending seen{.exit_status = 1, .first_in_order = Rank{2}};
-  EXPECT_EQ(absent(seen, {two}), Rank{2}) << "it was seen that it was not";
-  seen.first_in_order = Rank{1};
-  EXPECT_FALSE(absent(seen, {two}));
   const Stall alone = missing({{Rank{2}, ProcessState::Ended}}, {Rank{1}});
-  EXPECT_FALSE(absent(failed, {missing({{Rank{2}, ProcessState::Running}}, {Rank{1}})}));
+  const Ending seen{.exit_status = 1, .first_in_order = Rank{2}};
+  EXPECT_EQ(absent(seen, {alone}), Rank{2});
+  EXPECT_FALSE(absent({.exit_status = 1}, {alone})) << "told to end, a rank may end in order, too";
+  EXPECT_FALSE(absent({.exit_status = 1, .first_in_order = Rank{1}}, {alone}));
+  EXPECT_FALSE(absent({.exit_status = 143, .first_in_order = Rank{2}}, {alone})) << "SIGTERM";
+  EXPECT_FALSE(absent({.exit_status = 1, .signal = 2, .first_in_order = Rank{2}}, {alone})) << "SIGINT";
+  EXPECT_FALSE(absent(seen, {missing({{Rank{2}, ProcessState::Running}}, {Rank{1}})}));
   EXPECT_FALSE(
-      absent(failed, {missing({{Rank{2}, ProcessState::Ended}, {Rank{0}, ProcessState::Ended}}, {Rank{1}})}));
-  EXPECT_FALSE(absent(failed, {alone, missing({{Rank{0}, ProcessState::Ended}}, {Rank{1}})}));
-  EXPECT_FALSE(absent({.logged = "aborted"}, {alone}));
-  Stall inside = alone;
-  inside.last_seen[0].inside = CallName{};
-  EXPECT_FALSE(absent(failed, {inside})) << "an error of the call may have ended it";
-  Stall behind = alone;
-  behind.consequence = true;
-  EXPECT_FALSE(absent(failed, {behind}));
+      absent(seen, {missing({{Rank{2}, ProcessState::Ended}, {Rank{0}, ProcessState::Ended}}, {Rank{1}})}));
+  EXPECT_FALSE(absent(seen, {alone, missing({{Rank{0}, ProcessState::Ended}}, {Rank{1}})}));
+  EXPECT_FALSE(absent(seen, {}));
+  Stall other = alone;
+  other.last_seen[0].inside = CallName{};
+  EXPECT_FALSE(absent(seen, {other})) << "an error of the call may have ended it";
+  other = alone;
+  other.consequence = true;
+  EXPECT_FALSE(absent(seen, {other}));
+  other = alone;
+  other.calls[0].not_recorded = {Rank{3}};
+  EXPECT_FALSE(absent(seen, {other}));
+}
+
+TEST(Ending, WhoEndedFirstInOrderIsNamedByItsRecordAlone) {
+  trace::Run run = ended_job(1);
+  run.info.ends = {{.rank = 1, .exit_status = trace::RankEnd::kInOrder, .realtime_ns = 5}};
+  EXPECT_EQ(text_of(run), "the job ended with status 1; which rank ended first is not recorded");
+  run.ranks[1].samples.back().at = 7s;
+  EXPECT_EQ(text_of(run), "the job ended with status 1; the record of rank 1 ends first");
+  run.info.ends[0].rank = 2;  // it was seen that rank 1 was not the first
+  EXPECT_EQ(text_of(run), "the job ended with status 1; which rank ended first is not recorded");
 }
 
 TEST(Ending, ARecordThatEndsWellBeforeTheOthersIsNamed) {

@@ -251,14 +251,14 @@ std::string ending_words(const Ending& ending) {
   else if (ending.first && ending.first_cut)
     text += fmt::format("; rank {} ended first, without closing its record, as after a signal",
                         ending.first->value());
-  else if (ending.first && !ending.first_in_order)
+  else if (ending.first && !ending.absent)
     text += fmt::format("; the record of rank {} ends first", ending.first->value());
   else if (!ending.absent)
     text += "; which rank ended first is not recorded";
-  if (ending.absent && !ending.first_cut)
-    text += fmt::format("; rank {} ended {}in order before {}, in which {} waited to the end",
-                        ending.absent->value(), ending.first_in_order ? "first, " : "",
-                        call_words(ending.absent_from->call), rank_words(ending.absent_from->waiting));
+  if (ending.absent)
+    text += fmt::format("; rank {} ended first, in order, before {}, in which {} waited to the end",
+                        ending.absent->value(), call_words(ending.absent_from->call),
+                        rank_words(ending.absent_from->waiting));
   if (ending.only_closed)
     text +=
         fmt::format("; rank {} alone ended in order, the others were cut off", ending.only_closed->value());

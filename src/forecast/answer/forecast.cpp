@@ -253,7 +253,7 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   if (!is_weak)
     std::erase_if(out.simulated.sizes, [&](const CheckedSize& s) { return s.ranks != out.seen_ranks; });
   follow_simulated(out, question);
-  find_heavier(out.simulated,
+  find_heavier(out.simulated, *e.scenario,
                [&](std::int64_t ranks) { return project_one(*out.parts, ranks, question.project); });
   for (SizePoint& p : out.projection.points) widen(p, out.simulated, out.over_parts);
   widen(out.seen, out.simulated, out.over_parts);

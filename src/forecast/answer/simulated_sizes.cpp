@@ -111,6 +111,17 @@ void scale(TimeBand& band, double by) {
   band = {by * band.value, by * band.low, by * band.high};
 }
 
+/// A quantile is at least the one before.
+void raise(TimeBand& band, const TimeBand& least) {
+  band = {std::max(band.value, least.value), std::max(band.low, least.low), std::max(band.high, least.high)};
+}
+
+/// Whether steps are as good as independent, so that they can be counted.
+bool is_fresh(const model::NoiseSource& n) {
+  constexpr double kLittle = 0.3;
+  return n.pattern == model::NoisePattern::EveryStep && n.correlation <= kLittle;
+}
+
 double apart(std::int64_t a, std::int64_t b) {
   return std::abs(std::log(static_cast<double>(a) / static_cast<double>(b)));
 }
@@ -180,7 +191,9 @@ OverPartsAt over_parts(const CheckedSizes& simulated) {
   };
 }
 
-void find_heavier(CheckedSizes& simulated, const std::function<SizePoint(std::int64_t ranks)>& forecast) {
+void find_heavier(CheckedSizes& simulated, const model::Scenario& scenario,
+                  const std::function<SizePoint(std::int64_t ranks)>& forecast) {
+  if (!std::ranges::all_of(scenario.noise, is_fresh)) return;
   // As many beyond a true 99th percentile have a chance of 0.4 % at 100 and at 300 steps, less at more (binomial).
   constexpr std::int64_t kFewest = 100;
   constexpr std::int64_t kMany = 300;
@@ -203,7 +216,7 @@ void widen(SizePoint& p, const CheckedSizes& simulated, const OverPartsAt& over)
   const auto nearest =
       std::ranges::min_element(sizes, {}, [&](const CheckedSize& s) { return apart(s.ranks, p.ranks); });
   auto [low, high] = over ? reach_of(*nearest) : touch(*nearest);
-  if (over && sizes.size() > 1) {
+  if (over && sizes.size() > 1 && !level_of(sizes, ratios_of(sizes))) {
     const MonotoneCubic goes_on(places_of(sizes), ratios_of(sizes));
     const std::int64_t end = std::clamp(p.ranks, sizes.front().ranks, sizes.back().ranks);
     const auto at = [&](std::int64_t ranks) { return goes_on.at(std::log(static_cast<double>(ranks))).y; };
@@ -216,6 +229,9 @@ void widen(SizePoint& p, const CheckedSizes& simulated, const OverPartsAt& over)
     scale(p.p95, nearest->heavier->p95);
     scale(p.p99, nearest->heavier->p99);
     scale(p.p999, nearest->heavier->p99);
+    raise(p.p95, p.median);
+    raise(p.p99, p.p95);
+    raise(p.p999, p.p99);
   }
   for (TimeBand* band : {&p.mean, &p.median, &p.p95, &p.p99, &p.p999, &p.with_unseen, &p.with_shared}) {
     band->low = std::min(band->low, low * band->value);

@@ -74,8 +74,10 @@ struct CheckedSizes {
 void widen(SizePoint& point, const CheckedSizes& simulated, const OverPartsAt& over);
 
 /// Fills `heavier`: where of 100 steps 5 %, of 300 3 % are longer than the 99th percentile that is forecast. What messages draw is in no part.
+/// Not where noise lasts from step to step: then a replica's steps are few draws.
 /// Held by: src/forecast/answer/simulated_sizes_test.cpp
-void find_heavier(CheckedSizes& simulated, const std::function<SizePoint(std::int64_t ranks)>& forecast);
+void find_heavier(CheckedSizes& simulated, const model::Scenario& scenario,
+                  const std::function<SizePoint(std::int64_t ranks)>& forecast);
 
 /// What of it is said on the first screen.
 [[nodiscard]] std::vector<std::string> simulated_lines(const CheckedSizes& simulated);

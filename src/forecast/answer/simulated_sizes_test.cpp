@@ -95,6 +95,11 @@ TEST(SimulatedSizes, TheRatioIsLevelUntilSizesTellOtherwise) {
   EXPECT_GT(level(8), 1.05);
   EXPECT_LT(level(8), 1.065) << "a mean of both";
   EXPECT_NEAR(level(1 << 20), level(8), 1e-12);
+  SizePoint far;
+  far.ranks = 1 << 20;
+  far.mean = {Seconds{1}, Seconds{1}, Seconds{1}};
+  widen(far, {.sizes = {size_of(8, 1.05, 0.02, 1), size_of(16, 2.13, 0.05, 2)}}, level);
+  EXPECT_LT(far.mean.high, Seconds{1.2}) << "what noise makes of two sizes does not go on";
   const OverPartsAt curve = over_parts({.sizes = {size_of(8, 1.02, 0, 1), size_of(16, 1.04, 0, 1)}});
   ASSERT_TRUE(curve);
   EXPECT_NEAR(curve(8), 1.02, 1e-12);
@@ -144,7 +149,7 @@ TEST(SimulatedSizes, AHeavierTailIsTheOneSimulated) {
   sizes.sizes[0].lengths.add(1, 400);
   sizes.sizes[1].lengths.add(0.9, 360);
   sizes.sizes[1].lengths.add(2, 40);
-  find_heavier(sizes, forecast);
+  find_heavier(sizes, scenario(kRing), forecast);
   EXPECT_FALSE(sizes.sizes[0].heavier);
   ASSERT_TRUE(sizes.sizes[1].heavier);
   SizePoint far = forecast(4096);
@@ -155,6 +160,18 @@ TEST(SimulatedSizes, AHeavierTailIsTheOneSimulated) {
   SizePoint near = forecast(8);
   widen(near, sizes, {});
   EXPECT_EQ(near.p99.value, Seconds{1});
+  far = forecast(4096);
+  far.p95.value = Seconds{1.5};
+  far.p99.value = Seconds{1.51};
+  widen(far, sizes, {});
+  EXPECT_LE(far.median.value, far.p95.value);
+  EXPECT_LE(far.p95.value, far.p99.value);
+  EXPECT_LE(far.p99.value, far.p999.value);
+  for (CheckedSize& s : sizes.sizes) s.heavier.reset();
+  find_heavier(sizes,
+               scenario(kRing + "[[noise]]\nlaw = \"gaussian\"\ncv = 0.05\npattern = \"persistent\"\n"),
+               forecast);
+  EXPECT_FALSE(sizes.sizes[1].heavier) << "a replica is one draw";
 }
 
 // What the elasticity says is what steps at two sizes do.
@@ -198,6 +215,8 @@ TEST(SimulatedSizes, SameForAnyNumberOfThreads) {
   for (std::size_t i = 0; i < one.sizes.size(); ++i) {
     EXPECT_EQ(one.sizes[i].step, four.sizes[i].step);
     EXPECT_EQ(one.sizes[i].half_width, four.sizes[i].half_width);
+    EXPECT_EQ(one.sizes[i].lengths.count(), four.sizes[i].lengths.count());
+    EXPECT_EQ(one.sizes[i].lengths.quantile(0.99), four.sizes[i].lengths.quantile(0.99));
   }
 }
 

@@ -49,9 +49,9 @@ struct SimulatedScaling {
 };
 
 /// Steps are simulated without failures and starts at each size, as the scenario is and with each mechanism off
-/// (`simulate::switches_of`), on the same draws. Between sizes ln step is a monotone cubic of ln ranks (Fritsch, Carlson
-/// 1980), whose derivative is eps's. Goodput is that of `wall_shares`, at the scenario's interval or else the best; its
-/// derivative by differences of 1 %. Sizes in ranks.
+/// (`simulate::switches_of`), on the same draws. Between sizes ln step is a monotone cubic of ln ranks (monotone_cubic.hpp),
+/// whose derivative is eps's. Goodput is that of `wall_shares`, at the scenario's interval or else the best; its derivative
+/// by differences of 1 %. Sizes in ranks.
 /// Errors:  forecast-021 (fewer than two sizes, or not ascending), those of `at` and of `simulate`.
 /// Cost:    sizes x (1 + mechanisms, if asked for) x replicas simulations. Threads: same result for any number.
 /// Held by: src/forecast/regimes/simulated_scaling_test.cpp

@@ -27,6 +27,8 @@ bool read_head(const char* path, char (&text)[N]) noexcept {
   const ssize_t got = pread(file, text, N - 1, 0);  // of pipes and folders it gets nothing
   close(file);
   text[got > 0 ? got : 0] = 0;
+  if (char* last = strrchr(text, '\n'); got == static_cast<ssize_t>(N) - 1 && last != nullptr)
+    *last = 0;  // a line that is cut says nothing
   return got > 0;
 }
 
