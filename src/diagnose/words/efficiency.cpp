@@ -10,6 +10,8 @@
 
 #include "cox/base/number_text.hpp"
 
+#include "diagnose/efficiency/measure.hpp"
+
 namespace cox::diagnose {
 namespace {
 
