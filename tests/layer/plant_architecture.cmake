@@ -1,14 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Proves that architecture.py can fail: rows that say more, less or something else than cmake/check_layers.cmake.
 cmake_minimum_required(VERSION 3.25)
-function(change file from to)
-  file(READ ${WORK}/${file} text)
-  string(REPLACE "${from}" "${to}" changed "${text}")
-  if(changed STREQUAL text)
-    message(FATAL_ERROR "${file} has no ${from}: plant something else")
-  endif()
-  file(WRITE ${WORK}/${file} "${changed}")
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/change.cmake)
 
 file(REMOVE_RECURSE ${WORK})
 file(COPY ${ROOT}/src ${ROOT}/include ${ROOT}/ARCHITECTURE.md DESTINATION ${WORK})

@@ -1,14 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Proves that readers.py can fail: a reader that nobody lists, and one that is taken out of each list.
 cmake_minimum_required(VERSION 3.25)
-function(change file from to)
-  file(READ ${WORK}/${file} text)
-  string(REPLACE "${from}" "${to}" changed "${text}")
-  if(changed STREQUAL text)
-    message(FATAL_ERROR "${file} has no ${from}: plant something else")
-  endif()
-  file(WRITE ${WORK}/${file} "${changed}")
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/change.cmake)
 
 file(REMOVE_RECURSE ${WORK})
 file(COPY ${ROOT}/src/trace/import DESTINATION ${WORK}/src/trace)

@@ -148,9 +148,8 @@ struct Ending {
   std::optional<Rank> only_cut{};     ///< was cut off while all others ended in order
   /// Seen to end before all others, in order: it may have failed because of another.
   std::optional<Rank> first_in_order{};
-  /// `first_in_order`, where it ended outside of any call, before a call in which others waited to the end.
-  std::optional<Rank> absent{};
-  std::optional<StalledCall> absent_from{};  ///< that call
+  /// The call in which others waited to the end and to which `first` never came, having ended in order and outside of any.
+  std::optional<StalledCall> absent_from{};
   std::string text{};
 };
 

@@ -88,7 +88,7 @@ void find_absent(Ending& ending, const std::vector<Stall>& stalls) {
     if (from == nullptr) from = &s;
   }
   if (from == nullptr) return;
-  ending.first = ending.absent = ending.first_in_order;
+  ending.first = ending.first_in_order;
   ending.absent_from = from->calls.front();
 }
 

@@ -12,7 +12,7 @@
 
 namespace cox::diagnose {
 
-/// Puts who was `absent` into an ending, from calls that never returned: who was seen to end first, in order, outside of any call, and holds
+/// Puts `absent_from` into an ending, from calls that never returned, and who was absent as `first`: who was seen to end first, in order, outside of any call, and holds
 /// up a call of the others. An exception outside of a call looks like that, and a rank that has fewer steps. Nobody where the ends were
 /// not seen (a rank that is told to end may end in order, too), or the job was told to end.
 /// Held by: src/diagnose/stall/ending_test.cpp, tests/e2e/first_end_test.py

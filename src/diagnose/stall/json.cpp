@@ -124,7 +124,7 @@ Json ending_json(const Trouble& trouble) {
   j["first_was_cut"] = e.first_cut;
   j["only_cut_rank"] = e.only_cut ? Json(e.only_cut->value()) : Json(nullptr);
   j["only_closed_rank"] = e.only_closed ? Json(e.only_closed->value()) : Json(nullptr);
-  j["absent_rank"] = e.absent ? Json(e.absent->value()) : Json(nullptr);
+  j["absent_rank"] = e.absent_from ? Json(e.first->value()) : Json(nullptr);
   j["text"] = e.text;
   return j;
 }

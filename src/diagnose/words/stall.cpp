@@ -251,13 +251,13 @@ std::string ending_words(const Ending& ending) {
   else if (ending.first && ending.first_cut)
     text += fmt::format("; rank {} ended first, without closing its record, as after a signal",
                         ending.first->value());
-  else if (ending.first && !ending.absent)
+  else if (ending.first && !ending.absent_from)
     text += fmt::format("; the record of rank {} ends first", ending.first->value());
-  else if (!ending.absent)
+  else if (!ending.absent_from)
     text += "; which rank ended first is not recorded";
-  if (ending.absent)
+  if (ending.absent_from)
     text += fmt::format("; rank {} ended first, in order, before {}, in which {} waited to the end",
-                        ending.absent->value(), call_words(ending.absent_from->call),
+                        ending.first->value(), call_words(ending.absent_from->call),
                         rank_words(ending.absent_from->waiting));
   if (ending.only_closed)
     text +=
