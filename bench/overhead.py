@@ -5,10 +5,14 @@
   mpi       16 ranks under Open MPI: timed sleep of 10 ms and an all-reduce per step
   ddp       4 ranks of PyTorch's DistributedDataParallel over Gloo (examples/torch_ddp.py)
   pace-mpi, pace-ddp   the same jobs, `cox observe --pace off` against `--pace observe`
+  noise     16 ranks under Open MPI, steps of 9 ms of sleep and an all-reduce for 15 s: time of a step by the job's own
+            clock, its start and end left out, and CPU time of our threads
+  keeper    CPU time of the guest's thread per second (its schedstat) over 20 s: one rank of MPICH that sleeps, and one
+            that makes some 900 all-reduces a second, each with a sync per second and without
 For jobs: wall and CPU time per run, mean of the paired relative differences with its 95 % interval (Student's t), and
 the share by counting: hooked calls of a rank x cost of one / time of its steps.
 
-usage: overhead.py BUILD SOURCE startup|mpi|ddp|pace-mpi|pace-ddp [PAIRS [NS-PER-CALL]]     (20 pairs; 40 ns)
+usage: overhead.py BUILD SOURCE startup|mpi|ddp|pace-mpi|pace-ddp|noise|keeper [PAIRS [NS-PER-CALL]]     (20 pairs; 40 ns)
 """
 import json
 import math
@@ -128,4 +132,74 @@ def job():
     print(f"{what}: by count {100 * share:.4f} % of a rank's time ({calls} records at {ns_per_call:.0f} ns)")
 
 
-startup() if what == "startup" else job()
+def keepers_of(root):
+    """CPU seconds of each guest's thread below a process, by its number."""
+    used = {}
+    waiting = [root]
+    while waiting:
+        pid = waiting.pop()
+        try:
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as children:
+                    waiting += [int(child) for child in children.read().split()]
+                with open(f"/proc/{pid}/task/{thread}/comm", encoding="ascii") as name:
+                    if name.read().strip() != "cox-keeper":
+                        continue
+                with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as stat:
+                    used[thread] = int(stat.read().split()[0]) * 1e-9
+        except OSError:
+            continue  # it has ended
+    return used
+
+
+def rate_of_keepers(command, seconds):
+    """Microseconds of CPU time per second of each guest's thread, its start and end left out; and the job's output."""
+    with subprocess.Popen(command, env=clean, stdout=subprocess.PIPE, text=True) as job_of_ours:
+        time.sleep(4)
+        first, began = keepers_of(job_of_ours.pid), time.monotonic()
+        time.sleep(seconds)
+        last, lasted = keepers_of(job_of_ours.pid), time.monotonic() - began
+        output = job_of_ours.communicate(timeout=120)[0]
+        assert job_of_ours.returncode == 0, job_of_ours.returncode
+    return [1e6 * (last[thread] - first[thread]) / lasted for thread in last if thread in first], output
+
+
+def spread(values):
+    return f"{statistics.median(values):.0f} ({min(values):.0f} to {max(values):.0f})"
+
+
+def keeper():
+    with tempfile.TemporaryDirectory() as work:
+        for name, sleep in (("sleeps", "1000"), ("some 900 all-reduces a second", "1")):
+            rates = {"1": [], "0": []}
+            for i in range(pairs):
+                for sync in ("1", "0") if i % 2 == 0 else ("0", "1"):
+                    program = [os.path.join(build, "tests", "e2e", "timed_steps.mpich"), "27", sleep, "-1", "0"]
+                    rates[sync] += rate_of_keepers([cox, "observe", "-q", "-o", f"{work}/{sleep}-{sync}-{i}", "--sync",
+                                                    sync, "--", *program], 20)[0]
+            print(f"keeper, a rank that {name}: {spread(rates['1'])} us a second, --sync 0 {spread(rates['0'])}, "
+                  f"{pairs} runs each")
+
+
+def noise():
+    ranks, seconds = 16, 15
+    command = ["mpirun.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", str(ranks),
+               os.path.join(build, "tests", "e2e", "timed_steps.openmpi"), str(seconds), "9", "-1", "0"]
+    longer, steps, threads = [], [], []
+    with tempfile.TemporaryDirectory() as work:
+        for i in range(pairs):
+            took = {}
+            for observed in ((0, 1) if i % 2 == 0 else (1, 0)):
+                prefix = [cox, "observe", "-q", "-o", f"{work}/{i}", "--"] if observed else []
+                used, output = rate_of_keepers(prefix + command, seconds - 6)
+                took[observed] = seconds / int(output.split()[0])
+                threads += used
+            longer.append(took[1] / took[0] - 1)
+            steps.append(took[0])
+    mean, low, high = interval(longer)
+    print(f"noise: {ranks} ranks, a step of {1e3 * statistics.median(steps):.2f} ms is {100 * mean:+.2f} % longer (95 % "
+          f"{100 * low:+.2f} to {100 * high:+.2f}; median {100 * statistics.median(longer):+.2f}), {pairs} pairs; our "
+          f"thread takes {spread(threads)} us a second")
+
+
+{"startup": startup, "keeper": keeper, "noise": noise}.get(what, job)()

@@ -28,7 +28,7 @@ namespace {
 using namespace cox::trace;
 
 const Reader* find_reader(std::string_view name) {
-  static const std::array<std::pair<std::string_view, const Reader*>, 17> by_name{{
+  static const std::array<std::pair<std::string_view, const Reader*>, 18> by_name{{
       {"kineto", &kKinetoReader},
       {"flight_recorder_pickle", &kFlightRecorderPickleReader},
       {"flight_recorder_json", &kFlightRecorderJsonReader},
@@ -46,6 +46,7 @@ const Reader* find_reader(std::string_view name) {
       {"operation_parquet", &kOperationParquetReader},
       {"mlperf", &kMlperfReader},
       {"span_lines", &kSpanLinesReader},
+      {"step_log", &kStepLogReader},
   }};
   for (const auto& [known, reader] : by_name)
     if (known == name) return reader;

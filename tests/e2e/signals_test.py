@@ -1,19 +1,23 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """A signal reaches an observed job as often as it was sent: once where only cox got it, and once, not twice, where the
-sender signalled every process of the job or its whole group, as schedulers do. usage: signals_test.py BUILD SOURCE [CASE...]
+sender signalled every process of the job or its whole group, as schedulers do; after Ctrl-C what was recorded is counted.
+usage: signals_test.py BUILD SOURCE [CASE...]
 """
 import os
+import re
 import select
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "support"))
 from cases import cases_of, run_cases  # noqa: E402
 from processes import signal_group, signal_process  # noqa: E402
 
-cox = os.path.join(os.path.realpath(sys.argv[1]), "cox")
+build = os.path.realpath(sys.argv[1])
+cox = os.path.join(build, "cox")
 environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COX_")}
 counting = """
 import os, signal, sys, time
@@ -75,6 +79,27 @@ def case_to_all_cox_first(work):
             signal_process(process, signal.SIGUSR1)
 
     return arrives_once(send, work)
+
+
+def case_interrupted(work):
+    """Ctrl-C in a terminal: everybody gets SIGINT, the job ends by it as without us, and no event is said to be none."""
+    job = subprocess.Popen([cox, "observe", "-o", work + "/run", "--", os.path.join(build, "many_marks"), "2", "1000000", "1000"],
+                           stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+    try:
+        while not os.path.isdir(work + "/run") or len([f for f in os.listdir(work + "/run") if f.endswith(".coxraw")]) < 2:
+            time.sleep(0.05)
+        time.sleep(1.5)  # of which the last half second may be lost
+        signal_group(job.pid, signal.SIGINT)
+        said = job.communicate(timeout=60)[1]
+    finally:
+        if job.poll() is None:
+            signal_group(job.pid, signal.SIGKILL)
+    assert job.returncode == -signal.SIGINT, job.returncode
+    counted = re.search(r"recorded 2 ranks, ([1-9]\d*) events", said)
+    assert counted, said
+    told = subprocess.run([cox, "diagnose", "--json", work + "/run"], capture_output=True, text=True, env=environment)
+    assert told.returncode == 0, told.stderr
+    return counted[0]
 
 
 run_cases(cases_of(globals(), "case_"), sys.argv[3:])

@@ -87,6 +87,49 @@ def case_disk_fails(folder):
     assert "recording ended: the file could not be written (an input or output error" in diagnosed(folder)
 
 
+def case_disk_is_slow(folder):
+    """Each write takes two seconds, and memory is full long before: no event waits for one."""
+    job = [os.path.join(build, "many_marks"), str(RANKS), str(MARKS), "0", "longest"]
+    slow = {"LD_PRELOAD": f"{guest}:{faulty}", "COX_DIR": folder, "COX_MAX_OVERHEAD": "1000", "FAULT_SLOW": "2"}
+    done = subprocess.run(job, env=clean | slow, capture_output=True, text=True, timeout=300)
+    longest = [float(line) for line in done.stdout.split()]
+    assert (done.returncode, done.stderr, len(longest)) == (0, "", RANKS), done
+    assert max(longest) < 1e6, longest
+    assert all(os.path.getsize(path) < MARKS * RECORD / 2 for path in files(folder)), "the file took them all"
+
+
+CALL = re.compile(r"(\d+) +(\d+\.\d+) (pwrite64|fdatasync|pread64)\((.*)")
+MARKING_S = 7
+
+
+def case_moments(folder):
+    """The guest's thread writes at thirds of the wall clock's second, takes one sample a second, and has the disk hold the
+    file as often as it is told."""
+    if shutil.which("strace") is None or subprocess.run(["strace", "-o", os.devnull, "true"], capture_output=True).returncode:
+        raise Skip("strace is not here, or may not trace")
+    for every, most in (("1", MARKING_S + 2), ("3", MARKING_S // 3 + 1), ("0", 0)):
+        trace, inner = os.path.join(folder, f"trace-{every}"), os.path.join(folder, every)
+        os.mkdir(inner)
+        traced = ["strace", "-f", "-ttt", "-s", "80", "-e", "trace=pwrite64,fdatasync,pread64", "-o", trace]
+        job = ["env", f"LD_PRELOAD={guest}", f"COX_DIR={inner}", f"COX_SYNC={every}", "COX_MAX_OVERHEAD=1000",
+               os.path.join(build, "many_marks"), "1", str(100 * MARKING_S), "10000"]
+        done = subprocess.run(traced + job, env=clean, capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+        calls = [match.groups() for line in open(trace, errors="replace") if (match := CALL.match(line))]
+        syncs = [float(at) for _, at, call, _ in calls if call == "fdatasync"]
+        samples = [float(at) for _, at, call, rest in calls if call == "pread64" and "(many_marks)" in rest]
+        writes = [float(at) for _, at, call, _ in calls if call == "pwrite64"]
+        wakes = [b for a, b in zip(writes, writes[1:]) if b - a > 0.1]
+        for what, moments in (("syncs", syncs), ("samples", samples[1:])):  # the first one is taken at the start
+            assert len({int(at) for at in moments}) == len(moments), (what, moments)
+        assert min(most, 1) <= len(syncs) <= most, (every, syncs)
+        assert MARKING_S - 3 <= len(samples) - 1 <= MARKING_S + 4, samples
+        late = sorted(at % 1 % (1 / 3) for at in wakes)
+        assert len(late) >= 2 * MARKING_S, wakes
+        # Anywhere in a third a quarter of them would be within 83 ms; a busy machine may wake some late.
+        assert late[len(late) // 4] < 0.04, late
+
+
 def case_file_takes_long(folder):
     """The program waits ten seconds for its file and no more, and nothing else of it is slower."""
     began = time.monotonic()
@@ -128,7 +171,7 @@ def case_copy_on_write(folder):
     run, kept = os.path.join(mounted, "run"), os.path.join(folder, "kept")
     job = ("env", f"LD_PRELOAD={guest}", f"COX_DIR={run}", "COX_MAX_OVERHEAD=1000", "COX_MAX_SIZE=64000000",
            os.path.join(build, "many_marks"), str(RANKS), "3000000")
-    script = '"$@"; status=$?; cp -r "$RUN" "$KEPT"; exit $status'
+    script = '"$@"; status=$?; (head -c 1M /dev/zero >"$RUN.more") 2>/dev/null && echo "not full"; cp -r "$RUN" "$KEPT"; exit $status'
     done = subprocess.run([*own_mounts, "sh", "-c", COPY_ON_WRITE, "sh", folder, "env", f"RUN={run}", f"KEPT={kept}", "sh", "-c", script, "sh", *job],
                           capture_output=True, text=True, env=clean, timeout=300)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done

@@ -60,7 +60,7 @@ TEST(ImportLaws, EveryReaderHasSeeds) {
   std::vector<std::string> readers;
   for (const Seed& seed : seeds()) readers.push_back(seed.reader);
   readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
-  EXPECT_EQ(readers.size(), 17U);
+  EXPECT_EQ(readers.size(), 18U);
 }
 
 RC_GTEST_PROP(ImportLaws, AnyBytesAreAPartOrAnError, ()) {

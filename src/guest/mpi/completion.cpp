@@ -287,6 +287,7 @@ void start(std::uintptr_t key) noexcept {
     const PeerSums::Counted counted = peers.add(*comm, r->aux, static_cast<trace::PeerKind>(r->op), r->bytes);
     r->seq = counted.number;
     r->started = counted.at;
+    r->active = true;
     return;
   }
   if (peers.pending()) peers.flush();
@@ -296,6 +297,18 @@ void start(std::uintptr_t key) noexcept {
   RawRecord* record = writer->begin(trace::EventKind::Collective, r->op, r->flags | trace::kNonBlocking,
                                     r->comm, r->seq, r->bytes, r->aux);
   record->end = record->begin;  // starting is not waiting; the real call follows
+}
+
+template <class Key>
+void start_all(int count, Key key_at) noexcept {
+  for (int i = 0; i < count; ++i) start(key_at(static_cast<std::size_t>(i)));
+}
+/// The library refused: which of a list it started nobody knows, and none is waited for. What a list holds is read again,
+/// since `MPI_Start` leaves it as it is.
+template <class Key>
+[[gnu::noinline, gnu::cold]] void refused_start(int count, Key key_at) noexcept {
+  if (nested()) return;
+  for (int i = 0; i < count; ++i) requests.rest(key_at(static_cast<std::size_t>(i)));
 }
 
 /// A request that the program gives up: before the call, since its handle may be given out again in it.
@@ -380,12 +393,18 @@ int wrap_Testsome(int count, MPI_Request* list, int* found, int* indices, MPI_St
   return rc;
 }
 int wrap_Start(MPI_Request* request) {
-  start(c_keys(request)(0));
-  return real_Start(request);
+  start_all(1, c_keys(request));
+  const int rc = real_Start(request);
+  if (rc != MPI_SUCCESS) [[unlikely]]
+    refused_start(1, c_keys(request));
+  return rc;
 }
 int wrap_Startall(int count, MPI_Request* list) {
-  for (int i = 0; i < count; ++i) start(c_keys(list)(static_cast<std::size_t>(i)));
-  return real_Startall(count, list);
+  start_all(count, c_keys(list));
+  const int rc = real_Startall(count, list);
+  if (rc != MPI_SUCCESS) [[unlikely]]
+    refused_start(count, c_keys(list));
+  return rc;
 }
 int wrap_Request_free(MPI_Request* request) {
   forget(c_keys(request)(0));
@@ -493,13 +512,13 @@ struct F {
   }
   static void wrap_start(void* request, MPI_Fint* given) {
     Error e(given);
-    start(fortran_keys(request)(0));
-    e.of(start_one, request);
+    start_all(1, fortran_keys(request));
+    if (!e.of(start_one, request)) refused_start(1, fortran_keys(request));
   }
   static void wrap_startall(void* count, void* list, MPI_Fint* given) {
     Error e(given);
-    for (int i = 0; i < number(count); ++i) start(fortran_keys(list)(static_cast<std::size_t>(i)));
-    e.of(startall, count, list);
+    start_all(number(count), fortran_keys(list));
+    if (!e.of(startall, count, list)) refused_start(number(count), fortran_keys(list));
   }
   static void wrap_request_free(void* request, MPI_Fint* given) {
     Error e(given);

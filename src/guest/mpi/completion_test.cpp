@@ -123,6 +123,9 @@ int play_reissuing_wait(MPI_Request* request, MPI_Status*) {
 int play_wait(MPI_Request*, MPI_Status*) {
   return result;
 }
+int play_start(MPI_Request*) {
+  return result;
+}
 int play_wait_all(int, MPI_Request*, MPI_Status*) {
   return result;
 }
@@ -361,6 +364,53 @@ TEST_F(Completion, APersistentCollectiveThatNobodyStartedIsNotWaitedFor) {
   EXPECT_TRUE(is_known(kSecond));
   wait_for_all(2, list.data(), nullptr);
   EXPECT_EQ(left, Left::StaysIfLong) << "it was complete before";
+}
+
+TEST_F(Completion, APersistentMessageThatNobodyStartedNamesNoPeer) {
+  requests.erase(key_of(handle_of(kFirst)));
+  requests.put(key_of(handle_of(kSecond)), [](RequestFacts& r) {
+    r = {.comm = 5, .seq = 1, .aux = 7, .message = true, .persistent = true, .active = false};
+    r.op = static_cast<std::uint8_t>(trace::PeerKind::Receive);
+  });
+  const auto named_by = [](const auto& wait) {
+    MPI_Request request = handle_of(kSecond);
+    wait(&request);
+    return recorded.aux;
+  };
+  const auto wait_for_one = [](MPI_Request* request) { wrapped("MPI_Wait", play_wait)(request, nullptr); };
+  const auto start = [](bool active) { requests.find(key_of(handle_of(kSecond)))->active = active; };
+  EXPECT_EQ(named_by(wait_for_one), trace::kAnyPeer);
+  start(true);
+  EXPECT_EQ(named_by(wait_for_one), 7U);
+  EXPECT_EQ(named_by(wait_for_one), trace::kAnyPeer) << "it was complete before";
+  start(true);
+  complete = {0};
+  const auto wait_for_any = [](MPI_Request* request) {
+    int index = 0;
+    wrapped("MPI_Waitany", play_wait_any)(1, request, &index, nullptr);
+  };
+  EXPECT_EQ(named_by(wait_for_any), 7U);
+  EXPECT_EQ(named_by(wait_for_any), trace::kAnyPeer) << "it was complete before";
+}
+
+TEST_F(Completion, AStartThatTheLibraryRefusesStartsNothing) {
+  constexpr std::uintptr_t kCommunicator = 640;
+  comms.insert(kCommunicator, [](CommFacts& comm) { comm.number = 3; });
+  const auto start = wrapped("MPI_Start", play_start);
+  const auto wait_for_one = wrapped("MPI_Wait", play_wait);
+  Request* persistent = requests.find(key_of(handle_of(kFirst)));
+  persistent->persistent = true;
+  persistent->comm_handle = kCommunicator;
+  MPI_Request request = handle_of(kFirst);
+  result = MPI_ERR_OTHER;
+  EXPECT_EQ(start(&request), MPI_ERR_OTHER);
+  result = MPI_SUCCESS;
+  wait_for_one(&request, nullptr);
+  EXPECT_EQ(left, Left::StaysIfLong) << "nothing is under way";
+  EXPECT_EQ(start(&request), MPI_SUCCESS);
+  wait_for_one(&request, nullptr);
+  EXPECT_EQ(left, Left::Stays);
+  comms.erase(kCommunicator);
 }
 
 TEST_F(Completion, AHandleThatIsGivenOutAgainInTheCallStaysTheNewRequests) {

@@ -118,20 +118,25 @@ class Keys {
   }
   /// A message that completed.
   [[nodiscard]] bool message_of(std::size_t i, MessageTable::Message& message) const noexcept {
-    return i < kept() && messages.find(keys_[i], message);
+    if (i >= kept()) return false;
+    const Request* r = requests.find(keys_[i]);
+    if (!is_under_way(r)) return messages.find(keys_[i], message);
+    message = message_of(*r);
+    return true;
   }
   [[nodiscard]] const Awaited& awaited() const noexcept { return awaited_; }
 
   void completed(std::size_t i) noexcept {
     if (Claim* claim = claim_of(i))
       forget(*claim);
-    else if (i < kept() && messages.in_use())
-      messages.erase(keys_[i]);
+    else if (i < kept())
+      forget_message(keys_[i]);
   }
   void all_completed() noexcept {
     for (std::size_t k = 0; k < found_; ++k)               // none is found where there was no memory for it
       if (claims_[k].slot != nullptr) forget(claims_[k]);  // NOLINT(clang-analyzer-core.NullDereference)
-    for (std::size_t i = 0; i < kept() && messages.in_use(); ++i) messages.erase(keys_[i]);
+    if (!messages.in_use() && requests.empty()) return;
+    for (std::size_t i = 0; i < kept(); ++i) forget_message(keys_[i]);
   }
 
  private:
@@ -156,12 +161,21 @@ class Keys {
       return true;
     }
     const Request* r = requests.find(key);
-    if (r != nullptr && r->message)  // a persistent one
-      awaited_.add(
-          {MessageTable::key(r->comm, r->aux),
-           MessageTable::number(r->seq, static_cast<trace::PeerKind>(r->op) == trace::PeerKind::Send),
-           r->started});
+    if (is_under_way(r)) awaited_.add(message_of(*r));
     return r != nullptr;
+  }
+  /// A persistent message that was started.
+  [[nodiscard]] static bool is_under_way(const Request* r) noexcept {
+    return r != nullptr && r->message && r->active;
+  }
+  [[nodiscard]] static MessageTable::Message message_of(const RequestFacts& r) noexcept {
+    return {MessageTable::key(r.comm, r.aux),
+            MessageTable::number(r.seq, static_cast<trace::PeerKind>(r.op) == trace::PeerKind::Send),
+            r.started};
+  }
+  static void forget_message(std::uintptr_t key) noexcept {
+    if (!requests.empty()) requests.rest(key);
+    if (messages.in_use()) messages.erase(key);
   }
   [[nodiscard]] std::size_t kept() const noexcept { return keeps_keys_ ? count_ : 0; }
   /// Claims lie in the order of their positions.

@@ -142,6 +142,7 @@ struct Preparing {
       r.op = static_cast<std::uint8_t>(receiving ? PeerKind::Receive : PeerKind::Send);
       r.message = true;
       r.persistent = true;
+      r.active = false;
     });
   }
 };

@@ -23,7 +23,7 @@ struct RequestFacts {
   std::uint8_t op = 0;  ///< model::Collective; of a message: trace::PeerKind
   bool message = false;
   bool persistent = false;
-  bool active = false;  ///< of a persistent collective: started, and not known to be complete
+  bool active = false;  ///< of a persistent operation: started, and not known to be complete
 };
 
 struct Request : RequestFacts {
@@ -76,6 +76,11 @@ class RequestTable {
   static void put_back(const Claim& claim) noexcept {
     std::uint32_t turn = claim.turn;
     claim.slot->turn.compare_exchange_strong(turn, claim.turn & ~1U, std::memory_order_relaxed);
+  }
+  /// A persistent message is complete, or was not started: nothing waits for it until `MPI_Start`.
+  void rest(std::uintptr_t handle) noexcept {
+    Request* slot = find(handle);
+    if (slot != nullptr && slot->persistent) slot->active = false;
   }
   /// It is complete and gone.
   void drop(const Claim& claim) noexcept {

@@ -25,6 +25,7 @@ struct Progress {
   std::uint32_t counted = 0;         // calls told to the budget
   std::uint64_t retracted = 0;
   bool is_sealed = false;  // as the file says
+  RawRecord last{};        // as the file has it: one that may be taken back is looked at again and again
 };
 
 // What the file holds at one place.
@@ -100,6 +101,21 @@ std::uint32_t first_unsettled(ChunkHeader& chunk, std::uint32_t from, std::uint3
   return from;
 }
 
+// Whether all that may still change is one record, which has not. What is compared is a copy, made before the record is
+// written: what changes in between is seen the next time.
+bool is_as_written(Progress& p, const ChunkHeader& chunk, std::uint32_t committed) noexcept {
+  if (chunk.kind != ChunkKind::Events) return false;
+  RawRecord now_is{};  // no record has no begin
+  if (committed == p.settled + 1) {
+    const ReadsUnsettled open_end;
+    memcpy(&now_is, reinterpret_cast<const RawRecord*>(&chunk + 1) + p.settled, sizeof now_is);
+  }
+  if (now_is.begin != 0 && p.written == committed && memcmp(&now_is, &p.last, sizeof now_is) == 0)
+    return true;
+  p.last = now_is;
+  return false;
+}
+
 void count_calls_of(Progress& p, ChunkHeader& chunk, std::uint32_t committed) noexcept {
   if (chunk.kind != ChunkKind::Events) return;
   const std::uint64_t retracted = retracted_in(chunk).load(std::memory_order_relaxed);
@@ -121,7 +137,7 @@ bool save_slot(std::uint32_t slot) noexcept {
   if (p.place == kNowhere) return true;  // all places are busy: it waits in memory
   if (p.settled > committed) p.settled = committed;
   const std::uint32_t settled = first_unsettled(chunk, p.settled, committed, is_sealed);
-  if (committed > p.settled) {
+  if (committed > p.settled && !is_as_written(p, chunk, committed)) {
     const std::size_t unit = unit_of(chunk.kind);
     const std::byte* content = reinterpret_cast<const std::byte*>(&chunk + 1);
     const ReadsUnsettled open_ends;

@@ -5,7 +5,7 @@ namespace cox::trace {
 
 std::span<const Reader* const> all_readers() {
   // What has a magic number first, JSON by its keys next, plain text last.
-  static constexpr std::array<const Reader*, 17> kReaders{&kOperationParquetReader,
+  static constexpr std::array<const Reader*, 18> kReaders{&kOperationParquetReader,
                                                           &kOtf2Reader,
                                                           &kDumpiReader,
                                                           &kFlightRecorderPickleReader,
@@ -21,7 +21,8 @@ std::span<const Reader* const> all_readers() {
                                                           &kMlperfReader,
                                                           &kGoalReader,
                                                           &kOperationCsvReader,
-                                                          &kStepTableReader};
+                                                          &kStepTableReader,
+                                                          &kStepLogReader};
   return kReaders;
 }
 

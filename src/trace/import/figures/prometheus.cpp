@@ -22,6 +22,7 @@ struct Sample {
   std::string metric;
   std::optional<Rank> rank;
   std::optional<double> value;
+  double moment = 0;  ///< as the line says; 0 = it does not
 };
 
 bool is_place(std::string_view label) {
@@ -80,6 +81,7 @@ std::optional<Sample> sample_of(std::string_view line) {
   split_words(rest, words);
   if (words.empty() || words.size() > 2) return std::nullopt;
   s.value = number_of(words[0]);
+  if (words.size() == 2) s.moment = number_of(words[1]).value_or(0);
   return s;
 }
 
@@ -98,7 +100,7 @@ bool is_prometheus(std::string_view head) {
 
 Result<Figures> read_prometheus(std::string_view text) {
   std::map<std::string, std::string, std::less<>> types;
-  RankCollector collector(kMostQuantities);
+  RankCollector collector(kMostQuantities, RankCollector::Repeated::Newest);
   std::vector<std::string_view> words;
   std::int64_t bad = 0;
   std::int64_t others = 0;
@@ -125,7 +127,8 @@ Result<Figures> read_prometheus(std::string_view text) {
     std::string unit = s->metric;
     const auto seconds = take_time_unit(unit);
     collector.add(s->name, seconds.has_value(),
-                  {.rank = *s->rank, .value = *s->value * seconds.value_or(1), .spread = {}, .count = 0});
+                  {.rank = *s->rank, .value = *s->value * seconds.value_or(1), .spread = {}, .count = 0},
+                  s->moment);
   }
   if (collector.is_empty()) return fail(no_figures("no gauge with a rank in it"));
   Figures f = std::move(collector).finish("prometheus");

@@ -13,7 +13,7 @@ bool RankCollector::takes(Rank rank) const {
   return ranks_.size() < kMostRanks || ranks_.contains(rank.value());
 }
 
-void RankCollector::add(const std::string& quantity, bool is_time, const RankFigure& figure) {
+void RankCollector::add(const std::string& quantity, bool is_time, const RankFigure& figure, double moment) {
   auto at = number_of_.find(quantity);
   if (at == number_of_.end()) {
     if (table_.quantities.size() >= most_quantities_) {
@@ -23,12 +23,18 @@ void RankCollector::add(const std::string& quantity, bool is_time, const RankFig
     at = number_of_.emplace(quantity, table_.quantities.size()).first;
     table_.quantities.push_back({.name = quantity, .is_time = is_time, .figures = {}});
   }
-  if (!seen_.emplace(at->second, figure.rank.value()).second) {
-    ++repeated_;
+  std::vector<RankFigure>& figures = table_.quantities[at->second].figures;
+  const auto [before, is_first] =
+      seen_.try_emplace({at->second, figure.rank.value()}, Place{.figure = figures.size(), .moment = moment});
+  if (is_first) {
+    saw(figure.rank);
+    figures.push_back(figure);
     return;
   }
-  saw(figure.rank);
-  table_.quantities[at->second].figures.push_back(figure);
+  ++repeated_;
+  if (which_ == Repeated::First || moment < before->second.moment) return;
+  before->second.moment = moment;
+  figures[before->second.figure] = figure;
 }
 
 Figures RankCollector::finish(const char* format) && {
@@ -38,8 +44,11 @@ Figures RankCollector::finish(const char* format) && {
   for (const std::int32_t r : ranks_) table_.ranks.emplace_back(r);
   Figures f{.format = format, .table = std::move(table_), .notes = {}};
   if (repeated_ > 0)
-    f.notes.push_back(counted(repeated_, "value repeats a rank: the first is used",
-                              "values repeat a rank: the first of each is used"));
+    f.notes.push_back(which_ == Repeated::First
+                          ? counted(repeated_, "value repeats a rank: the first is used",
+                                    "values repeat a rank: the first of each is used")
+                          : counted(repeated_, "value of a rank is older than another and left out",
+                                    "values of ranks are older than others and left out"));
   if (left_out_ > 0)
     f.notes.push_back(counted(left_out_, "value of a further quantity is left out",
                               "values of further quantities are left out"));

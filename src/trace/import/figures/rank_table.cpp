@@ -176,7 +176,7 @@ Result<Figures> read_rank_summary(std::string_view text) {
   const auto columns = find_columns(next_row(text));
   if (!columns)
     return fail(no_figures("no columns of a rank and a value, expected e.g. rank,mean_s,std_s,count"));
-  RankCollector collector(kMostQuantities);
+  RankCollector collector(kMostQuantities, RankCollector::Repeated::First);
   std::int64_t bad = 0;
   std::vector<std::string_view> cells;
   for (std::string_view row = next_row(text); !row.empty(); row = next_row(text)) {

@@ -64,6 +64,7 @@ extern const Reader kOperationCsvReader;
 extern const Reader kOperationParquetReader;
 extern const Reader kMlperfReader;
 extern const Reader kSpanLinesReader;
+extern const Reader kStepLogReader;
 
 /// `Reader::read` of a format that tells a Run and no program.
 template <Result<Run> (*kRead)(const std::filesystem::path&, const ImportOptions&)>

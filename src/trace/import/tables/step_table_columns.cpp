@@ -112,9 +112,18 @@ int fit_of_summary(std::string_view name) {
   return at == kBestFirst.end() ? 0 : static_cast<int>(kBestFirst.end() - at);
 }
 
-/// `rank0`, `worker_3`, `gpu-7`, `12`, `rank0_step_time`: the number.
+/// `rank0`, `worker_3`, `gpu-7`, `rank[5]`, `12`, `rank0_step_time`, `step_time_rank0`: the number.
 std::optional<std::int32_t> wide_rank(std::string_view name) {
   bool is_named = false;
+  if (const std::size_t at = name.rfind("_rank"); at != std::string_view::npos) {
+    const std::string_view time = name.substr(0, at);
+    if (fit_of(time) > 0 && !is_communication(time)) name.remove_prefix(at + 1);
+  }
+  if (const std::size_t open = name.find_first_of("[("); open != std::string_view::npos && open > 1) {
+    if (!name.ends_with(name[open] == '[' ? ']' : ')')) return std::nullopt;
+    const std::string bare = std::string(name.substr(0, open)) + std::string(name.substr(open + 1));
+    return wide_rank(std::string_view(bare).substr(0, bare.size() - 1));
+  }
   for (const std::string_view prefix : {"rank", "worker", "gpu", "process", "r", "w"})
     if (name.starts_with(prefix)) {
       is_named = prefix.size() > 1;

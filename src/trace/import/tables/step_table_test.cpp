@@ -184,6 +184,7 @@ TEST_F(StepTable, RanksAreFoundInWhatStandsForThem) {
                                 "worker,step,step_time_ms\nn0:29500,1,5\nn1:29500,1,7\n",
                                 "step,rank0_step_time_ms,rank1_step_time_ms\n1,5,7\n",
                                 "step,rank 0 time (ms),rank 1 time (ms)\n1,5,7\n",
+                                "step,step_time_rank0_ms,step_time_rank1_ms\n1,5,7\n",
                                 "rank,step,comm_time_ms,compute_time_ms\n0,1,9,5\n1,1,9,7\n"};
   for (const std::string& table : tables) {
     const trace::Run run = read(table);
@@ -191,7 +192,11 @@ TEST_F(StepTable, RanksAreFoundInWhatStandsForThem) {
     EXPECT_EQ(own_work(run, 0), std::vector<Duration>{5ms}) << table;
     EXPECT_EQ(own_work(run, 1), std::vector<Duration>{7ms}) << table;
   }
+  const trace::Run brackets = read("step,rank[0],rank[1]\n1,5,7\n");
+  ASSERT_EQ(brackets.ranks.size(), 2U);
+  EXPECT_EQ(own_work(brackets, 1), std::vector<Duration>{7s});
   EXPECT_FALSE(recognises("rank,step,wait_time_ms\n0,1,9\n1,1,9\n"));
+  EXPECT_FALSE(recognises("step,allreduce_time_rank0,allreduce_time_rank1\n1,9,9\n"));
 }
 
 TEST_F(StepTable, IncompleteStepsAreLeftOutAndSaid) {
