@@ -157,8 +157,10 @@ bool EndWitness::take(std::uint64_t tag) {
   const int process = std::exchange(processes_[at], -1);
   epoll_ctl(events_, EPOLL_CTL_DEL, process, nullptr);
   close(process);
-  seen_.ended.push_back(
-      {.process = seen_.began[at], .realtime_ns = realtime_ns(), .was_alone = others_live()});
+  seen_.ended.push_back({.process = seen_.began[at],
+                         .realtime_ns = realtime_ns(),
+                         .was_alone = others_live(),
+                         .began = seen_.began.size()});
   return true;
 }
 
@@ -217,8 +219,14 @@ std::optional<trace::RankEnd> first_end(const fs::path& dir, const SeenEnds& see
     by_process.emplace(head.pid, &head);
   }
   if (by_process.size() != heads.size()) return std::nullopt;
+  // The last of these processes to begin. Who ended before was of an earlier start of the job; who ended later and is none of
+  // them is of another world at the same time (spawned, or launched beside it), whose ranks have the same numbers.
+  std::size_t all_began = 0;
+  for (std::size_t i = 0; i < seen.began.size(); ++i)
+    if (by_process.contains(seen.began[i])) all_began = i + 1;
   for (const SeenEnds::End& end : seen.ended) {
     const auto at = by_process.find(end.process);
+    if (at == by_process.end() && end.began >= all_began) return std::nullopt;
     if (at == by_process.end()) continue;
     const bool is_open = at->second->state == trace::WriterState::Open;
     if ((is_open && !end.was_alone) || (!is_open && at->second->state != trace::WriterState::Closed))

@@ -22,6 +22,7 @@ struct SeenEnds {
     std::int64_t realtime_ns = 0;
     /// the others that had not ended were alive after that, each with its main thread
     bool was_alone = false;
+    std::size_t began = 0;  ///< how many had begun by then
   };
   std::vector<pid_t> began{};
   std::vector<End> ended{};

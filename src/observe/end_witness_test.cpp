@@ -137,6 +137,15 @@ TEST_F(EndWitnessTest, NobodyWhereAnotherMayHaveDiedBefore) {
       folder_, {.began = {100, 101, 102}, .ended = {{102, 5, false}, {100, 6, true}, {101, 7, true}}}));
 }
 
+TEST_F(EndWitnessTest, NobodyWhereAnotherWorldHasTheSameRanks) {
+  for (int rank = 0; rank < 2; ++rank) leave_file(rank, 100 + rank, kOpen);
+  const std::vector<SeenEnds::End> ended = {{90, 4, true, 2}, {101, 5, true, 4}, {100, 6, true, 4}};
+  EXPECT_TRUE(first_end(folder_, {.began = {90, 91, 100, 101}, .ended = ended}))
+      << "90 ended before all of them began";
+  const std::vector<SeenEnds::End> beside = {{90, 4, true, 4}, {101, 5, true, 4}, {100, 6, true, 4}};
+  EXPECT_FALSE(first_end(folder_, {.began = {90, 91, 100, 101}, .ended = beside}));
+}
+
 TEST_F(EndWitnessTest, OneThatClosedItsRecordIsToldAsThat) {
   leave_file(0, 100, kClosed);
   leave_file(1, 101, kOpen);

@@ -242,9 +242,19 @@ sigset_t signals_to_watch() {
   return watched;
 }
 
+bool tells_to_end(int signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
+
+/// What came to us while the child ran.
+struct Signalled {
+  bool at_all = false;
+  int to_end = 0;  ///< the first that asks a program to end; 0 = none
+};
+
 /// Waits for the child while signals that arrive for us go to it. Signals are blocked and taken one by one,
-/// so no handler runs and nothing is lost. What was sent to every process the child has already. `signalled`: any came.
-int wait_forwarding(pid_t child, const sigset_t& watched, SignalWitness& witness, bool& signalled) {
+/// so no handler runs and nothing is lost. What was sent to every process the child has already.
+int wait_forwarding(pid_t child, const sigset_t& watched, SignalWitness& witness, Signalled& signalled) {
   for (;;) {
     siginfo_t info{};
     const int signal = sigwaitinfo(&watched, &info);
@@ -254,9 +264,10 @@ int wait_forwarding(pid_t child, const sigset_t& watched, SignalWitness& witness
       if (done == child) return status;
       continue;
     }
-    signalled = true;
+    signalled.at_all = true;
     // A terminal sends its signals to the whole group, the child included; others are ours alone to pass on.
     if (info.si_pid == getpid()) continue;  // of a file of ours that may not grow, or a reader that has gone
+    if (signalled.to_end == 0 && tells_to_end(signal)) signalled.to_end = signal;
     const bool from_terminal = info.si_code == SI_KERNEL && (signal == SIGINT || signal == SIGQUIT);
     if (!from_terminal && !witness.saw(info)) cox_signal_process(child, signal);
   }
@@ -267,7 +278,7 @@ struct ChildEnd {
   std::string energy{};
   std::optional<Error> energy_problem{};
   SeenEnds seen{};
-  bool was_signalled = false;
+  Signalled signalled{};
 };
 
 /// Takes the caps off while signals still wait, and says how that went.
@@ -334,7 +345,7 @@ Result<ChildEnd> run_child(const LaunchOptions& options, const fs::path& dir,
   }
   if (ends) ends->start();
   ChildEnd end;
-  end.status = wait_forwarding(child, watched, witness, end.was_signalled);
+  end.status = wait_forwarding(child, watched, witness, end.signalled);
   if (ends) end.seen = ends->stop();
   end_cap(cap, end);
   sigprocmask(SIG_SETMASK, &before, nullptr);
@@ -501,9 +512,10 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   outcome.hint = forwarding_hint(options.command, current_environment());
   info.exit_status = outcome.exit_status;
   info.signal = outcome.signal;
+  if (outcome.exit_status != 0) info.told = end->signalled.to_end;
   static_cast<void>(trace::write_run_info(dir, info, rights));
   // Whoever signals a job from outside ends all of its ranks; which of them is first means nothing.
-  if (outcome.exit_status != 0 && !end->was_signalled)
+  if (outcome.exit_status != 0 && !end->signalled.at_all)
     if (const auto first = first_end(dir, end->seen))
       static_cast<void>(trace::append_rank_end(dir, *first, rights));
   return outcome;

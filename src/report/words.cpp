@@ -170,6 +170,9 @@ std::string coverage_line(const diagnose::Coverage& c) {
                  : operations,
       grouped(c.ranks_seen), grouped(c.ranks_expected), c.ranks_expected == 1 ? "" : "s");
   if (!c.missing_ranks.empty()) text += ", missing " + rank_list(c.missing_ranks, 4);
+  if (c.stopped_ranks > 0)
+    text += fmt::format(", until recording ended early on {} rank{}", grouped(c.stopped_ranks),
+                        c.stopped_ranks == 1 ? "" : "s");
   const auto add = [&](std::uint64_t n, std::string_view what) {
     if (n > 0) text += fmt::format(", {} {}", grouped(static_cast<std::int64_t>(n)), what);
   };

@@ -4,6 +4,7 @@
 sender signalled every process of the job or its whole group, as schedulers do; after Ctrl-C what was recorded is counted.
 usage: signals_test.py BUILD SOURCE [CASE...]
 """
+import json
 import os
 import re
 import select
@@ -99,6 +100,9 @@ def case_interrupted(work):
     assert counted, said
     told = subprocess.run([cox, "diagnose", "--json", work + "/run"], capture_output=True, text=True, env=environment)
     assert told.returncode == 0, told.stderr
+    verdict = json.loads(told.stdout)["result"]
+    assert verdict["ending"]["told"] == signal.SIGINT and "SIGINT" in verdict["ending"]["text"], verdict["ending"]
+    assert verdict["outcome"] != "job_failed", verdict["outcome"]
     return counted[0]
 
 

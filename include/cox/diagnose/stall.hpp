@@ -138,12 +138,13 @@ struct Present {
 
 /// How a job ended that did not end well.
 struct Ending {
-  int exit_status = 0;                ///< of the command; 128 + n where signal n ended it; 0 = not known
-  std::string logged{};               ///< what a log says of it: `aborted`
-  int signal = 0;                     ///< that ended it; 0 = none, or not known
-  std::optional<Rank> first{};        ///< ended before the others did, as far as that is known
-  int first_status = -1;              ///< that rank's exit status; -1 = not known
-  bool first_cut = false;             ///< `first` was cut off, as by a signal: it closed nothing
+  int exit_status = 0;          ///< of the command; 128 + n where signal n ended it; 0 = not known
+  std::string logged{};         ///< what a log says of it: `aborted`
+  int signal = 0;               ///< that ended it; 0 = none, or not known
+  int told = 0;                 ///< signal by which somebody outside asked it to end: nobody failed; 0 = none
+  std::optional<Rank> first{};  ///< ended before the others did, as far as that is known
+  int first_status = -1;        ///< that rank's exit status; -1 = not known
+  bool first_cut = false;       ///< `first` was cut off, as by a signal: it closed nothing
   std::optional<Rank> only_closed{};  ///< ended in order while all others were cut off
   std::optional<Rank> only_cut{};     ///< was cut off while all others ended in order
   /// Seen to end before all others, in order: it may have failed because of another.

@@ -302,6 +302,9 @@ struct RunInfo {
   std::string launch{};  ///< launcher and its id, where it started `cox observe` once per rank; else empty
   int exit_status = -1;  ///< of the observed command; -1 = unknown
   int signal = 0;        ///< that ended the command itself; 0 = none, or not known
+  /// The first of SIGINT, SIGTERM, SIGHUP and SIGQUIT that somebody sent to `cox observe`, of a command that did not end with
+  /// status 0; 0 = none, or not known.
+  int told = 0;
   std::string logged_end{};  ///< how a log says that the job ended, where that is not well: `aborted`
   /// Of ranks whose program did not end with status 0, in order of time; where `cox observe` runs per rank.
   std::vector<RankEnd> ends{};

@@ -105,6 +105,7 @@ Coverage cover(const Matched& matched) {
   for (std::size_t r = 0; r < matched.ranks(); ++r) {
     c.dropped_records += matched.track(r).dropped_records;
     c.recycled_records += matched.track(r).recycled_records;
+    c.stopped_ranks += matched.track(r).state == trace::WriterState::Disabled ? 1 : 0;
     c.overhead_per_event = std::max(c.overhead_per_event, matched.track(r).overhead_per_event);
     c.unfinished_calls += matched.scan(r).unfinished;
   }

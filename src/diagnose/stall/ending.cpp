@@ -98,7 +98,8 @@ std::optional<Ending> find_ending(const Matched& matched) {
     if (info.logged_end.empty()) return std::nullopt;
     return Ending{.logged = info.logged_end};
   }
-  Ending ending{.exit_status = info.exit_status, .signal = info.signal};
+  Ending ending{.exit_status = info.exit_status, .signal = info.signal, .told = info.told};
+  if (ending.told > 0) return ending;
   if (!info.ends.empty() && info.ends.front().exit_status == trace::RankEnd::kInOrder) {
     ending.first_in_order = Rank(info.ends.front().rank);
   } else if (!info.ends.empty()) {

@@ -148,6 +148,16 @@ TEST(Ending, WhoEndedFirstInOrderIsNamedByItsRecordAlone) {
   EXPECT_EQ(text_of(run), "the job ended with status 1; which rank ended first is not recorded");
 }
 
+TEST(Ending, WhoIsToldToEndHasNotFailed) {
+  trace::Run run = ended_job(130);
+  run.info.told = 2;
+  run.info.ends = {{.rank = 1, .exit_status = 1, .realtime_ns = 5}};
+  EXPECT_EQ(text_of(run), "the job ended with status 130, after somebody sent SIGINT to cox observe");
+  EXPECT_NE(diagnose(run)->answer.kind, AnswerKind::JobFailed);
+  run.info.told = 0;
+  EXPECT_EQ(diagnose(run)->answer.kind, AnswerKind::JobFailed);
+}
+
 TEST(Ending, ARecordThatEndsWellBeforeTheOthersIsNamed) {
   trace::Run run = ended_job(1);
   run.ranks[1].samples.back().at = 7s;
@@ -161,8 +171,8 @@ TEST(Ending, OneThatAloneEndedInOrderIsNamedAsThat) {
   run.ranks[2].state = trace::WriterState::Closed;
   EXPECT_EQ(
       text_of(run),
-      "the job ended with status 1; which rank ended first is not recorded; rank 2 alone ended in order, "
-      "the others were cut off");
+      "the job ended with status 1; which rank ended first is not recorded; rank 2 alone ended by itself, as "
+      "after an exception or exit, and the others were cut off");
   for (trace::RankTrack& track : run.ranks) track.state = trace::WriterState::Closed;
   EXPECT_EQ(text_of(run), "the job ended with status 1; which rank ended first is not recorded");
 }

@@ -119,6 +119,7 @@ Json ending_json(const Trouble& trouble) {
   j["exit_status"] = e.exit_status > 0 ? Json(e.exit_status) : Json(nullptr);
   j["logged"] = e.logged.empty() ? Json(nullptr) : Json(e.logged);
   j["signal"] = e.signal > 0 ? Json(e.signal) : Json(nullptr);
+  j["told"] = e.told > 0 ? Json(e.told) : Json(nullptr);
   j["first_rank"] = e.first ? Json(e.first->value()) : Json(nullptr);
   j["first_status"] = e.first_status >= 0 ? Json(e.first_status) : Json(nullptr);
   j["first_was_cut"] = e.first_cut;

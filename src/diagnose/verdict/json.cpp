@@ -84,6 +84,7 @@ Json json_of(const Coverage& c) {
   j["collectives_mismatched"] = c.mismatched;
   j["dropped_records"] = c.dropped_records;
   j["recycled_records"] = c.recycled_records;
+  j["stopped_ranks"] = c.stopped_ranks;
   j["unobserved_calls"] = Json::object();
   for (std::size_t kind = 0; kind < trace::kUnobservedKinds; ++kind)
     j["unobserved_calls"][name_of(static_cast<trace::Unobserved>(kind)).key] = c.unobserved_calls[kind];

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cox/diagnose/brief.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 
 #include "diagnose/match/synthetic_job.hpp"
@@ -51,6 +52,17 @@ TEST(DiagnosisJson, HoldsTheFixedFields) {
   EXPECT_EQ(result["communicators"][0]["bytes"], 100'000'000);
   EXPECT_EQ(result["steps"]["count"], 100);
   EXPECT_EQ(result["clock"]["comparable"], true);
+}
+
+TEST(DiagnosisJson, CoverageSaysWhereRecordingEndedEarly) {
+  trace::Run run = testing::make_job({});
+  EXPECT_EQ(brief_of(*diagnose(run)).coverage.find("ended early"), std::string::npos);
+  run.ranks[1].state = trace::WriterState::Disabled;
+  const auto d = diagnose(run);
+  EXPECT_EQ(d->coverage.stopped_ranks, 1);
+  EXPECT_NE(brief_of(*d).coverage.find("; until recording ended early on 1 rank"), std::string::npos);
+  const auto j = nlohmann::ordered_json::parse(to_json(*d, run, "run"));
+  EXPECT_EQ(j["result"]["coverage_detail"]["stopped_ranks"], 1);
 }
 
 TEST(DiagnosisJson, WhatIsNotANumberIsNull) {

@@ -57,6 +57,7 @@ std::string say_coverage(const Diagnosis& d, Percentages& percentages) {
   (void)percentages.take(text);
   text += ", " + grouped(c.ranks_seen) + " of " + counted(c.ranks_expected, "rank");
   if (!c.missing_ranks.empty()) text += "; missing: " + rank_words(c.missing_ranks);
+  if (c.stopped_ranks > 0) text += "; until recording ended early on " + counted(c.stopped_ranks, "rank");
   return text;
 }
 

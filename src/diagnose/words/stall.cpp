@@ -243,6 +243,8 @@ std::string ending_words(const Ending& ending) {
   if (ending.exit_status <= 0)
     return fmt::format("the log says that the job ended with status \"{}\"", ending.logged);
   std::string text = fmt::format("the job ended with status {}", ending.exit_status);
+  const char* told = ending.told > 0 ? sigabbrev_np(ending.told) : nullptr;
+  if (told != nullptr) return text + fmt::format(", after somebody sent SIG{} to cox observe", told);
   const int signal = ending.signal > 0 ? ending.signal : ending.exit_status - 128;
   const char* name = signal > 0 ? sigabbrev_np(signal) : nullptr;
   if (name != nullptr) text += fmt::format(" ({}SIG{})", ending.signal > 0 ? "" : "as after ", name);
@@ -260,8 +262,9 @@ std::string ending_words(const Ending& ending) {
                         ending.first->value(), call_words(ending.absent_from->call),
                         rank_words(ending.absent_from->waiting));
   if (ending.only_closed)
-    text +=
-        fmt::format("; rank {} alone ended in order, the others were cut off", ending.only_closed->value());
+    text += fmt::format(
+        "; rank {} alone ended by itself, as after an exception or exit, and the others were cut off",
+        ending.only_closed->value());
   if (ending.only_cut && !ending.first)
     text += fmt::format("; the record of rank {} alone is not closed", ending.only_cut->value());
   return text;

@@ -46,9 +46,11 @@ void describe(const abi::ContextNumbers& context, Comm& slot) {
   if (members == nullptr) return;
   for (std::int32_t i = 0; i < context.size; ++i) members[i] = i;
   const std::uint32_t occurrence = occurrences.next(writer->group_identity(members, count, 0));
-  slot.number = writer->define_communicator(writer->group_identity(members, count, occurrence), context.size,
-                                            context.rank, members, static_cast<std::uint32_t>(count),
-                                            occurrence == 0 ? "world" : "");
+  const std::uint64_t identity =
+      occurrence == Occurrences::kUnknown ? 0 : writer->group_identity(members, count, occurrence);
+  slot.number =
+      writer->define_communicator(identity, context.size, context.rank, members,
+                                  static_cast<std::uint32_t>(count), occurrence == 0 ? "world" : "");
   free(members);
 }
 

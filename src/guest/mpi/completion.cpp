@@ -201,7 +201,7 @@ void wait_all(int count, Key key_at, Call call) {
   WholeWait wait(keys);
   const bool good = call();
   wait.end();
-  if (!good) return;
+  if (!good) return keys.some_completed(key_at);
   const Completed done(keys.collective());
   keys.all_completed();
   done.tell(wait.record());
@@ -220,6 +220,7 @@ void wait_any(int count, Key key_at, Call call, Index index) {
   if (good) name_completed(record, keys, r, which < 0 ? 0 : 1, [which](int) { return which; });
   end_wait(record, good ? r : keys.collective());
   const Completed done(r);
+  if (!good) keys.some_completed(key_at);
   if (which >= 0) keys.completed(static_cast<std::size_t>(which));
   done.tell(record);
 }
@@ -236,6 +237,7 @@ void wait_some(int count, Key key_at, Call call, Found found, Position position)
   const RequestFacts* r = keys.last_completed(n, position);
   if (good) name_completed(record, keys, r, n, position);
   end_wait(record, good ? r : keys.collective());
+  if (!good) keys.some_completed(key_at);
   complete_some(keys, record, n, position);
 }
 template <class Key, class Call, class Found, class Position>

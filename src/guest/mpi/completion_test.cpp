@@ -514,6 +514,17 @@ TEST_F(Completion, ATestThatFoundNothingLeavesNothing) {
   EXPECT_EQ(left, Left::TakenBack);
 }
 
+int play_failing_wait_all(int, MPI_Request* list, MPI_Status*) {
+  list[1] = library.null_request;
+  return MPI_ERR_IN_STATUS;
+}
+TEST_F(Completion, WhatCompletedInACallThatFailedIsForgotten) {
+  std::array<MPI_Request, 2> list = {handle_of(kFirst), handle_of(kSecond)};
+  EXPECT_EQ(wrapped("MPI_Waitall", play_failing_wait_all)(2, list.data(), nullptr), MPI_ERR_IN_STATUS);
+  EXPECT_TRUE(is_known(kFirst));
+  EXPECT_FALSE(is_known(kSecond)) << "its handle may be a message's next";
+}
+
 TEST_F(Completion, AWaitThatFailedStaysKnownByTheLastCollectiveOfItsList) {
   complete = {0};
   result = MPI_ERR_IN_STATUS;

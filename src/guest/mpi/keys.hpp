@@ -132,6 +132,13 @@ class Keys {
     else if (i < kept())
       forget_message(keys_[i]);
   }
+  /// The call failed, and what the list holds now tells which of them completed all the same: requests that are none any
+  /// more. `key_at(i)` reads the list again.
+  template <class Key>
+  [[gnu::noinline, gnu::cold]] void some_completed(Key key_at) noexcept {
+    for (std::size_t i = 0; i < kept(); ++i)
+      if (!is_nothing(keys_[i]) && is_nothing(key_at(i))) completed(i);
+  }
   void all_completed() noexcept {
     for (std::size_t k = 0; k < found_; ++k)               // none is found where there was no memory for it
       if (claims_[k].slot != nullptr) forget(claims_[k]);  // NOLINT(clang-analyzer-core.NullDereference)

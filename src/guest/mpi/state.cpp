@@ -57,7 +57,14 @@ std::uint64_t identity_of(const CommFacts& facts, std::int32_t* members, Birth b
   Fnv1a hash(writer->group_identity(members, static_cast<std::size_t>(facts.size), 0));
   if (facts.joins_two()) hash.add_number(1);
   hash.add_number(birth.of);
-  if (!birth.once) hash.add_number(occurrences.next(hash.value()));
+  if (birth.once) return hash.identity();
+  const std::uint32_t occurrence = occurrences.next(hash.value());
+  if (occurrence == Occurrences::kUnknown) {
+    writer->note(
+        "more sets of ranks became communicators than are kept apart: later ones are each process's own");
+    return 0;
+  }
+  hash.add_number(occurrence);
   return hash.identity();
 }
 

@@ -37,8 +37,9 @@ cox_communicator communicator(const int32_t* ranks, std::size_t count, int32_t m
   memcpy(sorted, ranks, count * sizeof *ranks);
   const std::uint64_t first = writer->group_identity(sorted, count, 0);
   const std::uint32_t occurrence = occurrences.next(first);
-  return writer->define_communicator(writer->group_identity(sorted, count, occurrence),
-                                     static_cast<std::int32_t>(count), my_rank, sorted,
+  const std::uint64_t identity =
+      occurrence == Occurrences::kUnknown ? 0 : writer->group_identity(sorted, count, occurrence);
+  return writer->define_communicator(identity, static_cast<std::int32_t>(count), my_rank, sorted,
                                      static_cast<std::uint32_t>(count), name);
 }
 

@@ -486,7 +486,7 @@ void* take_target(std::size_t index, const Definition& found) {
 // calls fills the slots of all.
 void take_all_linked() {
   static std::atomic<bool> is_taken{false};
-  if (is_taken.exchange(true)) return;
+  if (!wanted() || is_taken.exchange(true)) return;
   for (std::size_t i = 0; i < kHookCount; ++i) {
     const auto& hook = kHooks[i];
     // That a PMPI name is there says nothing; that it is called does.

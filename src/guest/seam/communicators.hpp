@@ -101,6 +101,10 @@ class CommTable {
 /// Counts how often a set of ranks became a communicator: equal on all members, who make them in one order.
 class Occurrences {
  public:
+  /// There is no room for another set: members whose tables filled at different times would count differently, so the
+  /// communicator is nobody's other half.
+  static constexpr std::uint32_t kUnknown = 0xffffffff;
+
   std::uint32_t next(std::uint64_t set_identity) noexcept {
     for (Entry& e : entries_) {
       if (e.set == set_identity) return ++e.count;
@@ -108,7 +112,7 @@ class Occurrences {
       e = {set_identity, 0};
       return 0;
     }
-    return 0xffffffff;  // more different sets than room: unmatched rather than matched wrongly
+    return kUnknown;
   }
 
  private:
@@ -116,7 +120,7 @@ class Occurrences {
     std::uint64_t set = 0;
     std::uint32_t count = 0;
   };
-  Entry entries_[512];
+  Entry entries_[2048];
 };
 
 }  // namespace cox::guest

@@ -114,6 +114,7 @@ std::uint64_t identity_of(const void* store, std::int32_t size, char (&name)[64]
   if (found == nullptr) return 0;
   chain = hash_bytes(chain, &size, sizeof size);
   const std::uint32_t again = occurrences.next(chain);  // destroyed and made anew, by all members
+  if (again == Occurrences::kUnknown) return 0;
   const std::uint64_t identity = hash_bytes(chain, &again, sizeof again);
   return identity == 0 ? 1 : identity;
 }

@@ -81,10 +81,9 @@ void seal(ThreadCursor& c) noexcept {
   }
   const int saved_errno = errno;
   const NoCancel whole;
-  if (c.tid == 0) {
-    c.tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
-    g.threads->set_specific(g.thread_end, &c);
-  }
+  if (c.tid == 0) c.tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  // With each: a destructor of the program's that comes after ours may call again, and ours comes again then.
+  g.threads->set_specific(g.thread_end, &c);
   seal(c);
   c.chunk = claim_chunk(ChunkKind::Events, c.tid);
   if (c.chunk != nullptr) {

@@ -4,6 +4,7 @@
 
 #include <fenv.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 
 #include "cox/base/processes.h"
 
+#include "guest/seam/communicators.hpp"
 #include "guest/writer/state.hpp"
 
 namespace {
@@ -492,6 +494,27 @@ TEST_F(GuestWriter, AWorldOfAnySizeIsDescribedInFull) {
   EXPECT_EQ(file.find("world", name + 1), std::string::npos);
 }
 
+TEST_F(GuestWriter, AThreadWhoseOwnDestructorCallsAgainKeepsNoMemory) {
+  const std::string dir = dir_.string();
+  constexpr std::uint64_t kThreads = 400;  // more than there are chunks in memory
+  ASSERT_EQ(in_child([&] {
+              guest::open({.dir = dir.c_str()}, {.rank = 0});
+              pthread_key_t key{};  // made after the writer's, so its destructor comes after that one
+              if (pthread_key_create(&key, [](void*) { record(1); }) != 0) return 1;
+              for (std::uint64_t t = 0; t < kThreads; ++t) {
+                std::jthread([&] {
+                  pthread_setspecific(key, &key);
+                  record(0);
+                }).join();
+                usleep(3000);  // the keeper has time to take what is sealed
+              }
+              guest::close();
+              return 0;
+            }),
+            0);
+  EXPECT_EQ(records_of(only_file()).size(), 2 * kThreads);
+}
+
 TEST(GroupIdentity, IsEqualForAnyOrderAndDiffersOtherwise) {
   std::int32_t a[] = {4, 1, 3, 2};
   std::int32_t b[] = {1, 2, 3, 4};
@@ -502,6 +525,15 @@ TEST(GroupIdentity, IsEqualForAnyOrderAndDiffersOtherwise) {
   EXPECT_NE(ia, guest::group_identity(b, 4, 1));
   EXPECT_NE(ia, guest::group_identity(b, 3, 0));
   EXPECT_EQ(a[0], 1);
+}
+
+TEST(Occurrences, BeyondTheirRoomASetIsUnknownAndNotTheFirstOfItsKind) {
+  static guest::Occurrences counts;
+  std::uint64_t set = 1;
+  while (counts.next(set) != guest::Occurrences::kUnknown) ++set;
+  EXPECT_GT(set, 2000U);
+  EXPECT_EQ(counts.next(1), 1U) << "what is known is counted on";
+  EXPECT_EQ(counts.next(set), guest::Occurrences::kUnknown);
 }
 
 }  // namespace

@@ -102,6 +102,7 @@ Result<RunInfo> parse_run_info(std::string_view text) {
   if (info.logged_end.size() > kLongestEnd) info.logged_end.clear();
   take_number(json, "redacted", kMostRedacted, info.redacted);
   take_number(json, "signal", kMostSignal, info.signal);
+  take_number(json, "told", kMostSignal, info.told);
   std::string provenance;
   take(json, "provenance", provenance);
   info.provenance = provenance_from(provenance);
@@ -125,6 +126,7 @@ std::string format_run_info(const RunInfo& info) {
   json["provenance"] = name_of(info.provenance);
   json["exit_status"] = info.exit_status < 0 ? Json(nullptr) : Json(info.exit_status);
   if (info.signal > 0) json["signal"] = info.signal;
+  if (info.told > 0) json["told"] = info.told;
   if (!info.logged_end.empty()) json["logged_end"] = info.logged_end;
   return json_text(json);  // a command line may hold bytes that are not UTF-8
 }

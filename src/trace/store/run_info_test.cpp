@@ -111,10 +111,12 @@ TEST(RunInfo, ASignalAndWhatWasRedactedAreKept) {
   EXPECT_EQ(format_run_info(info).find("signal"), std::string::npos);
   EXPECT_EQ(format_run_info(info).find("redacted"), std::string::npos);
   info.signal = 9;
+  info.told = 15;
   info.redacted = 2;
   const auto back = parse_run_info(format_run_info(info));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->signal, 9);
+  EXPECT_EQ(back->told, 15);
   EXPECT_EQ(back->redacted, 2);
 }
 
