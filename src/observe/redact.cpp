@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -30,14 +33,14 @@ std::vector<std::string> parts_of(std::string_view name) {
   return parts;
 }
 
-/// Whether a flag or variable of this name holds a secret. `--max-tokens` and `--token-dim` do not.
+/// Whether a flag, variable or key of this name holds a secret. `--max-tokens` and `--token-dim` do not.
 bool names_a_secret(std::string_view name) {
   const std::vector<std::string> parts = parts_of(name);
   if (parts.empty()) return false;
   constexpr std::array<std::string_view, 6> kAnywhere = {"secret",     "secrets",    "passwd",
                                                          "passphrase", "credential", "credentials"};
-  constexpr std::array<std::string_view, 6> kLast = {"token", "apikey",        "password",
-                                                     "auth",  "authorization", "bearer"};
+  constexpr std::array<std::string_view, 8> kLast = {"token",         "apikey", "password", "auth",
+                                                     "authorization", "bearer", "pass",     "sshpass"};
   constexpr std::array<std::string_view, 5> kBeforeKey = {"api", "access", "private", "auth", "account"};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (std::ranges::find(kAnywhere, parts[i]) != kAnywhere.end()) return true;
@@ -45,136 +48,242 @@ bool names_a_secret(std::string_view name) {
       return true;
   }
   const std::string& last = parts.back();
+  if (last == "pwd") return parts.size() > 1 || name.starts_with('-');  // PWD is a folder
   return std::ranges::find(kLast, last) != kLast.end() || last.ends_with("password") ||
          last.ends_with("accesstoken") || last.ends_with("authtoken");
 }
 
 /// Whether a value is a token of a well-known service, by how it begins.
 bool is_known_token(std::string_view value) {
-  constexpr std::array<std::string_view, 12> kBegins = {
-      "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "hf_", "sk-", "xoxb-", "xoxp-", "AKIA", "ASIA", "eyJ"};
+  constexpr std::array<std::string_view, 15> kBegins = {"ghp_",        "gho_",   "ghs_", "ghu_", "ghr_",
+                                                        "github_pat_", "glpat-", "hf_",  "sk-",  "npm_",
+                                                        "xoxb-",       "xoxp-",  "AKIA", "ASIA", "eyJ"};
   constexpr std::size_t kShortest = 20;
   return value.size() >= kShortest &&
          std::ranges::any_of(kBegins, [&](std::string_view b) { return value.starts_with(b); });
 }
 
-/// One word of the command, read from left to right.
+/// What the next word is, by how this one ends.
+enum class Next : std::uint8_t { Nothing, Value, Login };
+
+/// Whether the word behind a flag that wants a secret is another flag: `--lr`, `-n`. `-abc` may be a value.
+bool is_plain_flag(std::string_view word) {
+  return word.starts_with("--") || (word.size() == 2 && word[0] == '-');
+}
+
+bool is_digits(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// One word of the command, which may be a whole script, JSON or a URL, read from left to right. What stands behind a name that
+/// says so is hidden: behind `=` or `:`, with quotes or a bracket between, or as the next word.
 class WordScan {
  public:
   explicit WordScan(std::string_view word) : word_(word) {}
 
   std::string run() {
     while (at_ < word_.size()) {
-      if (is_separator(word_[at_]))
-        out_ += word_[at_++];
+      if (word_.substr(at_).starts_with("://"))
+        take_url();
+      else if (is_name_char(word_[at_]))
+        take_name();
       else
-        take_piece();
+        copy_one();
     }
     return std::move(out_);
   }
   [[nodiscard]] int count() const { return count_; }
-  /// The word ended with a flag or variable whose value is the next word.
-  [[nodiscard]] bool hides_next() const { return hide_next_; }
+  /// The word ended with a flag or scheme whose value is the next word.
+  [[nodiscard]] Next next() const { return next_; }
 
  private:
-  static bool is_separator(char c) {
-    return kSpace.find(c) != std::string_view::npos || c == '"' || c == '\'' || c == ';' || c == '&' ||
-           c == '|' || c == '(' || c == ')' || c == ',';
+  static bool is_space(char c) { return kSpace.find(c) != std::string_view::npos; }
+  [[nodiscard]] bool is_escaped_quote(std::size_t at) const {
+    return at + 1 < word_.size() && word_[at] == '\\' && is_quote(word_[at + 1]);
   }
+  static bool is_quote(char c) { return c == '"' || c == '\''; }
 
-  [[nodiscard]] std::size_t end_of_piece() const {
-    std::size_t end = at_;
-    while (end < word_.size() && !is_separator(word_[end])) ++end;
-    return end;
+  void copy(std::size_t end) {
+    while (at_ < end) copy_one();
   }
-
+  void copy_one() {
+    if (is_escaped_quote(at_)) {  // opens and closes nothing
+      out_ += word_.substr(at_, 2);
+      at_ += 2;
+      return;
+    }
+    const char c = word_[at_++];
+    if (is_quote(c) && (quote_ == '\0' || quote_ == c)) quote_ = quote_ == '\0' ? c : '\0';
+    out_ += c;
+  }
   void hide(std::size_t end) {
-    if (end > at_) ++count_;
-    out_ += end > at_ ? kBlank : "";
+    if (end <= at_) return;
+    ++count_;
+    out_ += kBlank;
     at_ = end;
   }
 
-  void take_piece() {
-    const std::size_t end = end_of_piece();
-    const std::string_view piece = word_.substr(at_, end - at_);
-    const bool is_flag = piece.starts_with("-");
-    const bool is_scheme = piece == "Bearer" || piece == "Basic";  // the secret is behind it
-    if (std::exchange(hide_next_, false) && !is_flag && !is_scheme) return hide(end);
-    std::size_t name_end = 0;
-    while (name_end < piece.size() && is_name_char(piece[name_end])) ++name_end;
-    const std::string_view name = piece.substr(0, name_end);
-    const char behind = name_end < piece.size() ? piece[name_end] : '\0';
-    if ((behind == '=' || behind == ':') && names_a_secret(name)) {
-      out_ += piece.substr(0, name_end + 1);
-      at_ += name_end + 1;
-      if (at_ < end) return hide(end);
-      return hide_quoted_or_next();
+  [[nodiscard]] std::size_t skip_space(std::size_t at) const {
+    while (at < word_.size() && is_space(word_[at])) ++at;
+    return at;
+  }
+  [[nodiscard]] std::size_t end_of_name(std::size_t at) const {
+    while (at < word_.size() && is_name_char(word_[at])) ++at;
+    return at;
+  }
+
+  /// Behind the name that ends at `at`: where `=` or `:` has led to, or nothing. `"token": `, `["HF_TOKEN"]=`, `KEY=`.
+  [[nodiscard]] std::optional<std::size_t> behind_sign(std::size_t at) const {
+    while (at < word_.size() && (is_quote(word_[at]) || word_[at] == '\\' || word_[at] == ']')) ++at;
+    at = skip_space(at);
+    if (at >= word_.size() || (word_[at] != '=' && word_[at] != ':')) return std::nullopt;
+    if (word_.substr(at).starts_with("://")) return std::nullopt;
+    while (at < word_.size() && (word_[at] == '=' || word_[at] == ':' || word_[at] == '>')) ++at;
+    return at;
+  }
+
+  /// Hides a value that begins here: all in its quotes, or up to what ends it. `rest`: up to the end of the quotes around it.
+  void hide_value(bool rest) {
+    if (is_escaped_quote(at_)) {
+      const std::string_view quote = word_.substr(at_, 2);
+      copy_one();
+      return hide(std::min(word_.find(quote, at_), word_.size()));
     }
-    if (behind == '\0' && ((is_flag && names_a_secret(name)) || is_scheme)) {
-      hide_next_ = true;
-    } else if (hide_password_of_url(piece, end)) {
-      return;
-    } else if (is_known_token(piece.substr(behind == '=' ? name_end + 1 : 0))) {
-      const std::size_t keep = behind == '=' ? name_end + 1 : 0;
-      out_ += piece.substr(0, keep);
-      at_ += keep;
+    if (at_ < word_.size() && is_quote(word_[at_]) && word_[at_] != quote_) {
+      const char quote = word_[at_];
+      copy_one();
+      return hide(std::min(word_.find(quote, at_), word_.size()));
+    }
+    std::size_t end = at_;
+    for (; end < word_.size(); ++end) {
+      const char c = word_[end];
+      if (c == '\\' && end + 1 < word_.size() && !is_quote(word_[end + 1])) {
+        ++end;  // what follows belongs to it
+        continue;
+      }
+      if (is_quote(c) && (quote_ == c || quote_ != '\0')) break;
+      if (is_quote(c)) {
+        end = std::min(word_.find(c, end + 1), word_.size() - 1);
+        continue;
+      }
+      const bool ends =
+          is_space(c) || c == ';' || c == '&' || c == '|' || c == ',' || c == ')' || c == '}' || c == ']';
+      if (ends && !rest) break;
+    }
+    hide(end);
+  }
+
+  void take_name() {
+    const std::size_t end = end_of_name(at_);
+    const std::string_view name = word_.substr(at_, end - at_);
+    const char before = at_ > 0 ? word_[at_ - 1] : '\0';
+    const bool is_flag = name.starts_with('-') && (at_ == 0 || is_space(before) || is_quote(before));
+    const bool is_query = (before == '?' || before == '&') && name == "key";
+    const bool is_scheme = name == "Bearer" || name == "Basic";  // the secret is behind it
+    if (!is_scheme && (names_a_secret(name) || is_query)) {
+      if (const auto value = behind_sign(end)) return take_behind_sign(name, *value);
+      if (is_flag && end == word_.size()) next_ = Next::Value;
+      if (is_flag && end < word_.size() && is_space(word_[end])) return take_next_value(end, Next::Value);
+    } else if (is_scheme) {
+      if (end == word_.size()) next_ = Next::Value;
+      if (end < word_.size() && is_space(word_[end])) return take_next_value(end, Next::Value);
+    } else if (is_flag && (name == "-u" || name == "--user" || name == "--proxy-user")) {
+      if (end == word_.size()) next_ = Next::Login;
+      if (end < word_.size() && (is_space(word_[end]) || word_[end] == '='))
+        return take_next_value(end, Next::Login);
+    } else if (is_known_token(name)) {
       return hide(end);
     }
-    out_ += piece;
-    at_ = end;
+    copy(end);
   }
 
-  /// Behind `NAME=`: a value in quotes; behind `Name:` also one after a blank.
-  void hide_quoted_or_next() {
-    if (at_ < word_.size() && (word_[at_] == '"' || word_[at_] == '\'')) {
-      const char quote = word_[at_];
-      out_ += word_[at_++];
-      hide(std::min(word_.find(quote, at_), word_.size()));
+  void take_behind_sign(std::string_view name, std::size_t value) {
+    const bool is_header = parts_of(name).back() == "authorization";
+    copy(value);
+    const std::size_t begin = skip_space(value);
+    if (begin == word_.size() && !is_header && word_[value - 1] == ':') next_ = Next::Value;
+    if (begin > value && word_[value - 1] == '=' && !is_header) return;  // `TOKEN= command`: an empty value
+    copy(begin);
+    // A scheme that is known stays, and what is behind it goes: `Authorization: Bearer ...`.
+    const std::string_view scheme = word_.substr(at_, end_of_name(at_) - at_);
+    if (scheme == "Bearer" || scheme == "Basic") return;
+    hide_value(is_header);
+  }
+
+  /// The value of a flag in the same word: of a script.
+  void take_next_value(std::size_t end, Next kind) {
+    copy(end);
+    if (word_[at_] == '=') copy_one();
+    copy(skip_space(at_));
+    std::size_t stop = at_;
+    while (stop < word_.size() && !is_space(word_[stop])) ++stop;
+    const std::string_view value = word_.substr(at_, stop - at_);
+    if (kind == Next::Login) return take_login(value);
+    if (value.empty() || is_plain_flag(value)) return;
+    hide_value(false);
+  }
+
+  /// `user:password`; numbers are those of a user and a group.
+  void take_login(std::string_view value) {
+    const std::size_t colon = value.find(':');
+    if (colon == std::string_view::npos || value.find('/') < colon || is_digits(value.substr(colon + 1)))
       return;
-    }
-    if (!out_.empty() && out_.back() == ':') hide_next_ = true;
+    copy(at_ + colon + 1);
+    hide_value(false);
   }
 
-  /// `scheme://user:password@host`: the password.
-  bool hide_password_of_url(std::string_view piece, std::size_t end) {
-    const std::size_t scheme = piece.find("://");
-    if (scheme == std::string_view::npos) return false;
-    const std::size_t from = scheme + 3;
-    const std::size_t host = piece.substr(0, std::min(piece.find('/', from), piece.size())).rfind('@');
-    const std::size_t colon = piece.find(':', from);
-    if (host == std::string_view::npos || colon == std::string_view::npos || colon >= host) return false;
-    out_ += piece.substr(0, colon + 1);
-    at_ += colon + 1;
-    const std::size_t stop = at_ + (host - colon - 1);
-    hide(stop);
-    out_ += word_.substr(stop, end - stop);
-    at_ = end;
-    return true;
+  /// `scheme://user:password@host`: the password, or all before `@` where it is one token.
+  void take_url() {
+    copy(at_ + 3);
+    const std::size_t stop = std::min(word_.find_first_of("/ \t\r\n\"'", at_), word_.size());
+    const std::size_t host = word_.substr(at_, stop - at_).rfind('@');
+    if (host == std::string_view::npos) return;
+    const std::size_t end = at_ + host;
+    const std::size_t colon = word_.substr(at_, host).find(':');
+    if (colon != std::string_view::npos) {
+      copy(at_ + colon + 1);
+      hide(end);
+    }
   }
 
   std::string_view word_;
   std::size_t at_ = 0;
   std::string out_;
   int count_ = 0;
-  bool hide_next_ = false;
+  Next next_ = Next::Nothing;
+  char quote_ = '\0';  ///< the one that is open
 };
+
+/// `user:password` as a word of its own.
+std::string without_password(const std::string& login, int& count) {
+  const std::size_t colon = login.find(':');
+  if (colon == std::string::npos || login.find('/') < colon ||
+      is_digits(std::string_view(login).substr(colon + 1)))
+    return login;
+  ++count;
+  return login.substr(0, colon + 1) + std::string(kBlank);
+}
 
 }  // namespace
 
 Redacted redact(const std::vector<std::string>& command) {
   Redacted out;
-  bool hide = false;
+  Next next = Next::Nothing;
   for (const std::string& word : command) {
-    if (hide && !word.starts_with('-') && !word.empty()) {  // the value as a whole, whatever is in it
+    const Next what = std::exchange(next, Next::Nothing);
+    if (what == Next::Value && !word.empty() && !is_plain_flag(word)) {  // as a whole, whatever is in it
       out.words.emplace_back(kBlank);
       ++out.count;
-      hide = false;
+      continue;
+    }
+    if (what == Next::Login && !word.starts_with('-')) {
+      out.words.push_back(without_password(word, out.count));
       continue;
     }
     WordScan scan(word);
     out.words.push_back(scan.run());
     out.count += scan.count();
-    hide = scan.hides_next();
+    next = scan.next();
   }
   return out;
 }

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -37,6 +40,41 @@ TEST(Redact, InsideAScript) {
         1);
 }
 
+/// `secret` is not in what is kept, `kept` is.
+void keeps(const Words& command, const std::string& secret, const std::string& kept) {
+  std::string all;
+  const cox::observe::Redacted out = cox::observe::redact(command);
+  for (const std::string& word : out.words) all += word + "\n";
+  EXPECT_EQ(all.find(secret), std::string::npos) << all;
+  EXPECT_NE(all.find(kept), std::string::npos) << all;
+  EXPECT_GE(out.count, 1) << all;
+}
+
+TEST(Redact, ValuesWithBlanksGoAsAWhole) {
+  keeps({"sh", "-c", "true --password \"correct horse\" --lr 1"}, "horse", "--lr 1");
+  keeps({"sh", "-c", "export PASSWORD=x\\ yzzy; ls"}, "yzzy", "; ls");
+  keeps({"sh", "-c", "export PASSWORD=x\"yz zy\"; ls"}, "zy", "; ls");
+  keeps({"sh", "-c", "curl -H \"Authorization: ApiKey abc def\" host"}, "def", "host");
+  keeps({"curl", "-H", "Authorization: ApiKey abc def", "host"}, "abc", "host");
+  keeps({"sh", "-c", "curl -H 'X-Auth-Token: abc' host"}, "abc", "' host");
+}
+
+TEST(Redact, NamesInsideOfWords) {
+  keeps({"x", R"({"token": "abcdef", "lr": 1})"}, "abcdef", R"("lr": 1})");
+  keeps({"x", R"(--config={"api_key":"abcdef","lr":1})"}, "abcdef", R"("lr":1})");
+  keeps({"sh", "-c", R"(x "{\"token\": \"abcdef\", \"lr\": 1}")"}, "abcdef", "lr");
+  keeps({"curl", "https://x/y?access_token=abcdef&lr=1"}, "abcdef", "&lr=1");
+  keeps({"curl", "https://x/y?lr=1&key=abcdef"}, "abcdef", "lr=1");
+  keeps({"python3", "-c", R"(os.environ["HF_TOKEN"]="s3cr et"; f(1))"}, "s3cr", "; f(1)");
+  keeps({"srun", "--export=WANDB_API_KEY=abcdef,LR=1"}, "abcdef", ",LR=1");
+  keeps({"train", "+wandb.api_key=abcdef"}, "abcdef", "+wandb.api_key=");
+  for (const char* variable : {"MYSQL_PWD", "SSHPASS", "PGPASSWORD", "DB_PASS"})
+    keeps({"env", std::string(variable) + "=abcdef"}, "abcdef", variable);
+  keeps({"x", "--pwd", "abcdef", "--db_pass=abcdef", "--token", "-abcdef"}, "abcdef", "--db_pass=");
+  keeps({"curl", "-u", "me:abcdef", "host"}, "abcdef", "me:");
+  keeps({"sh", "-c", "curl --user me:abcdef host"}, "abcdef", "host");
+}
+
 TEST(Redact, PasswordsInUrls) {
   hides({"git", "clone", "https://me:pass@host/x"}, {"git", "clone", "https://me:<redacted>@host/x"}, 1);
   hides({"x", "tcp://host:29500", "s3://bucket/a@b:c"}, {"x", "tcp://host:29500", "s3://bucket/a@b:c"}, 0);
@@ -45,13 +83,60 @@ TEST(Redact, PasswordsInUrls) {
 TEST(Redact, TokensOfWellKnownServices) {
   const std::string token = "hf_" + std::string(34, 'a');
   hides({"train", token, "--key=" + token}, {"train", "<redacted>", "--key=<redacted>"}, 2);
+  hides({"docker", "--env=X=" + token, "git+https://" + token + "@host/x"},
+        {"docker", "--env=X=<redacted>", "git+https://<redacted>@host/x"}, 2);
+  for (const char* begin : {"ghu_", "npm_", "ghp_"}) hides({begin + std::string(34, 'a')}, {"<redacted>"}, 1);
+}
+
+TEST(Redact, AnyWordIsReadToItsEnd) {
+  constexpr std::string_view kPieces[] = {"--token", "TOKEN", "=", ":",      "\"", "'", "\\",  " ",
+                                          "://",     "@",     "a", "Bearer", "-u", "]", "&key"};
+  std::uint32_t state = 1;
+  for (int i = 0; i < 20'000; ++i) {
+    Words words(2);
+    for (std::string& word : words)
+      for (int k = 0; k < 6; ++k) {
+        state = state * 1664525 + 1013904223;
+        word += kPieces[(state >> 16) % std::size(kPieces)];
+      }
+    EXPECT_EQ(cox::observe::redact(words).words.size(), words.size());
+  }
 }
 
 TEST(Redact, WhatIsNoSecretStays) {
-  const Words plain = {
-      "python3", "train.py", "--max-tokens", "512", "--tokenizer",        "bert", "--token-dim=4",
-      "--seed",  "1",        "hf_short",     "a:b", "--out=x y",          "",     "--",
-      "-n",      "4",        "sh",           "-c",  "echo 'a b' | wc (c)"};
+  const Words plain = {"python3",
+                       "train.py",
+                       "--max-tokens",
+                       "512",
+                       "--tokenizer",
+                       "bert",
+                       "--token-dim=4",
+                       "--seed",
+                       "1",
+                       "hf_short",
+                       "a:b",
+                       "--out=x y",
+                       "",
+                       "--",
+                       "-n",
+                       "4",
+                       "sh",
+                       "-c",
+                       "echo 'a b' | wc (c)",
+                       "PWD=/home/me",
+                       "--passes",
+                       "3",
+                       "-u",
+                       "1000:1000",
+                       "python3",
+                       "-u",
+                       "x.py",
+                       "--bypass=1",
+                       "pass",
+                       "cd \"$PWD\" && ls",
+                       "if x: pass",
+                       "--key=abc",
+                       "tcp://host:29500"};
   hides(plain, plain, 0);
 }
 
