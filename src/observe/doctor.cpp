@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/observe/doctor.hpp"
 
+#include <elf.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <optional>
 #include <string_view>
@@ -191,7 +195,16 @@ Check check_clock(const Surroundings& where) {
       flags_at == std::string::npos ? std::string{} : first_line(info.substr(flags_at + 1)) + " ";
   const bool invariant =
       flags.find(" constant_tsc ") != std::string::npos && flags.find(" nonstop_tsc ") != std::string::npos;
-  if (invariant) {
+  // As guests ask, who take the counter only where the kernel tells the time by it.
+  const std::string source =
+      first_line(text_of(where.root / "sys/devices/system/clocksource/clocksource0/current_clocksource"));
+  const bool is_kernels = source == "tsc" || source == "kvm-clock" || source == "hyperv_clocksource_tsc_page";
+  if (invariant && !is_kernels) {
+    check.text = source.empty()
+                     ? "the kernel does not say what it tells the time by: clock_gettime is used"
+                     : fmt::format("the kernel tells the time by {}: clock_gettime is used", source);
+    check.hint = "events cost more; the numbers stay right";
+  } else if (invariant) {
     check.health = Health::Ok;
     check.text = "time stamp counter runs at one rate, also in deep sleep";
   } else {
@@ -337,7 +350,39 @@ Check check_policy(const Surroundings& where) {
   return check;
 }
 
-/// Whether one program would take our object for an MPI library.
+/// Why the loader puts no object of ours into a program of this machine; empty where it does, and for what is no ELF file.
+std::string why_not_preloaded(const fs::path& program) {
+  struct stat about {};
+  if (::stat(program.c_str(), &about) != 0) return std::strerror(errno);
+  if ((about.st_mode & 0111) == 0) return "it is not executable";
+  if ((about.st_mode & (S_ISUID | S_ISGID)) != 0)
+    return "it is setuid or setgid, and the loader heeds no LD_PRELOAD there";
+  if (::getxattr(program.c_str(), "security.capability", nullptr, 0) > 0)
+    return "it has file capabilities, and the loader heeds no LD_PRELOAD there";
+  std::ifstream in(program, std::ios::binary);
+  Elf64_Ehdr head{};
+  if (!in.read(reinterpret_cast<char*>(&head), sizeof head) ||
+      std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+    return {};
+  if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
+    return "it is of another machine than x86-64";
+  for (int i = 0; i < head.e_phnum; ++i) {
+    Elf64_Phdr part{};
+    in.seekg(static_cast<std::streamoff>(head.e_phoff) + std::streamoff{i} * head.e_phentsize);
+    if (!in.read(reinterpret_cast<char*>(&part), sizeof part)) return "it is damaged";
+    if (part.p_type == PT_INTERP) return {};
+  }
+  return "it is linked statically";
+}
+
+/// Whether a file is a program of its own or a script, of which its interpreter counts.
+bool begins_as(const fs::path& file, std::string_view begin) {
+  std::string head(begin.size(), '\0');
+  std::ifstream in(file, std::ios::binary);
+  return in.read(head.data(), static_cast<std::streamsize>(head.size())) && head == begin;
+}
+
+/// Whether one program can be observed, and would not take our object for an MPI library.
 Check check_program(const Surroundings& where, const LibraryPaths& paths) {
   Check check{.key = "program", .subject = "program", .health = Health::Ok, .text = {}, .hint = {}};
   std::error_code ec;
@@ -348,17 +393,30 @@ Check check_program(const Surroundings& where, const LibraryPaths& paths) {
   }
   const fs::path whole = fs::absolute(where.program, ec);
   const auto found = looks_for_mpi(std::vector<std::string>{whole.string()}, paths);
-  if (!found) {
-    check.text =
-        fmt::format("{} does not look for an MPI library that it is not linked to", where.program.string());
+  if (found) {
+    check.health = Health::Missing;
+    check.text = fmt::format("{} looks for MPI by {} and is linked to none: it would take cox for one",
+                             found->object, found->how);
+    check.hint =
+        "cox observe starts it without cox, through a shell script, too; where something else starts it, set COX_DISABLE=1 for "
+        "it; link it to MPI to have it observed";
     return check;
   }
-  check.health = Health::Missing;
-  check.text = fmt::format("{} looks for MPI by {} and is linked to none: it would take cox for one",
-                           found->object, found->how);
-  check.hint =
-      "cox observe starts it without cox, through a shell script, too; where something else starts it, set COX_DISABLE=1 for "
-      "it; link it to MPI to have it observed";
+  if (const std::string why = why_not_preloaded(where.program); !why.empty()) {
+    check.health = Health::Missing;
+    check.text = fmt::format("{} cannot be observed: {}", where.program.string(), why);
+    return check;
+  }
+  if (!begins_as(where.program, ELFMAG)) {
+    const bool is_script = begins_as(where.program, "#!");
+    check.health = is_script ? Health::Note : Health::Missing;
+    check.text = fmt::format("{} is {}", where.program.string(),
+                             is_script ? "a script: what it starts counts; name that program" : "no program");
+    return check;
+  }
+  check.text =
+      fmt::format("{} heeds LD_PRELOAD, and does not look for an MPI library that it is not linked to",
+                  where.program.string());
   return check;
 }
 
@@ -449,7 +507,7 @@ std::span<const EnvVariable> environment_variables() {
       EnvVariable{"COX_CLOCK", "tsc", "tsc or monotonic; tsc holds only where its rate never changes"},
       EnvVariable{"COX_MAX_OVERHEAD", "5",
                   "percent of one CPU that recording may take in a process; "
-                  "beyond it for 3 s it switches itself off"},
+                  "beyond it for 2 s it switches itself off"},
       EnvVariable{
           "COX_PACE_PRIORITY", "0",
           "1 = a rank that is always late lowers its niceness, where that can be undone (--pace-priority)"},

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/observe/doctor.hpp"
 
+#include <elf.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <string>
 
@@ -47,6 +49,33 @@ class FakeMachine {
   fs::path root_;
   Surroundings where_;
 };
+
+TEST(Doctor, OfAProgramThatTheLoaderLeavesAloneItSaysWhy) {
+  FakeMachine machine;
+  const auto told = [&](const fs::path& program) {
+    machine.where().program = program;
+    const Check check = machine.check("program");
+    return std::string(name_of(check.health)) + ": " + check.text;
+  };
+  const fs::path copy = machine.root() / "program";
+  fs::copy_file("/proc/self/exe", copy);
+  EXPECT_TRUE(told(copy).starts_with("ok: ")) << told(copy);
+  ASSERT_EQ(::chmod(copy.c_str(), 04755), 0);
+  EXPECT_NE(told(copy).find("setuid"), std::string::npos);
+  ASSERT_EQ(::chmod(copy.c_str(), 0644), 0);
+  EXPECT_NE(told(copy).find("not executable"), std::string::npos);
+  machine.file("script", "#!/bin/sh\n");
+  ASSERT_EQ(::chmod((machine.root() / "script").c_str(), 0755), 0);
+  EXPECT_TRUE(told(machine.root() / "script").starts_with("note: ")) << told(machine.root() / "script");
+  Elf64_Ehdr alone{};  // no part asks for an interpreter
+  std::memcpy(alone.e_ident, ELFMAG, SELFMAG);
+  alone.e_ident[EI_CLASS] = ELFCLASS64;
+  alone.e_machine = EM_X86_64;
+  machine.file("static", std::string(reinterpret_cast<const char*>(&alone), sizeof alone));
+  ASSERT_EQ(::chmod((machine.root() / "static").c_str(), 0755), 0);
+  EXPECT_NE(told(machine.root() / "static").find("linked statically"), std::string::npos);
+  EXPECT_TRUE(told(machine.root() / "nowhere").starts_with("missing: "));
+}
 
 TEST(Doctor, AnEmptyMachineCanObserveNothingAndSaysWhy) {
   const FakeMachine machine;
@@ -123,6 +152,12 @@ TEST(Doctor, InvariantCounterNeedsBothFlags) {
   machine.file("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu tsc constant_tsc\n");
   EXPECT_EQ(machine.check("clock").health, Health::Limited);
   machine.file("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu tsc constant_tsc nonstop_tsc\n");
+  EXPECT_EQ(machine.check("clock").health, Health::Limited) << "nobody knows what the kernel uses";
+  const std::string source = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+  machine.file(source, "hpet\n");
+  EXPECT_NE(machine.check("clock").text.find("tells the time by hpet: clock_gettime is used"),
+            std::string::npos);
+  machine.file(source, "tsc\n");
   EXPECT_EQ(machine.check("clock").health, Health::Ok);
 }
 

@@ -138,12 +138,14 @@ TEST_F(EndWitnessTest, NobodyWhereAnotherMayHaveDiedBefore) {
 }
 
 TEST_F(EndWitnessTest, NobodyWhereAnotherWorldHasTheSameRanks) {
-  for (int rank = 0; rank < 2; ++rank) leave_file(rank, 100 + rank, kOpen);
-  const std::vector<SeenEnds::End> ended = {{90, 4, true, 2}, {101, 5, true, 4}, {100, 6, true, 4}};
-  EXPECT_TRUE(first_end(folder_, {.began = {90, 91, 100, 101}, .ended = ended}))
-      << "90 ended before all of them began";
-  const std::vector<SeenEnds::End> beside = {{90, 4, true, 4}, {101, 5, true, 4}, {100, 6, true, 4}};
-  EXPECT_FALSE(first_end(folder_, {.began = {90, 91, 100, 101}, .ended = beside}));
+  for (int rank = 0; rank < 3; ++rank) leave_file(rank, 100 + rank, kOpen);
+  const std::vector<pid_t> began = {90, 91, 92, 100, 101, 102};
+  const auto first_of = [&](std::size_t had_begun) {
+    return first_end(
+        folder_, {.began = began, .ended = {{90, 4, true, had_begun}, {101, 5, true, 6}, {100, 6, true, 6}}});
+  };
+  EXPECT_TRUE(first_of(3)) << "90 ended before all of the last three had begun: it was of an earlier start";
+  EXPECT_FALSE(first_of(6)) << "90 ended beside them";
 }
 
 TEST_F(EndWitnessTest, OneThatClosedItsRecordIsToldAsThat) {

@@ -431,6 +431,10 @@ std::vector<std::string> start_notes(const LaunchOptions& options) {
   if (size && *size < least)
     notes.push_back(fmt::format("at most {} per process was asked for; the least is {}, which is used",
                                 to_string(*size), to_string(least)));
+  if (options.max_job_size && *options.max_job_size < least)
+    notes.push_back(
+        fmt::format("at most {} per job was asked for; the least is {} for each process, which is used",
+                    to_string(*options.max_job_size), to_string(least)));
   if (const int count = redact(options.command).count; count > 0)
     notes.push_back(fmt::format("{} of the command look{} like a secret and {} not kept in run.json",
                                 count == 1 ? "1 value" : fmt::format("{} values", count),

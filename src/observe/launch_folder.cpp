@@ -268,9 +268,11 @@ Result<std::vector<fs::path>> make_folder(const fs::path& dir, const trace::RunI
   std::error_code ec;
   std::vector<fs::path> old;
   const bool in_use = fs::exists(dir, ec) && !(fs::is_directory(dir, ec) && fs::is_empty(dir, ec));
-  if (in_use && !force)
+  if (in_use && !force) {
+    COX_CHECK(files_to_replace(dir));  // what --force would refuse, too, is said instead
     return fail(
         refused(dir, "exists already", "choose another folder with -o, or add --force to replace that Run"));
+  }
   if (in_use) {
     COX_TRY(old, files_to_replace(dir));
     if (::access(dir.c_str(), W_OK) != 0)

@@ -75,12 +75,18 @@ Recording wait_for_end(const fs::path& dir, std::chrono::milliseconds patience) 
 
 Result<Recording> detach(const fs::path& dir, std::chrono::milliseconds patience) {
   const auto info = trace::read_run_info(dir);
-  if (!info || !*info || (*info)->provenance != trace::Provenance::Observed)
+  if (!info) return fail(info.error());
+  if (!*info || (*info)->provenance != trace::Provenance::Observed)
     return fail(Error{.code = Errc::InvalidInput,
                       .id = "observe-011",
                       .message = "no folder that cox observe records into",
                       .hint = "name the folder that was given to cox observe -o",
                       .where = Where{.file = dir.string()}});
+  if ((*info)->exit_status >= 0) {
+    Recording now = look_at_recording(dir);
+    now.has_ended = now.here + now.elsewhere == 0;
+    if (now.has_ended) return now;
+  }
   const fs::path file = dir / trace::kDetachFile;
   const Status told = write_file_atomically(file, "", IfExists::Replace, rights_of(dir / "run.json"));
   if (!told) return fail(told.error());

@@ -17,6 +17,20 @@ grep -q '2 processes that may still run are not counted yet' "$work/err" || fail
 equal "$(json "$work/b.json" '[r["events"], r["processes_not_counted"]]')" "[null, 2]" "the same as JSON"
 for process in $(cat "/proc/$(cat "$work/pid")/task/$(cat "$work/pid")/children"); do kill -KILL "$process"; done
 
+# Detached before anybody began: that is said, and no other reason.
+"$cox" observe -o "$work/f" -- sh -c "until [ -e $work/f/detached ]; do sleep 0.05; done; $marks 2 10" 2>"$work/err" &
+until [ -e "$work/f/run.json" ]; do sleep 0.05; done
+"$cox" detach "$work/f" | grep -q 'what starts from now on will not either' || fail "detach before the beginning"
+wait $!
+grep -q 'ended recording before any process began' "$work/err" || fail "detached: $(cat "$work/err")"
+! grep -q 'no process used' "$work/err" || fail "detached, and another reason: $(cat "$work/err")"
+[ "$(status "$cox" diagnose "$work/f")" = 3 ] || fail "a detached Run without a record can be diagnosed"
+grep -q 'ended recording before any process began' "$work/err" || fail "diagnose of it: $(cat "$work/err")"
+# A Run that has ended is left as it is.
+find "$work/a" >"$work/before"
+"$cox" detach "$work/a" | grep -q 'has ended' || fail "detach of an ended Run"
+find "$work/a" | cmp -s - "$work/before" || fail "detach of an ended Run changed it"
+
 # The exit status, and who ended first, where cox is behind the launcher.
 for rank in 0 1; do
   (

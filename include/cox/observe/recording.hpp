@@ -19,6 +19,7 @@ struct Recording {
   std::int64_t elsewhere = 0;
   std::int64_t stopped = 0;  ///< have been detached or switched recording off
   std::int64_t over = 0;     ///< closed their file, or are gone
+  bool has_ended = false;    ///< the command has ended, as run.json says, and nobody records: of `detach`
 };
 [[nodiscard]] Recording look_at_recording(const std::filesystem::path& dir);
 
@@ -26,8 +27,8 @@ struct Recording {
 [[nodiscard]] Recording wait_for_end(const std::filesystem::path& dir, std::chrono::milliseconds patience);
 
 /// Tells every process that records into the Run to stop, and waits until those of this machine have. Their
-/// hooks become direct jumps, pacing ends, and the job goes on. It cannot be undone.
-/// Errors: observe-011 (no Run of `cox observe`), base-006.
+/// hooks become direct jumps, pacing ends, and the job goes on. It cannot be undone. Of a job that has ended nothing changes.
+/// Errors: observe-011 (no Run of `cox observe`), base-006, what `trace::read_run_info` says.
 /// Held by: tests/e2e/detach_test.py
 [[nodiscard]] Result<Recording> detach(const std::filesystem::path& dir, std::chrono::milliseconds patience);
 

@@ -21,7 +21,10 @@ std::string processes(std::int64_t count) {
 }
 
 std::string sentence(const observe::Recording& r) {
-  std::string text = r.stopped + r.here + r.elsewhere == 0 ? "no process records into it\n" : "";
+  if (r.has_ended) return "the job has ended; nothing was changed\n";
+  std::string text = r.stopped + r.here + r.elsewhere == 0
+                         ? "no process records into it; what starts from now on will not either\n"
+                         : "";
   if (r.stopped > 0)
     text += fmt::format("{} of this job {} stopped recording; the job goes on\n", processes(r.stopped),
                         r.stopped == 1 ? "has" : "have");

@@ -59,16 +59,23 @@ std::string singletons(std::int64_t count) {
 
 /// What `cox` says where a launcher started it once per rank: only rank 0 talks, and it knows only what lies
 /// there so far.
+/// Why nothing was recorded although it could have been, as a sentence's end.
+std::string why_nothing(const observe::LaunchOutcome& outcome) {
+  std::error_code ec;
+  if (std::filesystem::exists(outcome.dir / trace::kDetachFile, ec))
+    return "`cox detach` ended recording before any process began";
+  return "no process used a library that cox observes, or it is static or setuid, or it has COX_DISABLE set\n"
+         "cox: next: cox doctor";
+}
+
 std::string shared_summary(const observe::LaunchOutcome& outcome, const Recorded& heads, bool anything,
                            const std::string& dir) {
   if (!anything && outcome.untouched) return {};
   if (!anything) {
     const std::string why = observe::why_no_file(outcome.dir);
     return why.empty()
-               ? fmt::format(
-                     "cox: warning: rank {} recorded nothing in {}: no process used a library that cox "
-                     "observes, or it is static or setuid\ncox: next: cox doctor\n",
-                     outcome.rank, dir)
+               ? fmt::format("cox: warning: rank {} recorded nothing in {}: {}\n", outcome.rank, dir,
+                             why_nothing(outcome))
                : fmt::format("cox: warning: rank {} could not record into {}: {}\n", outcome.rank, dir, why);
   }
   std::string text;
@@ -83,10 +90,7 @@ std::string nothing_recorded(const observe::LaunchOutcome& outcome, const std::s
   if (outcome.untouched) return {};  // said before the job
   if (const std::string why = observe::why_no_file(outcome.dir); !why.empty())
     return fmt::format("cox: warning: no rank could record into {}: {}\n", dir, why);
-  return fmt::format(
-      "cox: warning: no rank recorded anything in {}: no process used a library that cox observes, or it "
-      "is static or setuid\ncox: next: cox doctor\n",
-      dir);
+  return fmt::format("cox: warning: no rank recorded anything in {}: {}\n", dir, why_nothing(outcome));
 }
 
 /// Events, or why there is no number of them yet.
@@ -203,6 +207,28 @@ Status read_actuators(const Invocation& call, pace::Mode mode, observe::LaunchOp
   return {};
 }
 
+/// `0,2-5`: numbers and ranges that ascend.
+bool is_list_of_cpus(std::string_view text) {
+  const auto take_number = [&](int& number) {
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (problem != std::errc{} || number < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return true;
+  };
+  for (;;) {
+    int first = 0;
+    if (!take_number(first)) return false;
+    int last = first;
+    if (text.starts_with('-')) {
+      text.remove_prefix(1);
+      if (!take_number(last) || last < first) return false;
+    }
+    if (text.empty()) return true;
+    if (!text.starts_with(',')) return false;
+    text.remove_prefix(1);
+  }
+}
+
 /// What the guest's own thread does in each process of the job.
 Status read_keeping(const Invocation& call, observe::LaunchOptions& options) {
   constexpr int kLongest = 3600;
@@ -216,7 +242,7 @@ Status read_keeping(const Invocation& call, observe::LaunchOptions& options) {
     options.sync_seconds = seconds;
   }
   options.keeper_cpus = call.value("keeper-cpus");
-  if (options.keeper_cpus.find_first_not_of("0123456789,-") != std::string::npos)
+  if (!options.keeper_cpus.empty() && !is_list_of_cpus(options.keeper_cpus))
     return fail(usage_error(
         "cli-003",
         fmt::format("--keeper-cpus is '{}', expected a list of CPUs", options.keeper_cpus.substr(0, 40)),

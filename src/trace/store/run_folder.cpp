@@ -95,10 +95,13 @@ std::optional<Error> nothing_recorded(const fs::path& dir) {
     end = fmt::format("which signal {} ended", run.signal);
   else if (run.exit_status >= 0)
     end = fmt::format("which ended with status {}", run.exit_status);
+  std::error_code ec;
+  const bool was_detached = fs::exists(dir / kDetachFile, ec);
+  if (was_detached) end += "; `cox detach` ended recording before any process began";
   return Error{.code = Errc::InvalidInput,
                .id = "trace-005",
                .message = fmt::format("a Run in which nothing was recorded: {}, {}", command, end),
-               .hint = "`cox doctor` says what can be observed here",
+               .hint = was_detached ? "record it again" : "`cox doctor` says what can be observed here",
                .where = Where{.file = dir.string()}};
 }
 
