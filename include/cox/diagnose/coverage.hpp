@@ -29,7 +29,8 @@ struct Coverage {
   std::int64_t mismatched = 0;      ///< operations on whose kind the members disagree
   std::uint64_t dropped_records = 0;
   std::uint64_t recycled_records = 0;
-  std::int64_t stopped_ranks = 0;  ///< whose recording ended before they did (`cox detach`, a full disk, too dear)
+  std::int64_t stopped_ranks =
+      0;  ///< whose recording ended before they did (`cox detach`, a full disk, too dear)
   trace::UnobservedCalls unobserved_calls{};  ///< of all ranks: calls that left no record
   Duration overhead_per_event{};              ///< largest of what the writers measured of their own cost
   std::int64_t unfinished_calls = 0;          ///< entered and never left
