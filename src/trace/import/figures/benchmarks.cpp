@@ -78,7 +78,7 @@ class NcclTests {
       const auto us = c + 1 < words_.size() ? number_of(words_[c]) : std::nullopt;
       if (!us || *us < 0) {
         ++cut_;
-        continue;
+        return;
       }
       if (c + 3 < words_.size() && words_[c + 3] != "0" && words_[c + 3] != "N/A") ++wrong_;
       std::string name = run_ > 1 ? fmt::format("run {}", run_) : std::string();

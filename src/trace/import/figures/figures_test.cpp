@@ -50,8 +50,9 @@ TEST(FiguresFile, NcclTestsTextHasTwoTimesPerSize) {
   ASSERT_EQ(t.series[0].values.size(), 2U) << "nothing follows 15.5: it may have been 15.57";
   EXPECT_EQ(t.series[0].values[1].size, Bytes(1024));
   EXPECT_NEAR(t.series[1].values[1].time.count(), 12.5e-6, 1e-12);
-  ASSERT_EQ(f.notes.size(), 1U);
+  ASSERT_EQ(f.notes.size(), 2U);
   EXPECT_NE(f.notes[0].find("1 row says that the result was wrong"), std::string::npos);
+  EXPECT_NE(f.notes[1].find("1 row is cut"), std::string::npos);
 }
 
 TEST(FiguresFile, TheSecondTimeOfAnNcclCsvIsNoStepNumber) {
