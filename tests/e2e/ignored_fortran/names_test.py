@@ -71,6 +71,8 @@ if not tried and not wrong:
     print("SKIP: no MPI library with Fortran is here")
     sys.exit(77)
 if tried == 4:
-    wrong += [f"{name} is wrapped, and neither library has it" for name in sorted(names - met - set(NOT_CALLED))]
+    # Open MPI 4 calls mpix_barrier_init what Open MPI 5 calls mpi_barrier_init.
+    older = {name for name in names if name.startswith("mpix_") and "mpi_" + name[len("mpix_"):] in met}
+    wrong += [f"{name} is wrapped, and neither library has it" for name in sorted(names - met - older - set(NOT_CALLED))]
 print("\n".join(wrong) or f"{len(met)} names called, {len(counted)} only counted")
 sys.exit(1 if wrong else 0)
