@@ -57,8 +57,6 @@ std::string singletons(std::int64_t count) {
       count);
 }
 
-/// What `cox` says where a launcher started it once per rank: only rank 0 talks, and it knows only what lies
-/// there so far.
 /// Why nothing was recorded although it could have been, as a sentence's end.
 std::string why_nothing(const observe::LaunchOutcome& outcome) {
   std::error_code ec;
@@ -68,6 +66,8 @@ std::string why_nothing(const observe::LaunchOutcome& outcome) {
          "cox: next: cox doctor";
 }
 
+/// What `cox` says where a launcher started it once per rank: only rank 0 talks, and it knows only what lies
+/// there so far.
 std::string shared_summary(const observe::LaunchOutcome& outcome, const Recorded& heads, bool anything,
                            const std::string& dir) {
   if (!anything && outcome.untouched) return {};
