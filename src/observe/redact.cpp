@@ -75,6 +75,14 @@ bool is_digits(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+/// In `user:password`; npos where there is none. Numbers are those of a user and a group.
+std::size_t colon_before_password(std::string_view login) {
+  const std::size_t colon = login.find(':');
+  if (colon == std::string_view::npos || login.find('/') < colon || is_digits(login.substr(colon + 1)))
+    return std::string_view::npos;
+  return colon;
+}
+
 /// One word of the command, which may be a whole script, JSON or a URL, read from left to right. What stands behind a name that
 /// says so is hidden: behind `=` or `:`, with quotes or a bracket between, or as the next word.
 class WordScan {
@@ -223,11 +231,9 @@ class WordScan {
     hide_value(false);
   }
 
-  /// `user:password`; numbers are those of a user and a group.
   void take_login(std::string_view value) {
-    const std::size_t colon = value.find(':');
-    if (colon == std::string_view::npos || value.find('/') < colon || is_digits(value.substr(colon + 1)))
-      return;
+    const std::size_t colon = colon_before_password(value);
+    if (colon == std::string_view::npos) return;
     copy(at_ + colon + 1);
     hide_value(false);
   }
@@ -254,16 +260,6 @@ class WordScan {
   char quote_ = '\0';  ///< the one that is open
 };
 
-/// `user:password` as a word of its own.
-std::string without_password(const std::string& login, int& count) {
-  const std::size_t colon = login.find(':');
-  if (colon == std::string::npos || login.find('/') < colon ||
-      is_digits(std::string_view(login).substr(colon + 1)))
-    return login;
-  ++count;
-  return login.substr(0, colon + 1) + std::string(kBlank);
-}
-
 }  // namespace
 
 Redacted redact(const std::vector<std::string>& command) {
@@ -277,7 +273,10 @@ Redacted redact(const std::vector<std::string>& command) {
       continue;
     }
     if (what == Next::Login && !word.starts_with('-')) {
-      out.words.push_back(without_password(word, out.count));
+      const std::size_t colon = colon_before_password(word);
+      const bool has_password = colon != std::string::npos;
+      out.words.push_back(has_password ? word.substr(0, colon + 1) + std::string(kBlank) : word);
+      out.count += has_password ? 1 : 0;
       continue;
     }
     WordScan scan(word);

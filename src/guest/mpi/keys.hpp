@@ -119,7 +119,7 @@ class Keys {
   /// A message that completed.
   [[nodiscard]] bool message_of(std::size_t i, MessageTable::Message& message) const noexcept {
     if (i >= kept()) return false;
-    const Request* r = requests.find(keys_[i]);
+    const Request* r = has_persistent_ ? requests.find(keys_[i]) : nullptr;
     if (!is_under_way(r)) return messages.find(keys_[i], message);
     message = message_of(*r);
     return true;
@@ -142,7 +142,7 @@ class Keys {
   void all_completed() noexcept {
     for (std::size_t k = 0; k < found_; ++k)               // none is found where there was no memory for it
       if (claims_[k].slot != nullptr) forget(claims_[k]);  // NOLINT(clang-analyzer-core.NullDereference)
-    if (!messages.in_use() && requests.empty()) return;
+    if (!messages.in_use() && !has_persistent_) return;
     for (std::size_t i = 0; i < kept(); ++i) forget_message(keys_[i]);
   }
 
@@ -168,7 +168,10 @@ class Keys {
       return true;
     }
     const Request* r = requests.find(key);
-    if (is_under_way(r)) awaited_.add(message_of(*r));
+    if (is_under_way(r)) {
+      has_persistent_ = true;
+      awaited_.add(message_of(*r));
+    }
     return r != nullptr;
   }
   /// A persistent message that was started.
@@ -180,8 +183,8 @@ class Keys {
             MessageTable::number(r.seq, static_cast<trace::PeerKind>(r.op) == trace::PeerKind::Send),
             r.started};
   }
-  static void forget_message(std::uintptr_t key) noexcept {
-    if (!requests.empty()) requests.rest(key);
+  void forget_message(std::uintptr_t key) const noexcept {
+    if (has_persistent_) requests.rest(key);
     if (messages.in_use()) messages.erase(key);
   }
   [[nodiscard]] std::size_t kept() const noexcept { return keeps_keys_ ? count_ : 0; }
@@ -214,6 +217,7 @@ class Keys {
   std::size_t count_ = 0;
   std::size_t found_ = 0;
   bool keeps_keys_ = false;
+  bool has_persistent_ = false;  ///< messages that were started and will be started again are among them
   Awaited awaited_;
 };
 

@@ -17,6 +17,7 @@
 #include "cox/base/stats.hpp"
 
 #include "trace/import/figures/lines.hpp"
+#include "trace/import/lines/span_keys.hpp"
 #include "trace/import/part/part_builder.hpp"
 #include "trace/import/part/reader.hpp"
 #include "trace/import/tables/step_times.hpp"
@@ -39,7 +40,7 @@ constexpr std::array<std::string_view, 6> kStepNames{"iteration",   "iter",  "gl
 /// A text that stands in front of a step's time, small; a longer one before what it contains.
 struct TimeName {
   std::string_view text;
-  double unit = 0;            ///< seconds in one; 0 = the text says it behind the name or behind the number
+  Seconds unit{};             ///< one of it; 0 = the text says it behind the name or behind the number
   bool needs_suffix = false;  ///< the name alone says little: only with a unit right behind the number
 };
 constexpr std::array<TimeName, 12> kTimeNames{{
@@ -53,7 +54,7 @@ constexpr std::array<TimeName, 12> kTimeNames{{
     {.text = "step time"},
     {.text = "step_time"},
     {.text = "time per step"},
-    {.text = "seconds", .unit = 1},
+    {.text = "seconds", .unit = Seconds(1)},
     {.text = "time", .needs_suffix = true},
 }};
 /// llm.c prints a field that is nothing but a number and `ms`.
@@ -85,31 +86,18 @@ std::optional<double> take_number(std::string_view& rest) {
   return value;
 }
 
-/// Takes a unit off the front: seconds in one, nothing where there is none.
-std::optional<double> take_unit(std::string_view& rest) {
-  static constexpr std::array<std::pair<std::string_view, double>, 8> kUnits{{
-      {"milliseconds", 1e-3},
-      {"seconds", 1},
-      {"secs", 1},
-      {"sec", 1},
-      {"ms", 1e-3},
-      {"us", 1e-6},
-      {"ns", 1e-9},
-      {"s", 1},
-  }};
-  for (const auto& [text, seconds] : kUnits) {
-    if (!rest.starts_with(text)) continue;
-    const std::string_view behind = rest.substr(text.size());
-    if (!behind.empty() && (is_letter(behind.front()) || is_digit(behind.front()) || behind.front() == '/'))
-      continue;
-    rest = behind;
-    return seconds;
-  }
-  return std::nullopt;
+/// Takes a unit off the front: one of it; nothing where there is none.
+std::optional<Seconds> take_unit(std::string_view& rest) {
+  const auto* const end = std::find_if_not(rest.begin(), rest.end(), is_letter);
+  const std::string_view behind = rest.substr(static_cast<std::size_t>(end - rest.begin()));
+  if (!behind.empty() && (is_digit(behind.front()) || behind.front() == '/')) return std::nullopt;
+  const auto unit = unit_named(rest.substr(0, rest.size() - behind.size()));
+  if (unit) rest = behind;
+  return unit;
 }
 
 /// The unit that stands behind a name: ` (ms)`, `[s]`, ` in s`, `_ms`.
-std::optional<double> take_unit_of_name(std::string_view& rest) {
+std::optional<Seconds> take_unit_of_name(std::string_view& rest) {
   for (const std::string_view before : {" (", "(", " [", "[", " in ", "_in_", "_"}) {
     if (!rest.starts_with(before)) continue;
     std::string_view behind = rest.substr(before.size());
@@ -127,7 +115,7 @@ std::optional<Seconds> time_behind(std::string_view line, std::size_t at, const 
   const std::size_t before = line.find_last_not_of(' ', at == 0 ? 0 : at - 1);
   if (at > 0 && before != std::string_view::npos && is_letter(line[before])) return std::nullopt;
   std::string_view rest = line.substr(at + name.text.size());
-  std::optional<double> unit = name.unit > 0 ? std::optional(name.unit) : take_unit_of_name(rest);
+  std::optional<Seconds> unit = name.unit > Seconds(0) ? std::optional(name.unit) : take_unit_of_name(rest);
   if (rest.empty() || (rest.front() != ':' && rest.front() != '=' && rest.front() != ' '))
     return std::nullopt;
   skip(rest, " :=");
@@ -138,7 +126,7 @@ std::optional<Seconds> time_behind(std::string_view line, std::size_t at, const 
     const auto suffix = take_unit(rest);
     unit = suffix ? suffix : name.needs_suffix ? std::nullopt : unit;
   }
-  return unit ? std::optional(Seconds(*value * *unit)) : std::nullopt;
+  return unit ? std::optional(*value * *unit) : std::nullopt;
 }
 
 /// A field between bars that is a number and a unit.
@@ -151,7 +139,7 @@ std::optional<Seconds> bare_time(std::string_view line) {
     rest.remove_prefix(1);
     const auto unit = take_unit(rest);
     skip(rest, " ");
-    if (unit && rest.starts_with('|')) return Seconds(*value * *unit);
+    if (unit && rest.starts_with('|')) return *value * *unit;
   }
   return std::nullopt;
 }
