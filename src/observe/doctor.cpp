@@ -11,9 +11,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -23,6 +25,7 @@
 #include "cox/guest/policy.hpp"
 
 #include "observe/energy.hpp"
+#include "observe/guest_names.hpp"
 #include "observe/library_paths.hpp"
 #include "observe/optional_mpi.hpp"
 
@@ -71,7 +74,6 @@ std::optional<fs::path> find_guest(const Surroundings& where, const char* name) 
 }
 
 Check check_guest(const Surroundings& where) {
-  constexpr const char* kPreload = "libcox-preload.so";
   Check check{.key = "guest", .subject = "guest objects", .health = Health::Missing, .text = {}, .hint = {}};
   if (!find_guest(where, kPreload)) {
     std::vector<std::string> dirs;
@@ -81,9 +83,8 @@ Check check_guest(const Surroundings& where) {
     check.hint = "run cox from its build or install folder, or install it again";
     return check;
   }
-  std::vector<std::string> found;
-  for (const char* name :
-       {kPreload, "libcox-mpi-openmpi.so", "libcox-mpi-mpich.so", "libcox-mpi-abi.so", "libcox-gloo.so"})
+  std::vector<std::string> found = {kPreload};
+  for (const char* name : kLibraryGuests)
     if (find_guest(where, name)) found.emplace_back(name);
   check.health = Health::Ok;
   check.text = fmt::format("{}", fmt::join(found, ", "));
@@ -420,6 +421,28 @@ Check check_program(const Surroundings& where, const LibraryPaths& paths) {
   return check;
 }
 
+/// Text of a variable that guests take as if it were not set, since it is not of its form; as in guest/preload.
+std::optional<std::string> unreadable_variable(const Surroundings& where) {
+  const auto is_whole = [](const std::string& text) {
+    return std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+  };
+  for (const char* name : {"COX_MAX_SIZE", "COX_MAX_JOB_SIZE", "COX_SYNC"})
+    if (const std::string text = env(where, name); !is_whole(text))
+      return fmt::format("{}={} is no whole number: it counts as not set", name, text.substr(0, 40));
+  if (const std::string text = env(where, "COX_MAX_OVERHEAD"); !text.empty()) {
+    char* end = nullptr;
+    if (!(std::strtod(text.c_str(), &end) > 0) || *end != 0)
+      return fmt::format("COX_MAX_OVERHEAD={} is no percentage: it counts as not set", text.substr(0, 40));
+  }
+  for (const auto& [name, words] : {std::pair{"COX_CLOCK", std::pair{"tsc", "monotonic"}},
+                                    std::pair{"COX_SHARE", std::pair{"group", "none"}}})
+    if (const std::string text = env(where, name);
+        !text.empty() && text != words.first && text != words.second)
+      return fmt::format("{}={}: expected {} or {}; it counts as not set", name, text.substr(0, 40),
+                         words.first, words.second);
+  return std::nullopt;
+}
+
 Check check_environment(const Surroundings& where) {
   Check check{.key = "environment", .subject = "environment", .health = Health::Ok, .text = {}, .hint = {}};
   const std::string disable = env(where, "COX_DISABLE");
@@ -428,6 +451,10 @@ Check check_environment(const Surroundings& where) {
     check.health = Health::Missing;
     check.text = fmt::format("COX_DISABLE={}: nothing is recorded", disable);
     check.hint = "unset COX_DISABLE";
+  } else if (const auto unread = unreadable_variable(where)) {
+    check.health = Health::Limited;
+    check.text = *unread;
+    check.hint = "cox doctor --env says what each variable means";
   } else if (!preload.empty()) {
     check.health = Health::Note;
     check.text = fmt::format("LD_PRELOAD is set and stays first: {}", preload);

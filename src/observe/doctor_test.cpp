@@ -188,6 +188,25 @@ TEST(Doctor, DisabledByTheEnvironment) {
   EXPECT_EQ(machine.check("environment").health, Health::Missing);
 }
 
+TEST(Doctor, AVariableThatGuestsCannotReadIsNamed) {
+  FakeMachine machine;
+  const auto told = [&](const char* name, const char* text) {
+    machine.where().environment[name] = text;
+    const Check check = machine.check("environment");
+    machine.where().environment.erase(name);
+    return std::string(name_of(check.health)) + ": " + check.text;
+  };
+  EXPECT_EQ(told("COX_MAX_SIZE", "lots"),
+            "limited: COX_MAX_SIZE=lots is no whole number: it counts as not set");
+  EXPECT_EQ(told("COX_MAX_OVERHEAD", "5%"),
+            "limited: COX_MAX_OVERHEAD=5% is no percentage: it counts as not set");
+  EXPECT_EQ(told("COX_CLOCK", "hpet"),
+            "limited: COX_CLOCK=hpet: expected tsc or monotonic; it counts as not set");
+  EXPECT_TRUE(told("COX_MAX_SIZE", "8000000").starts_with("ok: "));
+  EXPECT_TRUE(told("COX_MAX_OVERHEAD", "2.5").starts_with("ok: "));
+  EXPECT_TRUE(told("COX_SHARE", "group").starts_with("ok: "));
+}
+
 TEST(Doctor, ThisMachineIsExaminedWithoutHarm) {
   const auto checks = examine(real_surroundings());
   EXPECT_GE(checks.size(), 10U);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -13,6 +14,8 @@
 #include "cox/base/child.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/observe/doctor.hpp"
+
+#include "observe/guest_names.hpp"
 
 namespace cox::observe {
 namespace {
@@ -28,6 +31,9 @@ say host "$(uname -n)"
 say machine "$(uname -m)"
 say libc "$(getconf GNU_LIBC_VERSION 2>/dev/null)"
 if [ -r "$guest" ]; then say guest yes; else say guest no; fi
+missing=
+for name in $others; do [ -r "${guest%/*}/$name" ] || missing="$missing${missing:+, }$name"; done
+say missing "$missing"
 said=$(LD_PRELOAD="$guest" COX_DISABLE=1 cat /dev/null 2>&1); say status "$?"
 say load "$(printf '%s' "$said" | grep -F "$guest" | head -n 1)"
 if [ -d "$folder" ] && [ -w "$folder" ]; then say folder yes; else say folder no; fi
@@ -77,6 +83,11 @@ Check check_guest_there(const Facts& facts, const fs::path& guest) {
     check.health = Health::Limited;
     check.text = "no glibc is there: programs of another C library, or static ones, are not observed";
     check.hint = "jobs that bring their own glibc are";
+  } else if (const std::string missing = value_of(facts, "missing"); !missing.empty()) {
+    check.health = Health::Limited;
+    check.text = fmt::format("{} loads, without {} beside it: those libraries' calls are not recorded",
+                             guest.string(), missing);
+    check.hint = "install all of cox's objects there, as they are here";
   } else {
     check.health = Health::Ok;
     check.text = fmt::format("{} loads", guest.string());
@@ -107,12 +118,21 @@ Check check_folder_there(const Facts& facts, const fs::path& folder) {
 Result<fs::path> guest_of(const Surroundings& here) {
   std::error_code ec;
   for (const fs::path& dir : here.guest_dirs)
-    if (fs::exists(dir / "libcox-preload.so", ec)) return fs::canonical(dir / "libcox-preload.so", ec);
+    if (fs::exists(dir / kPreload, ec)) return fs::canonical(dir / kPreload, ec);
   return fail(Error{.code = Errc::NotFound,
                     .id = "observe-002",
-                    .message = "libcox-preload.so was not found here",
+                    .message = fmt::format("{} was not found here", kPreload),
                     .hint = "run cox from its build or install folder, or reinstall it",
                     .where = {}});
+}
+
+/// The objects of libraries that this build has.
+std::vector<std::string> others_beside(const fs::path& guest) {
+  std::vector<std::string> found;
+  std::error_code ec;
+  for (const char* name : kLibraryGuests)
+    if (fs::exists(guest.parent_path() / name, ec)) found.emplace_back(name);
+  return found;
 }
 
 }  // namespace
@@ -126,7 +146,8 @@ Result<std::vector<Check>> examine_through(const Surroundings& here,
   const ChildLimits limits{
       .time = Seconds{60},
       .out_bytes = 1U << 20U,
-      .input = fmt::format("guest={}\nfolder={}\npolicy=/etc/cox/policy.toml\n{}", shell_word(guest.string()),
+      .input = fmt::format("guest={}\nothers='{}'\nfolder={}\npolicy=/etc/cox/policy.toml\n{}",
+                           shell_word(guest.string()), fmt::join(others_beside(guest), " "),
                            shell_word(folder.string()), kQuestions)};
   COX_TRY(const Ended ended, run_child(words, "observe-012", limits));
   const Facts facts = facts_in(ended.out);

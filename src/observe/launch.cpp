@@ -32,6 +32,7 @@
 #include "observe/blank_free.hpp"
 #include "observe/end_witness.hpp"
 #include "observe/energy.hpp"
+#include "observe/guest_names.hpp"
 #include "observe/guest_trial.hpp"
 #include "observe/launch_environment.hpp"
 #include "observe/launch_folder.hpp"
@@ -46,7 +47,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kPreload = "libcox-preload.so";
 constexpr std::array kForwarded = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 // These end a process as well, and so do the real-time signals. Not among them: those of a fault (SIGSEGV and
 // its like), which cannot wait.
@@ -417,10 +417,18 @@ std::vector<std::string> start_notes(const LaunchOptions& options) {
         "{} looks for an MPI library by {} and is linked to none; it would find cox in its place, so "
         "nothing is preloaded and nothing recorded",
         found->object, found->how));
-  if (const auto preload = find_preload(options.guest_dir))
+  if (const auto preload = find_preload(options.guest_dir)) {
     if (const auto why = why_not_loadable(*preload))
       notes.push_back(fmt::format("{} does not load here, so nothing is preloaded and nothing recorded: {}",
                                   preload->filename().string(), *why));
+    else if (std::ranges::none_of(kLibraryGuests, [&](const char* name) {
+               std::error_code ec;
+               return fs::exists(preload->parent_path() / name, ec);
+             }))
+      notes.push_back(fmt::format(
+          "{} lies alone in {}, without the objects for MPI and Gloo: only what a program marks itself is recorded",
+          kPreload, preload->parent_path().string()));
+  }
   guest::AdminPolicy policy;
   guest::read_policy(options.policy_file.c_str(), policy);
   const std::optional<Bytes> size = size_limit(options, policy, now);

@@ -339,6 +339,18 @@ TEST_F(LaunchOncePerRank, OneRankAloneIsAnOrdinaryJob) {
   EXPECT_FALSE(launch(options({"/bin/true"})));
 }
 
+TEST_F(Launch, AGuestWithoutThoseOfLibrariesIsSaidAtTheStart) {
+  const auto o = options({"/bin/true"});
+  const auto notes = [&] {
+    std::string all;
+    for (const std::string& note : cox::observe::start_notes(o)) all += note + "\n";
+    return all;
+  };
+  EXPECT_NE(notes().find("without the objects for MPI and Gloo"), std::string::npos) << notes();
+  std::ofstream(dir_ / "libcox-gloo.so") << "";
+  EXPECT_EQ(notes(), "");
+}
+
 TEST_F(Launch, MissingGuestIsSaid) {
   auto o = options({"/bin/true"});
   o.guest_dir = dir_ / "nowhere";

@@ -217,6 +217,34 @@ def case_no_file_may_grow(folder):
         assert said_why or (done.returncode, done.stdout) == (0, "hi\n"), done
 
 
+def case_the_kernels_clock(folder):
+    """The timestamp counter is read only where the kernel itself tells the time by it."""
+    source = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+    fake = os.path.join(folder, "source")
+
+    def clock_where_the_kernel_uses(name):
+        place = os.path.join(folder, name)
+        os.mkdir(place)
+        with open(fake, "w") as f:
+            f.write(name + "\n")
+        told = subprocess.run(["unshare", "-m", "sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"', fake, source,
+                               program, "1", "10"], env=clean | {"LD_PRELOAD": guest, "COX_DIR": place}, text=True,
+                              capture_output=True, timeout=120)
+        files = [f for f in os.listdir(place) if f.endswith(".coxraw")]
+        if told.returncode != 0 and not files:
+            raise Skip(f"no mount of our own here: {told.stderr.strip()}")
+        assert len(files) == 1, (files, told)
+        with open(os.path.join(place, files[0]), "rb") as f:
+            return int.from_bytes(f.read(40)[36:40], "little")  # docs/reference/run-format.md
+
+    with open("/proc/cpuinfo") as f:
+        flags = next((line.split() for line in f if line.startswith("flags")), [])
+    TICKS, MONOTONIC = 1, 2
+    assert clock_where_the_kernel_uses("hpet") == MONOTONIC
+    assert clock_where_the_kernel_uses("acpi_pm") == MONOTONIC
+    assert clock_where_the_kernel_uses("tsc") == (TICKS if "nonstop_tsc" in flags else MONOTONIC)
+
+
 def case_words_of_the_loader(folder):
     """What the loader says when it is asked to speak is no refusal."""
     run = os.path.join(folder, "run")

@@ -45,7 +45,8 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
                            JsonObject{{"stopped", r.stopped},
                                       {"still_recording", r.here},
                                       {"elsewhere", r.elsewhere},
-                                      {"over", r.over}});
+                                      {"over", r.over},
+                                      {"has_ended", r.has_ended}});
   else
     console.out << sentence(r);
   return r.here > 0 ? ExitCode::BadAnswer : ExitCode::Ok;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <ostream>
 #include <sstream>
@@ -11,6 +12,7 @@
 #include "cox/observe/doctor.hpp"
 
 #include "cli/output/envelope.hpp"
+#include "cli/output/failure.hpp"
 #include "cli/output/terminal.hpp"
 
 namespace cox::cli {
@@ -89,7 +91,12 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     return ExitCode::Ok;
   }
   observe::Surroundings where = observe::real_surroundings();
-  if (const std::string root = call.value("root"); !root.empty()) {
+  if (const std::string root = call.value("root"); call.values.contains("root")) {
+    std::error_code ec;
+    if (!std::filesystem::is_directory(root, ec))
+      return fail(usage_error("cli-003",
+                              fmt::format("--root is '{}', expected a folder", root.substr(0, 200)),
+                              "name the folder where the file system is mounted"));
     where.root = root;
     where.guest_dirs = {where.root / "usr/lib/cox", where.root / "usr/local/lib/cox"};
     where.clock_cost = {};  // this machine's clock, not that one's
@@ -103,8 +110,12 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     return ExitCode::Ok;
   }
   std::vector<observe::Check> checks;
-  if (const std::string through = call.value("through"); !through.empty()) {
-    COX_TRY(checks, observe::examine_through(where, words_of(through)));
+  if (call.values.contains("through")) {
+    const std::vector<std::string> words = words_of(call.value("through"));
+    if (words.empty())
+      return fail(usage_error("cli-003", "--through is empty, expected a command",
+                              "for example --through 'ssh n7' or --through 'docker run -i IMAGE'"));
+    COX_TRY(checks, observe::examine_through(where, words));
   } else {
     checks = observe::examine(where);
   }

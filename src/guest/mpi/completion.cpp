@@ -248,16 +248,18 @@ void test_some(int count, Key key_at, Call call, Found found, Position position)
   }
   Keys keys(count, key_at, Lists::Part);
   RawRecord* const record = begin_wait(keys);
-  const int n = call() ? found() : 0;
+  const bool good = call();
+  const int n = good ? found() : 0;
   const RequestFacts* r = keys.last_completed(n, position);
   if (r != nullptr) name(record, *r);
   end_test(record, n > 0, r);
+  if (!good) keys.some_completed(key_at);
   complete_some(keys, record, n, position);
 }
-template <class Key, class Call, class Index>
-void test_any(int count, Key key_at, Call call, Index index) {
+template <class Key, class Call, class Done, class Index>
+void test_any(int count, Key key_at, Call call, Done done, Index index) {
   test_some(
-      count, key_at, [&] { return call() && index() >= 0; }, [] { return 1; }, [&](int) { return index(); });
+      count, key_at, call, [&] { return done() && index() >= 0 ? 1 : 0; }, [&](int) { return index(); });
 }
 template <class Key, class Call, class Done>
 void test_all(int count, Key key_at, Call call, Done done) {
@@ -267,12 +269,17 @@ void test_all(int count, Key key_at, Call call, Done done) {
   }
   Keys keys(count, key_at, Lists::Part);
   if (keys.collective() == nullptr) {
-    if (call() && done()) keys.all_completed();
+    if (!call())
+      keys.some_completed(key_at);
+    else if (done())
+      keys.all_completed();
     return;
   }
   RawRecord* const record = begin_wait(keys);
-  const bool complete = call() && done();
+  const bool good = call();
+  const bool complete = good && done();
   end_test(record, complete, keys.collective());
+  if (!good) keys.some_completed(key_at);
   if (!complete) return;
   const Completed told(keys.collective());
   keys.all_completed();
@@ -382,8 +389,8 @@ int wrap_Testany(int count, MPI_Request* list, int* index, int* flag, MPI_Status
   int rc = 0;
   test_any(
       count, c_keys(list),
-      [&] { return (rc = real_Testany(count, list, index, flag, status)) == MPI_SUCCESS && *flag != 0; },
-      [&] { return *index; });
+      [&] { return (rc = real_Testany(count, list, index, flag, status)) == MPI_SUCCESS; },
+      [&] { return *flag != 0; }, [&] { return *index; });
   return rc;
 }
 int wrap_Testsome(int count, MPI_Request* list, int* found, int* indices, MPI_Status* statuses) {
@@ -500,9 +507,8 @@ struct F {
   static void wrap_testany(void* count, void* list, void* index, void* flag, void* status, MPI_Fint* given) {
     Error e(given);
     test_any(
-        number(count), fortran_keys(list),
-        [&] { return e.of(testany, count, list, index, flag, status) && number(flag) != 0; },
-        [&] { return number(index) - library.fortran_first; });
+        number(count), fortran_keys(list), [&] { return e.of(testany, count, list, index, flag, status); },
+        [&] { return number(flag) != 0; }, [&] { return number(index) - library.fortran_first; });
   }
   static void wrap_testsome(void* count, void* list, void* found, void* indices, void* statuses,
                             MPI_Fint* given) {

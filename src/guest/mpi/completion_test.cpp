@@ -525,6 +525,40 @@ TEST_F(Completion, WhatCompletedInACallThatFailedIsForgotten) {
   EXPECT_FALSE(is_known(kSecond)) << "its handle may be a message's next";
 }
 
+int play_failing_test_all(int, MPI_Request* list, int*, MPI_Status*) {
+  return play_failing_wait_all(2, list, nullptr);
+}
+int play_failing_test_any(int, MPI_Request* list, int*, int*, MPI_Status*) {
+  return play_failing_wait_all(2, list, nullptr);
+}
+TEST_F(Completion, WhatCompletedInATestThatFailedIsForgotten) {
+  for (const bool all : {false, true}) {
+    put_collective(kSecond, 4, 40);
+    std::array<MPI_Request, 2> list = {handle_of(kFirst), handle_of(kSecond)};
+    int index = 0;
+    int flag = 0;
+    const int rc =
+        all ? wrapped("MPI_Testall", play_failing_test_all)(2, list.data(), &flag, nullptr)
+            : wrapped("MPI_Testany", play_failing_test_any)(2, list.data(), &index, &flag, nullptr);
+    EXPECT_EQ(rc, MPI_ERR_IN_STATUS);
+    EXPECT_EQ(left, Left::TakenBack);
+    EXPECT_TRUE(is_known(kFirst)) << all;
+    EXPECT_FALSE(is_known(kSecond)) << all;
+  }
+}
+TEST_F(Completion, AMessageThatCompletedInATestThatFailedIsForgotten) {
+  requests.erase(key_of(handle_of(kFirst)));
+  requests.erase(key_of(handle_of(kSecond)));
+  messages.put(key_of(handle_of(kMessage)), received(5, 7, 1));
+  messages.put(key_of(handle_of(kMessage + 1)), received(5, 8, 1));
+  std::array<MPI_Request, 2> list = {handle_of(kMessage), handle_of(kMessage + 1)};
+  int flag = 0;
+  wrapped("MPI_Testall", play_failing_test_all)(2, list.data(), &flag, nullptr);
+  MessageTable::Message message;
+  EXPECT_TRUE(messages.find(key_of(handle_of(kMessage)), message));
+  EXPECT_FALSE(messages.find(key_of(handle_of(kMessage + 1)), message));
+}
+
 TEST_F(Completion, AWaitThatFailedStaysKnownByTheLastCollectiveOfItsList) {
   complete = {0};
   result = MPI_ERR_IN_STATUS;

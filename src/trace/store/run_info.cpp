@@ -183,7 +183,14 @@ Status append_rank_end(const std::filesystem::path& dir, const RankEnd& end, Rig
 Result<std::optional<RunInfo>> read_run_info(const std::filesystem::path& dir) {
   const std::filesystem::path path = dir / "run.json";
   std::error_code ec;
-  if (!std::filesystem::exists(std::filesystem::symlink_status(path, ec))) return std::optional<RunInfo>{};
+  const auto type = std::filesystem::symlink_status(path, ec).type();
+  if (type == std::filesystem::file_type::not_found) return std::optional<RunInfo>{};
+  if (type == std::filesystem::file_type::none)
+    return fail(Error{.code = Errc::Io,
+                      .id = "base-002",
+                      .message = fmt::format("cannot be read: {}", ec.message()),
+                      .hint = "check the path and its rights",
+                      .where = Where{.file = path.string()}});
   auto text = read_file(path, kLimitBytes);
   Result<RunInfo> info = text ? parse_run_info(*text) : damaged(text.error().message);
   if (!info) {

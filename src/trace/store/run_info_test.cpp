@@ -75,6 +75,14 @@ TEST(RunInfo, AbsenceIsNoError) {
   EXPECT_FALSE(*none);
 }
 
+TEST(RunInfo, WhatCannotBeLookedAtIsNoAbsence) {
+  const test::ScratchDir dir;
+  std::filesystem::create_symlink("circle", dir.path() / "circle");
+  const auto info = read_run_info(dir.path() / "circle");
+  ASSERT_FALSE(info);
+  EXPECT_EQ(info.error().id, "base-002");
+}
+
 TEST(RunInfo, CommandLinesNeedNotBeUtf8) {
   RunInfo info = sample();
   info.command = "train \xff\xfe";

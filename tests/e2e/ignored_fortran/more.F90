@@ -26,8 +26,9 @@
 #define PREPARED(Name) MPI_/**/Name/**/_init
 #define ALL_OF_MPI_4
 #endif
-! Lists of types that the binding itself converts must be there: in Open MPI those of neighbours, in MPICH's mpi_f08 all.
-#if defined(MPICH_NUMVERSION) && defined(F08)
+! Lists of types that the binding itself converts must be there: in Open MPI those of neighbours, in the mpi_f08 of MPICH and
+! of Open MPI 5 all.
+#if defined(F08) && (defined(MPICH_NUMVERSION) || OMPI_MAJOR_VERSION >= 5)
 #define NO_TYPES nones
 #define NO_TYPES_IN_PLACE nones
 #elif defined(MPICH_NUMVERSION)
@@ -36,6 +37,13 @@
 #else
 #define NO_TYPES nones
 #define NO_TYPES_IN_PLACE no_types
+#endif
+! Open MPI 5.0.7 makes a handle of a request or communicator that a refused call did not give (Iscatterv, Iallgatherv,
+! Ialltoallw, Ireduce_scatter, Cart_sub), and its persistent Alltoallv writes beside the list of what it releases with the
+! request: valgrind says both.
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION == 5
+#define CONVERTS_WHAT_IT_WAS_NOT_GIVEN
+#define BREAKS_PREPARED_EXCHANGES
 #endif
 program more
   use, intrinsic :: iso_c_binding
@@ -158,7 +166,7 @@ program more
   call no_request(.true.)
   call part('inactive')
   call inactive
-#if !defined(MPICH_NUMVERSION) || MPICH_NUMVERSION < 50000000
+#if !(defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000) && !defined(CONVERTS_WHAT_IT_WAS_NOT_GIVEN)
   ! MPICH 5 runs the handler of errors and returns MPI_SUCCESS, without a request.
   call part('refused')
   call refused_communicators
