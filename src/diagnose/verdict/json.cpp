@@ -136,6 +136,7 @@ Json json_of(const trace::Node& node) {
   j["against_node"] = c.against.value();
   j["offset_s"] = static_cast<double>(c.offset.count()) * 1e-9;
   j["drift_ppm"] = c.drift_ppm;
+  j["drift_error_ppm"] = c.drift_error_ppm > 0 ? Json(c.drift_error_ppm) : Json(nullptr);
   j["residual_s"] = seconds(c.residual);
   j["half_width_s"] = seconds(c.half_width);
   j["operations"] = c.operations;

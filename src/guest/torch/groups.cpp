@@ -146,7 +146,8 @@ thread_local const Comm* under_construction = nullptr;
 
 // Between a collective method and the number that it takes.
 struct Submission {
-  bool inside = false;  // of a collective method
+  const void* const* frame = nullptr;  // of the collective method that runs
+  const void* returns_to = nullptr;    // as its frame says
   bool armed = false;
   Collective op{};
   Submitted last;
@@ -202,8 +203,11 @@ Submitted last_submitted() noexcept {
   return submission.last;
 }
 
+// A method that threw did not say that it has ended. Its frame is gone then: below ours, or another function's.
 bool is_submitting() noexcept {
-  return submission.inside;
+  const void* const* frame = submission.frame;
+  return frame != nullptr && static_cast<const void*>(frame) > __builtin_frame_address(0) &&
+         frame[1] == submission.returns_to;
 }
 
 void (*real_prefix_store)(void* self, const void* prefix, void* inner) = nullptr;
@@ -301,20 +305,21 @@ bool wrap_wait(void* self, std::int64_t timeout_ms) {
 
 // The collective methods: the result comes back through a hidden pointer, everything else passes through.
 // NOLINTBEGIN(bugprone-macro-parentheses): parameters cannot stand in more of them
-#define COX_SUBMIT(name, collective, PARAMETERS, ARGUMENTS)    \
-  void*(*real_##name)PARAMETERS = nullptr;                     \
-  void* wrap_##name PARAMETERS {                               \
-    if (pacing != nullptr) enter_paced(self);                  \
-    submission.op = Collective::collective;                    \
-    submission.last = {};                                      \
-    submission.in_monitored_barrier = false;                   \
-    submission.armed = true;                                   \
-    submission.inside = true;                                  \
-    real_##name ARGUMENTS;                                     \
-    submission.inside = false;                                 \
-    submission.armed = false;                                  \
-    remember_work(static_cast<const abi::WorkPointer*>(work)); \
-    return work;                                               \
+#define COX_SUBMIT(name, collective, PARAMETERS, ARGUMENTS)                         \
+  void*(*real_##name)PARAMETERS = nullptr;                                          \
+  void* wrap_##name PARAMETERS {                                                    \
+    if (pacing != nullptr) enter_paced(self);                                       \
+    submission.op = Collective::collective;                                         \
+    submission.last = {};                                                           \
+    submission.in_monitored_barrier = false;                                        \
+    submission.armed = true;                                                        \
+    submission.frame = static_cast<const void* const*>(__builtin_frame_address(0)); \
+    submission.returns_to = __builtin_return_address(0);                            \
+    real_##name ARGUMENTS;                                                          \
+    submission.frame = nullptr;                                                     \
+    submission.armed = false;                                                       \
+    remember_work(static_cast<const abi::WorkPointer*>(work));                      \
+    return work;                                                                    \
   }
 #include "guest/torch/submit.def"
 #undef COX_SUBMIT

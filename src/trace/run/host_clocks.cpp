@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
@@ -198,6 +199,7 @@ HostClock across(const HostClock& near, const Link& link, bool forward) {
   far.root = near.root;
   far.residual = add_saturated(near.residual, link.fit.residual);
   far.half_width = add_saturated(near.half_width, link.fit.half_width);
+  far.drift_error = std::hypot(near.drift_error, link.fit.drift_error);
   far.samples = link.fit.samples;
   std::vector<ClockLine::Knot> knots;
   for (const ClockLine::Knot& k : link.fit.offset.knots()) {

@@ -131,6 +131,7 @@ void describe_clock(const NodeAxes& placed, std::size_t i, Int128 origin, NodeCl
   out.operations = static_cast<std::int64_t>(clock.samples);
   out.residual = clock.residual;
   out.half_width = clock.half_width;
+  out.drift_error_ppm = clock.drift_error * 1e6;
   const double slope = clock.correction.slope();
   if (slope != 0) out.drift_ppm = -slope / (1 + slope) * 1e6;
   const auto shown = clock_at_origin(placed, i, origin);

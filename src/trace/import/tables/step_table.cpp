@@ -231,6 +231,12 @@ class StepTableReader {
     ++cells_;
     StepValue v{.step = step, .decimals = decimals_of(text, columns_.separator)};
     Cell cell = read_number(text, columns_.separator, v.value);
+    for (const std::size_t column : columns_.more) {
+      double part = 0;
+      v.decimals = std::max(v.decimals, decimals_of(field(column), columns_.separator));
+      cell = std::max(cell, read_number(field(column), columns_.separator, part));
+      v.value += part;
+    }
     if (cell == Cell::Bad && columns_.is_clock != IsClock::No) cell = read_date(text, v);
     if (cell == Cell::Missing) {
       ++missing_;
@@ -340,6 +346,12 @@ class StepTableReader {
       part_.note(fmt::format("steps are told by {}; {} of other times beside it {} not used",
                              columns_.value_name, counted(columns_.other_times, "column", "columns"),
                              columns_.other_times == 1 ? "is" : "are"));
+    if (!columns_.more.empty()) part_.note(fmt::format("a step is {}", columns_.value_name));
+    if (columns_.is_part)
+      part_.note(fmt::format("{} is a part of a step: what is said of steps is said of that part",
+                             columns_.value_name));
+    if (!columns_.waiting_name.empty())
+      part_.note(fmt::format("{} is not used: it holds waiting for other ranks", columns_.waiting_name));
     if (columns_.is_summary)
       part_.note(fmt::format("steps are told by {}, which sums up their ranks", columns_.value_name));
     if (is_series()) part_.note("one series for the whole job: no rank can be named");

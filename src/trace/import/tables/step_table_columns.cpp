@@ -27,9 +27,14 @@ std::string lower(std::string_view name) {
 
 constexpr std::array<std::string_view, 8> kRankNames{"rank",      "global_rank", "rank_id", "worker",
                                                      "worker_id", "worker_rank", "process", "process_id"};
-constexpr std::array<std::string_view, 14> kStepNames{
-    "step",     "global_step", "step_id",    "iteration", "iter",         "batch",       "batch_idx",
-    "batch_id", "minibatch",   "mini_batch", "block_idx", "iteration_id", "step_number", "sample"};
+constexpr std::array<std::string_view, 16> kStepNames{"_step",       "trainer/global_step",
+                                                      "step",        "global_step",
+                                                      "step_id",     "iteration",
+                                                      "iter",        "batch",
+                                                      "batch_idx",   "batch_id",
+                                                      "minibatch",   "mini_batch",
+                                                      "block_idx",   "iteration_id",
+                                                      "step_number", "sample"};
 constexpr std::array<std::string_view, 9> kRunNames{"run",    "run_id",    "job",   "job_id", "experiment",
                                                     "config", "benchmark", "round", "seed"};
 constexpr std::array<std::string_view, 3> kRepeatNames{"run", "run_id", "seed"};
@@ -37,7 +42,10 @@ constexpr std::array<std::string_view, 3> kRepeatNames{"run", "run_id", "seed"};
 constexpr std::array<std::string_view, 6> kOperationNames{"dp_rank", "stage",   "optype",
                                                           "op_type", "pp_rank", "mb_id"};
 
-/// Takes a unit off the end of a name: `step_time_ms`, `time (us)`, `duration[s]`. A name that is one, but for the letter
+/// What `step_ms` and `ms_per_step` are the time of.
+constexpr std::array<std::string_view, 6> kStepWords{"step", "iter", "it", "iteration", "batch", "minibatch"};
+
+/// Takes a unit off a name: `step_time_ms`, `time (us)`, `duration[s]`, `ms_per_step`. A name that is one, but for the letter
 /// of seconds, is a `time` in it.
 StepUnit take_unit(std::string& name) {
   static constexpr std::array<std::pair<std::string_view, StepUnit>, 12> kUnits{{
@@ -55,6 +63,13 @@ StepUnit take_unit(std::string& name) {
       {"seconds", StepUnit::Seconds},
   }};
   std::string_view rest = name;
+  for (const auto& [text, unit] : kUnits)  // `ms_per_step`, `s/it`
+    for (const std::string_view per : {"_per_", "/"})
+      if (rest.starts_with(text) && rest.substr(text.size()).starts_with(per) &&
+          is_one_of(rest.substr(text.size() + per.size()), kStepWords)) {
+        name = "step_time";
+        return unit;
+      }
   if (rest.ends_with(')') || rest.ends_with(']')) rest.remove_suffix(1);
   const std::size_t before = rest.find_last_of("_([");
   const bool is_whole = before == std::string_view::npos;
@@ -78,7 +93,8 @@ bool has_any(std::string_view name, std::initializer_list<std::string_view> part
 
 constexpr int kNamesStep = 3;
 /// How well a name without its unit fits a step's time: 0 = not at all.
-int fit_of(std::string_view name) {
+int fit_of(std::string_view name, StepUnit unit = StepUnit::None) {
+  if (unit != StepUnit::None && is_one_of(name, kStepWords)) return kNamesStep;
   // Points in time, what is still to come, and times of something else than a step.
   if (has_any(name,
               {"since", "start", "stamp", "begin", "end_time", "init", "total", "load", "remain", "unix"}) ||
@@ -110,6 +126,48 @@ int fit_of_summary(std::string_view name) {
     if (name.ends_with(end)) name.remove_suffix(end.size());
   const auto at = std::find(kBestFirst.begin(), kBestFirst.end(), name);
   return at == kBestFirst.end() ? 0 : static_cast<int>(kBestFirst.end() - at);
+}
+
+/// What a step is made of.
+enum class Part : std::uint8_t { None, Input, Compute, Forward, Backward, Update, Communication };
+
+/// By a name without its unit. A bare word is one only where it has a unit or ends in `time`: the table of anything has
+/// a column `data`.
+Part part_of(std::string_view name, StepUnit unit) {
+  static constexpr std::array<std::pair<std::string_view, Part>, 23> kParts{{
+      {"data", Part::Input},
+      {"data_load", Part::Input},
+      {"data_loading", Part::Input},
+      {"dataloader", Part::Input},
+      {"data_loader", Part::Input},
+      {"input", Part::Input},
+      {"load", Part::Input},
+      {"compute", Part::Compute},
+      {"computation", Part::Compute},
+      {"comp", Part::Compute},
+      {"forward", Part::Forward},
+      {"fwd", Part::Forward},
+      {"backward", Part::Backward},
+      {"bwd", Part::Backward},
+      {"optimizer", Part::Update},
+      {"optim", Part::Update},
+      {"optimizer_step", Part::Update},
+      {"comm", Part::Communication},
+      {"communication", Part::Communication},
+      {"allreduce", Part::Communication},
+      {"all_reduce", Part::Communication},
+      {"sync", Part::Communication},
+      {"wait", Part::Communication},
+  }};
+  bool is_time = unit != StepUnit::None;
+  for (const std::string_view end : {"_time", "_duration"})
+    if (name.ends_with(end)) {
+      name.remove_suffix(end.size());
+      is_time = true;
+    }
+  if (!is_time) return Part::None;
+  const auto at = std::find_if(kParts.begin(), kParts.end(), [&](const auto& p) { return p.first == name; });
+  return at == kParts.end() ? Part::None : at->second;
 }
 
 /// `rank0`, `worker_3`, `gpu-7`, `rank[5]`, `12`, `rank0_step_time`, `step_time_rank0`: the number.
@@ -147,6 +205,7 @@ struct Candidate {
   StepUnit unit = StepUnit::None;
   int fit = 0;         ///< as the time of a step
   int as_summary = 0;  ///< of its ranks' times
+  Part part = Part::None;
 };
 
 /// The best by `fit`, the first of these; null where none has any.
@@ -157,12 +216,55 @@ const Candidate* best_of(const std::vector<Candidate>& all, int Candidate::*fit,
   return best;
 }
 
+/// Parts of a step that add up: the first of each kind, all in one unit. What ranks wait for each other is none of their
+/// own work.
+std::vector<const Candidate*> parts_of(const std::vector<Candidate>& all, bool of_ranks) {
+  std::vector<const Candidate*> parts;
+  const auto has = [&](Part part) {
+    return std::any_of(parts.begin(), parts.end(), [&](const Candidate* c) { return c->part == part; });
+  };
+  for (const Candidate& c : all)
+    if (c.part != Part::None && !(of_ranks && c.part == Part::Communication) && !has(c.part))
+      parts.push_back(&c);
+  if (has(Part::Compute))  // it holds these
+    std::erase_if(parts, [](const Candidate* c) {
+      return c->part == Part::Forward || c->part == Part::Backward || c->part == Part::Update;
+    });
+  const bool one_unit = std::all_of(parts.begin(), parts.end(),
+                                    [&](const Candidate* c) { return c->unit == parts.front()->unit; });
+  if (!one_unit) parts.clear();
+  return parts;
+}
+
+/// A step as the sum of its parts, where the table has them and no column for the whole; false where not.
+bool choose_parts(const std::vector<Candidate>& all, const std::vector<std::string_view>& fields,
+                  StepColumns& found) {
+  const bool of_ranks = found.rank != kNoColumn;
+  const std::vector<const Candidate*> parts = parts_of(all, of_ranks);
+  if (found.step == kNoColumn || parts.empty() || (parts.size() == 1 && !of_ranks)) return false;
+  for (const Candidate* c : parts) {
+    if (c != parts.front()) found.more.push_back(c->column);
+    found.value_name += (c == parts.front() ? "" : " + ") +
+                        clean_text(fields[c->column].substr(0, kLongestName / parts.size()));
+  }
+  for (const Candidate& c : all)
+    if (of_ranks && c.part == Part::Communication && found.waiting_name.empty())
+      found.waiting_name = clean_text(fields[c.column].substr(0, kLongestName));
+  found.value = parts.front()->column;
+  found.unit = parts.front()->unit;
+  found.is_part = parts.size() == 1;
+  found.names_step = true;
+  return true;
+}
+
 /// Which of the candidates tells a step; false where none does.
 bool choose(const std::vector<Candidate>& all, const std::vector<std::string_view>& fields,
             StepColumns& found) {
   const bool of_ranks = found.rank != kNoColumn;
   const Candidate* best = best_of(all, &Candidate::fit, of_ranks);
+  if ((best == nullptr || best->part != Part::None) && choose_parts(all, fields, found)) return true;
   if (best != nullptr) {
+    found.is_part = best->part != Part::None;
     if (best->fit < kNamesStep) {
       found.is_clock = IsClock::IfItGrows;
       found.names_clock = may_be_clock(best->name);
@@ -245,8 +347,9 @@ std::optional<StepColumns> find_step_columns(std::string_view header) {
         candidates.push_back({.column = i,
                               .name = name,
                               .unit = unit,
-                              .fit = fit_of(name),
-                              .as_summary = fit_of_summary(name)});
+                              .fit = fit_of(name, unit),
+                              .as_summary = fit_of_summary(name),
+                              .part = part_of(name, unit)});
       }
     }
   }

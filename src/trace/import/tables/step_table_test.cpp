@@ -323,6 +323,35 @@ TEST_F(StepTable, JobsWithoutRanksAreSeries) {
   EXPECT_FALSE(recognises("job,duration_s\na,1\nb,2\n")) << "a list of jobs is no series of steps";
 }
 
+TEST_F(StepTable, PartsOfAStepAddUpWhereNothingHoldsTheWhole) {
+  const trace::Run ranks = read(
+      "rank,step,compute_ms,data_ms,comm_ms\n0,0,100,20,30\n1,0,130,10,1\n0,1,100,20,30\n1,1,130,10,1\n");
+  EXPECT_EQ(own_work(ranks, 0), (std::vector<Duration>{120ms, 120ms}));
+  EXPECT_EQ(own_work(ranks, 1), (std::vector<Duration>{140ms, 140ms}));
+  EXPECT_TRUE(has_note(ranks, "a step is compute_ms + data_ms"));
+  EXPECT_TRUE(has_note(ranks, "comm_ms is not used: it holds waiting"));
+  const trace::Run series = read("step,forward_time,backward_time\n0,1,2\n1,1,3\n");
+  EXPECT_TRUE(has_note(series, "a step is forward_time + backward_time"));
+  const trace::Run held =
+      read("rank,step,compute_s,forward_s,backward_s\n0,0,3,1,2\n1,0,3,1,2\n0,1,3,1,2\n1,1,3,1,2\n");
+  EXPECT_EQ(own_work(held, 0), (std::vector<Duration>{3s, 3s})) << "forward and backward lie in it";
+  EXPECT_TRUE(has_note(held, "compute_s is a part of a step"));
+  const trace::Run whole =
+      read("rank,step,step_ms,forward_ms,backward_ms\n0,0,9,1,2\n1,0,9,1,2\n0,1,9,1,2\n1,1,9,1,2\n");
+  EXPECT_EQ(own_work(whole, 0), (std::vector<Duration>{9ms, 9ms}));
+  EXPECT_FALSE(recognises("rank,step,forward_ms,backward_us\n0,0,1,2\n")) << "of two units nothing is added";
+  EXPECT_FALSE(recognises("rank,compute_ms\n0,1\n")) << "one value per rank is another table";
+  EXPECT_FALSE(recognises("step,data,load\n0,1,2\n")) << "words that may be anything";
+}
+
+TEST_F(StepTable, AStepIsNamedByItsUnit) {
+  for (const char* name : {"step_ms", "ms_per_step", "iteration_ms", "ms/it"})
+    EXPECT_EQ(own_work(read(fmt::format("rank,step,{}\n0,0,7\n1,0,7\n0,1,7\n1,1,7\n", name)), 0),
+              (std::vector<Duration>{7ms, 7ms}))
+        << name;
+  EXPECT_TRUE(recognises("_step,_runtime,_timestamp,train/loss\n0,0.5,1700000000.5,3\n1,1,1700000001,2\n"));
+}
+
 TEST_F(StepTable, AnUnknownUnitIsTakenSoThatTheRunFits) {
   const trace::Run small = read("rank,step,time\n0,0,130\n1,0,100\n");
   EXPECT_EQ(unknown_unit(small.ranks), Seconds(1));
