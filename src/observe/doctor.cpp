@@ -367,13 +367,17 @@ std::string why_not_preloaded(const fs::path& program) {
     return {};
   if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
     return "it is of another machine than x86-64";
+  bool is_dynamic = false;
   for (int i = 0; i < head.e_phnum; ++i) {
     Elf64_Phdr part{};
     in.seekg(static_cast<std::streamoff>(head.e_phoff) + std::streamoff{i} * head.e_phentsize);
     if (!in.read(reinterpret_cast<char*>(&part), sizeof part)) return "it is damaged";
-    if (part.p_type == PT_INTERP) return {};
+    const auto size = static_cast<Elf64_Off>(about.st_size);
+    if (part.p_type == PT_LOAD && (part.p_offset > size || part.p_filesz > size - part.p_offset))
+      return "it is damaged: its end is missing";
+    is_dynamic = is_dynamic || part.p_type == PT_INTERP;
   }
-  return "it is linked statically";
+  return is_dynamic ? std::string() : "it is linked statically";
 }
 
 /// Whether a file is a program of its own or a script, of which its interpreter counts.
@@ -387,12 +391,16 @@ bool begins_as(const fs::path& file, std::string_view begin) {
 Check check_program(const Surroundings& where, const LibraryPaths& paths) {
   Check check{.key = "program", .subject = "program", .health = Health::Ok, .text = {}, .hint = {}};
   std::error_code ec;
-  if (!fs::is_regular_file(where.program, ec)) {
+  fs::path program = where.program;
+  if (!program.has_parent_path() && !fs::exists(program, ec))
+    program = paths.find_program(program).value_or(program);
+  if (!fs::is_regular_file(program, ec)) {
     check.health = Health::Missing;
-    check.text = fmt::format("{} is no file", where.program.string());
+    check.text = fmt::format("{} is no file{}", program.string(),
+                             program.has_parent_path() ? "" : ", and not in PATH");
     return check;
   }
-  const fs::path whole = fs::absolute(where.program, ec);
+  const fs::path whole = fs::absolute(program, ec);
   const auto found = looks_for_mpi(std::vector<std::string>{whole.string()}, paths);
   if (found) {
     check.health = Health::Missing;
@@ -403,21 +411,20 @@ Check check_program(const Surroundings& where, const LibraryPaths& paths) {
         "it; link it to MPI to have it observed";
     return check;
   }
-  if (const std::string why = why_not_preloaded(where.program); !why.empty()) {
+  if (const std::string why = why_not_preloaded(program); !why.empty()) {
     check.health = Health::Missing;
-    check.text = fmt::format("{} cannot be observed: {}", where.program.string(), why);
+    check.text = fmt::format("{} cannot be observed: {}", program.string(), why);
     return check;
   }
-  if (!begins_as(where.program, ELFMAG)) {
-    const bool is_script = begins_as(where.program, "#!");
+  if (!begins_as(program, ELFMAG)) {
+    const bool is_script = begins_as(program, "#!");
     check.health = is_script ? Health::Note : Health::Missing;
-    check.text = fmt::format("{} is {}", where.program.string(),
+    check.text = fmt::format("{} is {}", program.string(),
                              is_script ? "a script: what it starts counts; name that program" : "no program");
     return check;
   }
-  check.text =
-      fmt::format("{} heeds LD_PRELOAD, and does not look for an MPI library that it is not linked to",
-                  where.program.string());
+  check.text = fmt::format(
+      "{} heeds LD_PRELOAD, and does not look for an MPI library that it is not linked to", program.string());
   return check;
 }
 

@@ -75,6 +75,13 @@ TEST(Doctor, OfAProgramThatTheLoaderLeavesAloneItSaysWhy) {
   ASSERT_EQ(::chmod((machine.root() / "static").c_str(), 0755), 0);
   EXPECT_NE(told(machine.root() / "static").find("linked statically"), std::string::npos);
   EXPECT_TRUE(told(machine.root() / "nowhere").starts_with("missing: "));
+  fs::copy_file("/proc/self/exe", machine.root() / "cut");
+  fs::resize_file(machine.root() / "cut", 4096);
+  EXPECT_NE(told(machine.root() / "cut").find("damaged"), std::string::npos) << told(machine.root() / "cut");
+  EXPECT_NE(told("no-such-program").find("not in PATH"), std::string::npos);
+  machine.file("usr/bin/in-path", "#!/bin/sh\n");
+  ASSERT_EQ(::chmod((machine.root() / "usr/bin/in-path").c_str(), 0755), 0);
+  EXPECT_TRUE(told("in-path").starts_with("note: ")) << told("in-path");
 }
 
 TEST(Doctor, AnEmptyMachineCanObserveNothingAndSaysWhy) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/end_witness.hpp"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -191,10 +192,24 @@ void EndWitness::greet_some() {
     socklen_t size = sizeof owner;
     const bool known = getsockopt(caller, SOL_SOCKET, SO_PEERCRED, &owner, &size) == 0 && owner.pid > 0 &&
                        owner.uid == geteuid();
-    if (known) watch_process(owner.pid);
+    if (known && !hears_of_failure(caller, owner.pid)) watch_process(owner.pid);
     close(caller);  // after that: a caller that waits for it knows that its end will be seen
     if (!known && ++strangers_ == kMostStrangers) return stop_listening();
   }
+}
+
+/// Who knocked before says why, or is another program in the same process.
+bool EndWitness::hears_of_failure(int caller, pid_t pid) {
+  if (std::ranges::find(seen_.began, pid) == seen_.began.end()) return false;
+  pollfd ready{.fd = caller, .events = POLLIN, .revents = 0};
+  constexpr int kPatienceMs = 100;  // between its knock and its word
+  guest::WriteFailure what{.mark = 0};
+  if (poll(&ready, 1, kPatienceMs) != 1 || recv(caller, &what, sizeof what, MSG_DONTWAIT) != sizeof what ||
+      what.mark != guest::WriteFailure::kMark)
+    return false;
+  constexpr std::size_t kMost = 65536;
+  if (seen_.unwritten.size() < kMost) seen_.unwritten.push_back({.process = pid, .error = what.error});
+  return true;
 }
 
 void EndWitness::watch_process(pid_t pid) {
@@ -206,6 +221,19 @@ void EndWitness::watch_process(pid_t pid) {
   }
   processes_.push_back(process);
   seen_.began.push_back(pid);
+}
+
+std::vector<trace::UnwrittenRank> unwritten_ranks(const fs::path& dir, const SeenEnds& seen) {
+  std::vector<trace::UnwrittenRank> out;
+  if (seen.unwritten.empty()) return out;
+  std::map<pid_t, int> rank_of;
+  for (const auto& [rank, head] : heads_of(dir)) rank_of.emplace(head.pid, rank);
+  for (const SeenEnds::Unwritten& u : seen.unwritten) {
+    const auto at = rank_of.find(u.process);
+    out.push_back({.rank = at == rank_of.end() ? -1 : at->second, .error = u.error});
+  }
+  std::ranges::sort(out, {}, &trace::UnwrittenRank::rank);
+  return out;
 }
 
 std::optional<trace::RankEnd> first_end(const fs::path& dir, const SeenEnds& seen) {

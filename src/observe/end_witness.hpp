@@ -24,8 +24,14 @@ struct SeenEnds {
     bool was_alone = false;
     std::size_t began = 0;  ///< how many had begun by then
   };
+  /// A process whose file takes no more.
+  struct Unwritten {
+    pid_t process = 0;
+    int error = 0;  ///< errno
+  };
   std::vector<pid_t> began{};
   std::vector<End> ended{};
+  std::vector<Unwritten> unwritten{};
 };
 
 /// Waits beside the job for its processes to begin and to end.
@@ -53,6 +59,7 @@ class EndWitness {
   void watch();
   void greet_some();
   void watch_process(pid_t pid);
+  [[nodiscard]] bool hears_of_failure(int caller, pid_t pid);
   void stop_listening();
   [[nodiscard]] bool take(std::uint64_t tag);
   [[nodiscard]] bool others_live() const;
@@ -71,6 +78,11 @@ class EndWitness {
 /// Rule: only where all ranks of its world left a file and were seen to begin. `RankEnd::kCutOff` where it left its record open, and all
 ///       others were alive after that; `kInOrder` where it closed its record, which alone blames nobody: it may have
 ///       failed because of another, or the others because of it.
+
+/// Ranks of the Run in `dir` that said that their files take no more, in order; -1 of a process whose file tells no rank.
+[[nodiscard]] std::vector<trace::UnwrittenRank> unwritten_ranks(const std::filesystem::path& dir,
+                                                                const SeenEnds& seen);
+
 [[nodiscard]] std::optional<trace::RankEnd> first_end(const std::filesystem::path& dir, const SeenEnds& seen);
 
 }  // namespace cox::observe

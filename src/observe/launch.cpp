@@ -525,6 +525,8 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   info.exit_status = outcome.exit_status;
   info.signal = outcome.signal;
   if (outcome.exit_status != 0) info.told = end->signalled.to_end;
+  outcome.began = static_cast<std::int64_t>(end->seen.began.size());
+  outcome.unwritten = info.unwritten = unwritten_ranks(dir, end->seen);
   static_cast<void>(trace::write_run_info(dir, info, rights));
   // Whoever signals a job from outside ends all of its ranks; which of them is first means nothing.
   if (outcome.exit_status != 0 && !end->signalled.at_all)

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <regex>
 #include <set>
 #include <thread>
 #include <utility>
@@ -49,13 +50,22 @@ Error not_made(const fs::path& dir, const std::error_code& ec) {
 /// What an entry of a Run folder is, by its name.
 enum class Kind : std::uint8_t { Foreign, Info, Note, Raw, Compact, Unfinished };
 
+/// `HOST-PID-TIME`, and `.byPID` behind it, as guests name their files; `rank-000003` of a Run that the tool wrote.
+bool is_name_of_process(const std::string& stem) {
+  static const std::regex kOurs(R"(rank-\d{6,}|.+-\d+-[0-9a-f]+(\.by\d+)?)");
+  return std::regex_match(stem, kOurs);
+}
+
 Kind kind_of(const fs::path& file) {
   const std::string name = file.filename().string();
   if (name == "run.json") return Kind::Info;
   if (name == "run.ends" || name == trace::kDetachFile || name == trace::kClaimsFile) return Kind::Note;
   // A name with a suffix is one that is being written beside its place.
-  if (name.starts_with("run.json.tmp-") || name.find(".cox.tmp-") != std::string::npos)
+  const std::size_t beside = name.find(".cox.tmp-");
+  if (name.starts_with("run.json.tmp-") || beside == 0 ||
+      (beside != std::string::npos && is_name_of_process(name.substr(0, beside))))
     return Kind::Unfinished;
+  if (!is_name_of_process(file.stem().string())) return Kind::Foreign;
   if (file.extension() == ".coxraw") return Kind::Raw;
   return file.extension() == ".cox" ? Kind::Compact : Kind::Foreign;
 }
@@ -136,8 +146,8 @@ Result<std::vector<fs::path>> files_to_replace(const fs::path& dir) {
   if (ec) return fail(refused(dir, "cannot be read", kHint));
   std::set<fs::path> hosts;
   for (const fs::path& file : entries) {
-    if (is_empty_folder(file)) hosts.insert(file);
-    if (is_empty_folder(file) || is_leftover_of_nfs(file)) continue;
+    if (is_empty_folder(file) || is_leftover_of_nfs(file))
+      continue;  // they stay: nobody knows whose they are
     if (!is_certainly_ours(file, dir)) {
       const std::string why = fmt::format("holds {}, which is no file of a Run", file.filename().string());
       return fail(refused(dir, why.c_str(), kHint));

@@ -147,28 +147,42 @@ TEST_F(Launch, AForcedRunTakesThePlaceOfOneWithFoldersOfHosts) {
   EXPECT_TRUE(fs::exists(dir_ / "run" / "run.json"));
 }
 
+TEST_F(Launch, WhatOnlyEndsLikeAFileOfOursIsSomebodys) {
+  for (const char* name :
+       {"backup.cox", "n1-7-keep this copy.cox", "n1-7-a.copy.coxraw", "notes.cox.tmp-1"}) {
+    ASSERT_TRUE(launch(options({"/bin/true"}))) << name;
+    std::ofstream(dir_ / "run" / name) << "COXRUN1\n";
+    auto forced = options({"/bin/true"});
+    forced.force = true;
+    EXPECT_FALSE(launch(forced)) << name;
+    EXPECT_TRUE(fs::exists(dir_ / "run" / name)) << name;
+    fs::remove_all(dir_ / "run");
+  }
+}
+
 TEST_F(Launch, WhatAFailedStartAndAnNfsClientLeaveStandsInNobodysWay) {
   ASSERT_TRUE(launch(options({"/bin/true"})));
   const fs::path run = dir_ / "run";
-  fs::create_directory(run / "n1");  // a process on n1 could not begin its file
+  fs::create_directory(
+      run / "n1");  // a process on n1 could not begin its file, or somebody's checkpoints will be there
   std::ofstream(run / ".nfs0000000000a1") << "open somewhere";
   auto forced = options({"/bin/true"});
   forced.force = true;
   ASSERT_TRUE(launch(forced));
-  EXPECT_FALSE(fs::exists(run / "n1"));
+  EXPECT_TRUE(fs::exists(run / "n1")) << "nothing is removed that may be somebody's";
   EXPECT_TRUE(fs::exists(run / "run.json"));
 }
 
 TEST_F(Launch, AForcedRunThatCannotStartLeavesTheOldOne) {
   ASSERT_TRUE(launch(options({"/bin/sh", "-c", "exit 5"})));
-  std::ofstream(dir_ / "run" / "p.coxraw") << "COXRAW1\n";
+  std::ofstream(dir_ / "run" / "n-1-a.coxraw") << "COXRAW1\n";
   auto forced = options({(dir_ / "no-such-program").string()});
   forced.force = true;
   EXPECT_EQ(launch(forced).error().id, "observe-003");
-  EXPECT_TRUE(fs::exists(dir_ / "run" / "p.coxraw"));
+  EXPECT_TRUE(fs::exists(dir_ / "run" / "n-1-a.coxraw"));
   forced.command = {"/bin/true"};
   ASSERT_TRUE(launch(forced));
-  EXPECT_FALSE(fs::exists(dir_ / "run" / "p.coxraw"));
+  EXPECT_FALSE(fs::exists(dir_ / "run" / "n-1-a.coxraw"));
   EXPECT_TRUE(fs::exists(dir_ / "run" / "run.json"));
 }
 
@@ -220,7 +234,7 @@ class LaunchOncePerRank : public Launch {
     cox::trace::RawHeader head{};
     head.rank = rank;
     std::snprintf(head.launcher, sizeof head.launcher, "%s", launcher);
-    std::ofstream(dir_ / "run" / ("p" + std::to_string(rank) + ".coxraw"), std::ios::binary)
+    std::ofstream(dir_ / "run" / ("n-1-" + std::to_string(rank) + ".coxraw"), std::ios::binary)
         .write(reinterpret_cast<const char*>(&head), sizeof head);
   }
 };
@@ -278,7 +292,7 @@ TEST_F(LaunchOncePerRank, AnEarlierRunIsRefused) {
   fs::remove(dir_ / "run" / "run.json");
   leave_raw_file(0, "openmpi");
   ASSERT_FALSE(launch(options({"/bin/true"}))) << "files, and no run.json";
-  fs::remove(dir_ / "run" / "p0.coxraw");
+  fs::remove(dir_ / "run" / "n-1-0.coxraw");
   std::ofstream(dir_ / "run" / "thesis.tex") << "precious";
   ASSERT_FALSE(launch(options({"/bin/true"}))) << "somebody's folder";
   EXPECT_FALSE(fs::exists(dir_ / "run" / "run.json"));

@@ -39,15 +39,18 @@ bool names_a_secret(std::string_view name) {
   if (parts.empty()) return false;
   constexpr std::array<std::string_view, 6> kAnywhere = {"secret",     "secrets",    "passwd",
                                                          "passphrase", "credential", "credentials"};
-  constexpr std::array<std::string_view, 8> kLast = {"token",         "apikey", "password", "auth",
-                                                     "authorization", "bearer", "pass",     "sshpass"};
-  constexpr std::array<std::string_view, 5> kBeforeKey = {"api", "access", "private", "auth", "account"};
+  constexpr std::array<std::string_view, 12> kLast = {"token",  "apikey",        "password", "auth",
+                                                      "bearer", "authorization", "pass",     "sshpass",
+                                                      "cookie", "signature",     "sig",      "sas"};
+  constexpr std::array<std::string_view, 9> kBeforeKey = {
+      "api", "access", "private", "auth", "account", "wandb", "signing", "encryption", "openai"};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (std::ranges::find(kAnywhere, parts[i]) != kAnywhere.end()) return true;
     if (i > 0 && parts[i] == "key" && std::ranges::find(kBeforeKey, parts[i - 1]) != kBeforeKey.end())
       return true;
   }
   const std::string& last = parts.back();
+  if (last == "pw") return parts.size() > 1 || name.starts_with('-');
   if (last == "pwd") return parts.size() > 1 || name.starts_with('-');  // PWD is a folder
   return std::ranges::find(kLast, last) != kLast.end() || last.ends_with("password") ||
          last.ends_with("accesstoken") || last.ends_with("authtoken");

@@ -68,6 +68,11 @@ TEST(Redact, NamesInsideOfWords) {
   keeps({"python3", "-c", R"(os.environ["HF_TOKEN"]="s3cr et"; f(1))"}, "s3cr", "; f(1)");
   keeps({"srun", "--export=WANDB_API_KEY=abcdef,LR=1"}, "abcdef", ",LR=1");
   keeps({"train", "+wandb.api_key=abcdef"}, "abcdef", "+wandb.api_key=");
+  keeps({"train", "--wandb-key", "abcdef", "--lr", "1"}, "abcdef", "--wandb-key");
+  keeps({"x", "--pw=abcdef"}, "abcdef", "--pw=");
+  keeps({"x", "--cookie", "session=abcdef", "--lr", "1"}, "abcdef", "--lr");
+  keeps({"x", "--sas", "sv=2020&sig=abcdef", "--lr", "1"}, "abcdef", "--lr");
+  keeps({"x", "https://b.s3.host/k?X-Amz-Signature=abcdef&x=1"}, "abcdef", "&x=1");
   for (const char* variable : {"MYSQL_PWD", "SSHPASS", "PGPASSWORD", "DB_PASS"})
     keeps({"env", std::string(variable) + "=abcdef"}, "abcdef", variable);
   keeps({"x", "--pwd", "abcdef", "--db_pass=abcdef", "--token", "-abcdef"}, "abcdef", "--db_pass=");

@@ -13,6 +13,7 @@
 //   reload    opens the MPI library by name, uses it, closes it and opens it again
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fenv.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -250,6 +251,28 @@ static int traps(void) {
   return 0;
 }
 
+/// What a call leaves in errno, of calls that make no system call themselves: some hundred thousand, so that records come to
+/// new pages and are found to be old.
+static int leaves_errno(void) {
+  int rank = 0, odd = 0, done = 0, sum = 0;
+  MPI_Comm alone;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_dup(MPI_COMM_SELF, &alone);
+  for (int i = 0; i < 100000; ++i) {
+    MPI_Request none = MPI_REQUEST_NULL;
+    errno = 1000 + i % 7;
+    MPI_Barrier(alone);
+    MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, alone);
+    MPI_Test(&none, &done, MPI_STATUS_IGNORE);
+    MPI_Wait(&none, MPI_STATUS_IGNORE);
+    odd += errno != 1000 + i % 7;
+  }
+  errno = 999;
+  MPI_Comm_free(&alone);
+  if (rank == 0) printf("errno changed %d times\n", odd);
+  return 0;
+}
+
 /// Not linked against anything it calls here: the library comes and goes by name.
 static int reload(void) {
 #if defined(OPEN_MPI)
@@ -285,6 +308,7 @@ int main(int argc, char** argv) {
   if (strcmp(trial, "freed") == 0) rc = freed();
   if (strcmp(trial, "many") == 0) rc = many(atoi(value));
   if (strcmp(trial, "traps") == 0) rc = traps();
+  if (strcmp(trial, "errno") == 0) rc = leaves_errno();
   if (strcmp(trial, "reload") == 0) rc = reload();
   MPI_Finalize();
   return rc;

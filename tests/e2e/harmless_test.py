@@ -161,6 +161,14 @@ def case_traps(work):
     assert diagnosis(folder)["result"]["coverage"] == 1.0
 
 
+def case_errno(work):
+    """Our part of a call leaves errno as it was, whatever it does beside."""
+    for pace in ("", "always"):
+        folder = os.path.join(work, "run" + pace)
+        ours = observed(folder, "errno", options=["--pace", pace] if pace else [], environment={"COX_MAX_OVERHEAD": "1000"}).stdout
+        assert ours == plain("errno") == "errno changed 0 times\n", (ours, plain("errno"))
+
+
 def case_many_communicators(work):
     """So many that one of our tables was full long before; beyond it that is said."""
     folder = os.path.join(work, "run")

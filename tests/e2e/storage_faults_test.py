@@ -5,6 +5,7 @@
 usage: storage_faults_test.py BUILD SOURCE [CASE...]
 """
 import errno
+import json
 import os
 import re
 import shutil
@@ -78,6 +79,35 @@ def case_write_fails(folder):
             if written:  # nothing can be written any more, the reason neither: what was there before is readable
                 said = diagnosed(inner)
                 assert "damaged" not in said, (error, said)
+
+
+def case_failure_is_told(folder):
+    """Where nothing can be written any more, the reason neither, the process tells it to `cox observe`, which keeps it."""
+    for error in (errno.EIO, errno.ENOSPC, errno.ENOSYS):
+        run = os.path.join(folder, f"run-{error}")
+        told = subprocess.run([cox, "observe", "-o", run, "--", os.path.join(build, "many_marks"), str(RANKS), str(FEW_MARKS)],
+                              env=clean | {"LD_PRELOAD": faulty, "FAULT_AFTER": "6", "FAULT_ERRNO": str(error)},
+                              capture_output=True, text=True, timeout=300)
+        assert told.returncode == 0, told
+        assert f"could not write all of it: {os.strerror(error)}" in told.stderr, told.stderr
+        with open(os.path.join(run, "run.json")) as f:
+            assert error in (e for _, e in json.load(f)["unwritten"])
+        assert f"could not be written any more ({os.strerror(error)})" in diagnosed(run) or "files of ranks could not" in diagnosed(run)
+
+
+def case_folder_moves(folder):
+    """A Run's folder that is moved while the job runs was recorded into, and `cox observe` does not deny it."""
+    run, moved = os.path.join(folder, "run"), os.path.join(folder, "moved")
+    job = subprocess.Popen([cox, "observe", "-o", run, "--", os.path.join(build, "many_marks"), str(RANKS), "2000", "1000"],
+                           env=clean, stderr=subprocess.PIPE, text=True)
+    while not os.path.isdir(run) or sum(f.endswith(".coxraw") for f in os.listdir(run)) < RANKS:
+        assert job.poll() is None, "the job ended before its folder was moved"
+        time.sleep(0.01)
+    os.rename(run, moved)
+    said = job.communicate(timeout=300)[1]
+    assert job.returncode == 0 and f"{RANKS} processes began to record" in said and "No such file" in said, said
+    assert "no rank could record" not in said, said
+    assert f"{RANKS} of {RANKS} ranks" in diagnosed(moved), diagnosed(moved)
 
 
 def case_disk_fails(folder):

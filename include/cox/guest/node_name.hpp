@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 
@@ -16,6 +17,13 @@ namespace cox::guest {
 
 /// Of `cox observe` in front of the job, which hears here who began (src/observe/end_witness.hpp).
 inline constexpr const char* kEndsSocket = "ends";
+
+/// What a process says there that knocks again: its file takes no more, and why. Nothing can be written about that.
+struct WriteFailure {
+  static constexpr std::uint32_t kMark = 0x776f6e78;
+  std::uint32_t mark = kMark;
+  std::int32_t error = 0;  ///< errno
+};
 
 /// A Run's folder as the kernel numbers it.
 struct FolderNumber {

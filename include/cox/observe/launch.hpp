@@ -12,6 +12,7 @@
 #include "cox/base/units.hpp"
 #include "cox/guest/policy.hpp"
 #include "cox/pace/advice.hpp"
+#include "cox/trace/run.hpp"
 
 namespace cox::observe {
 
@@ -65,9 +66,12 @@ struct LaunchOutcome {
   int world_size = -1;  ///< how many times it did; -1 = not told
   std::filesystem::path dir;
   Duration wall{};
-  bool untouched = false;  ///< nothing was preloaded; `start_notes` says why
-  std::string hint;        ///< what to do where ranks are missing; empty where nothing is known
-  std::string energy{};    ///< what was capped during the job; empty where nothing was asked for
+  std::int64_t began =
+      0;  ///< processes of this machine that began to record, as they said; not known per rank
+  std::vector<trace::UnwrittenRank> unwritten{};  ///< whose files took no more, as they said
+  bool untouched = false;                         ///< nothing was preloaded; `start_notes` says why
+  std::string hint;      ///< what to do where ranks are missing; empty where nothing is known
+  std::string energy{};  ///< what was capped during the job; empty where nothing was asked for
   std::optional<Error> energy_problem{};  ///< why it is not back (observe-009)
 };
 

@@ -294,6 +294,12 @@ struct RankEnd {
 };
 
 /// What the launcher knew: contents of run.json.
+/// A rank whose file took no more while it recorded; its record ends there.
+struct UnwrittenRank {
+  int rank = -1;  ///< -1 = its file does not even tell that
+  int error = 0;  ///< errno
+};
+
 struct RunInfo {
   std::string name;     ///< folder name
   std::string command;  ///< as typed, shell-quoted, secrets left out; empty where unknown
@@ -307,6 +313,7 @@ struct RunInfo {
   /// The first of SIGINT, SIGTERM, SIGHUP and SIGQUIT that somebody sent to `cox observe`, of a command that did not end with
   /// status 0; 0 = none, or not known.
   int told = 0;
+  std::vector<UnwrittenRank> unwritten{};  ///< as these said to `cox observe`; the first 256
   std::string logged_end{};  ///< how a log says that the job ended, where that is not well: `aborted`
   /// Of ranks whose program did not end with status 0, in order of time; where `cox observe` runs per rank.
   std::vector<RankEnd> ends{};

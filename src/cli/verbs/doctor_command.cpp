@@ -8,6 +8,7 @@
 #include <iterator>
 #include <ostream>
 #include <sstream>
+#include <utility>
 
 #include "cox/observe/doctor.hpp"
 
@@ -102,6 +103,14 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     where.clock_cost = {};  // this machine's clock, not that one's
   }
   where.program = call.value("program");
+  if (call.values.contains("program") && where.program.empty())
+    return fail(
+        usage_error("cli-003", "--program is empty, expected a file", "name the program with its path"));
+  for (const auto& [one, other] :
+       {std::pair{"program", "root"}, std::pair{"program", "through"}, std::pair{"through", "root"}})
+    if (call.values.contains(one) && call.values.contains(other))
+      return fail(usage_error("cli-003", fmt::format("--{} and --{} exclude each other", one, other),
+                              "ask one after the other: each looks at another place"));
   if (call.has("restore-energy")) {
     COX_TRY(const std::size_t back, observe::restore_energy(where));
     console.out << (back == 0

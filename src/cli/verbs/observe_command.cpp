@@ -85,9 +85,35 @@ std::string shared_summary(const observe::LaunchOutcome& outcome, const Recorded
                             shell_word(dir));
 }
 
+/// Why a folder that was recorded into holds nothing that can be read now.
+std::string why_gone(const std::filesystem::path& dir) {
+  std::error_code ec;
+  const std::filesystem::directory_iterator at(dir, ec);
+  return ec ? ec.message() : "it is another folder, or was emptied";
+}
+
+/// Why part of the record is missing.
+std::string storage_words(const observe::LaunchOutcome& outcome, const Recorded& heads) {
+  const auto told = static_cast<std::int64_t>(outcome.unwritten.size());
+  const std::int64_t count = std::max(heads.storage_failed, told);
+  return fmt::format("cox: warning: {} {} could not write all of it: {}", count,
+                     count == 1 ? "process" : "processes",
+                     std::strerror(told > 0 ? outcome.unwritten.front().error : heads.storage_errno));
+}
+
+bool storage_failed(const observe::LaunchOutcome& outcome, const Recorded& heads) {
+  return heads.storage_failed > 0 || !outcome.unwritten.empty();
+}
+
 /// Why no rank left anything, as far as that can be told afterwards.
-std::string nothing_recorded(const observe::LaunchOutcome& outcome, const std::string& dir) {
+std::string nothing_recorded(const observe::LaunchOutcome& outcome, const Recorded& heads,
+                             const std::string& dir) {
   if (outcome.untouched) return {};  // said before the job
+  if (storage_failed(outcome, heads)) return storage_words(outcome, heads) + '\n';
+  if (outcome.began > 0)
+    return fmt::format("cox: warning: {} {} began to record into {}, and nothing can be read there now: {}\n",
+                       outcome.began, outcome.began == 1 ? "process" : "processes", dir,
+                       why_gone(outcome.dir));
   if (const std::string why = observe::why_no_file(outcome.dir); !why.empty())
     return fmt::format("cox: warning: no rank could record into {}: {}\n", dir, why);
   return fmt::format("cox: warning: no rank recorded anything in {}: {}\n", dir, why_nothing(outcome));
@@ -102,16 +128,10 @@ std::string events_words(const trace::CompactReport& compacted) {
   return compacted.files == 0 ? rest : fmt::format("{} events; {}", compacted.events, rest);
 }
 
-/// Why part of the record is missing.
-std::string storage_words(const Recorded& heads) {
-  return fmt::format("cox: warning: {} {} could not write all of it: {}", heads.storage_failed,
-                     heads.storage_failed == 1 ? "process" : "processes", std::strerror(heads.storage_errno));
-}
-
 /// The lines that end every observed job.
 std::string summary(const observe::LaunchOutcome& outcome, const Recorded& heads,
                     const trace::CompactReport& compacted, const std::string& dir) {
-  if (heads.ranks.empty()) return nothing_recorded(outcome, dir);
+  if (heads.ranks.empty()) return nothing_recorded(outcome, heads, dir);
   const auto seen = static_cast<std::int64_t>(heads.ranks.size());
   std::string line = seen < heads.world_size
                          ? fmt::format("cox: recorded {} of {} ranks", seen, heads.world_size)
@@ -125,7 +145,7 @@ std::string summary(const observe::LaunchOutcome& outcome, const Recorded& heads
                         heads.disabled == 1 ? "process" : "processes");
   if (heads.detached > 0) line += fmt::format(", {} were detached", heads.detached);
   if (heads.singletons > 1) line = singletons(heads.alone) + line;
-  if (heads.storage_failed > 0) line += "\n" + storage_words(heads);
+  if (storage_failed(outcome, heads)) line += "\n" + storage_words(outcome, heads);
   if (seen < heads.world_size && !outcome.hint.empty()) line += fmt::format("\ncox: hint: {}", outcome.hint);
   if (compacted.kept_raw > 0)
     line += fmt::format("\ncox: hint: cox compact {} puts the rest away once those processes are gone", dir);
@@ -278,7 +298,7 @@ void end_alone(const observe::LaunchOutcome& outcome, const SummaryPlace& place,
     console.err << fmt::format("cox: warning: {} was recorded but not compacted: {} [{}]\n",
                                shown(outcome.dir), report::terminal_text(compacted.error().to_string()),
                                compacted.error().id);
-    if (heads.storage_failed > 0) console.err << storage_words(heads) << '\n';
+    if (storage_failed(outcome, heads)) console.err << storage_words(outcome, heads) << '\n';
     return;
   }
   const trace::CompactReport report = compacted ? *compacted : trace::CompactReport{};

@@ -199,16 +199,18 @@ std::vector<std::string> notes_of(const ComputePatterns& p) {
         p.micro_batches->correlation, percent(p.micro_batches->spread)));
   constexpr std::size_t kTold = 4;
   for (std::size_t i = 0; i < p.workers.size() && i < kTold; ++i)
-    notes.push_back(fmt::format("rank {} computes {} longer than its like in stage {}, in {} of {} steps",
-                                p.workers[i].rank.value(), percent(p.workers[i].excess), p.workers[i].stage,
-                                p.workers[i].late_steps, p.workers[i].steps));
+    notes.push_back(
+        fmt::format("rank {} computes {} longer than its like{}, in {} of {} steps",
+                    p.workers[i].rank.value(), percent(p.workers[i].excess),
+                    p.workers[i].stage < 0 ? std::string() : fmt::format(" in stage {}", p.workers[i].stage),
+                    p.workers[i].late_steps, p.workers[i].steps));
   if (p.replicas && p.replicas->changes)
     notes.push_back(fmt::format(
         "another replica is slow from step to step: in {} of {} steps one takes {} longer than the median one, none in "
         "more than {} of them: work that is dealt out anew, no slow worker",
         p.replicas->standing_out, p.replicas->steps, percent(p.replicas->excess),
         percent(p.replicas->share)));
-  else if (p.replicas && p.replicas->share >= kAgree)
+  else if (p.replicas && p.replicas->most_often >= 0 && p.replicas->share >= kAgree)
     notes.push_back(fmt::format("replica {} is the slow one in {} of the {} steps in which one stands out",
                                 p.replicas->most_often, percent(p.replicas->share),
                                 p.replicas->standing_out));

@@ -450,6 +450,8 @@ Result<OperationWhatIf> what_if_operations(const model::Program& program,
   OperationWhatIf w;
   w.notes = model.notes;
   w.operations = model.operations;
+  if (model.collectives > 0)
+    w.short_share = static_cast<double>(model.short_collectives) / static_cast<double>(model.collectives);
   w.original = sim.original_time();
   w.ideal = sim.ideal_time();
   w.slowdown = w.ideal > Duration::zero() ? ratio(w.original, w.ideal) : 1;

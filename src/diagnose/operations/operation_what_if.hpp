@@ -112,6 +112,9 @@ struct OperationWhatIf {
   double launch = 1;          ///< measured / original: what lies between operations and is not simulated
   double fidelity = 0;        ///< original / measured - 1
   bool is_faithful = true;    ///< |fidelity| within the limit
+  /// Part of the collectives over data ranks of which a member's call is missing. What is taken for their transfer begins with
+  /// the last of those present, so it holds waiting for the one who is not.
+  double short_share = 0;
   std::vector<StepWhatIf> steps;
   std::vector<PartEffect> types;   ///< by slowdown, highest first; sends and receives of a direction are one
   std::vector<PartEffect> stages;  ///< by index

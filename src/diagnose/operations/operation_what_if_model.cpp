@@ -86,6 +86,15 @@ class StepBuilder {
     return true;
   }
 
+  /// Of all steps that were added: how many collectives there are, and how many lack a member.
+  void count_members() {
+    for (const auto& [kind, sizes] : sizes_)
+      for (const auto& [members, count] : sizes) {
+        model_.collectives += count;
+        if (members < sizes.rbegin()->first) model_.short_collectives += count;
+      }
+  }
+
  private:
   /// Gives every operation its party: those that transfer together, or itself alone.
   void unite(const std::vector<std::uint32_t>& slice_begin, const std::vector<const Schedule*>& schedules) {
@@ -119,6 +128,10 @@ class StepBuilder {
     members_.resize(items_.size());
     std::vector<std::uint32_t> fill(first_member_.begin(), first_member_.end() - 1);
     for (std::uint32_t i = 0; i < party_.size(); ++i) members_[fill[party_[i]]++] = i;
+    for (const auto& [key, party] : shared) {
+      const auto& [role, column, stage, ordinal] = key;
+      ++sizes_[{role, column, stage}][first_member_[party + 1] - first_member_[party]];
+    }
   }
 
   /// Successors of each party, from who waits for whom.
@@ -209,6 +222,8 @@ class StepBuilder {
     std::uint32_t before;
     std::uint32_t op;
   };
+  /// Collectives of one kind by how many took part.
+  std::map<std::tuple<OperationRole, std::uint32_t, int>, std::map<std::uint32_t, std::int64_t>> sizes_;
   OperationModel& model_;
   const std::vector<Place>& places_;
   const model::Program& o_;
@@ -375,6 +390,7 @@ Result<OperationModel> build_operation_model(const model::Program& program) {
     }
     begin = end;
   }
+  builder.count_members();
   if (model.steps.empty()) return refuse("the recorded order of operations is a circle in every step");
   if (circles > 0)
     model.notes.push_back(

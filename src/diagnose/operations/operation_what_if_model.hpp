@@ -91,6 +91,8 @@ struct OperationModel {
   std::vector<int> steps;
   std::vector<Duration> measured;  ///< per step
   std::int64_t operations = 0;
+  std::int64_t collectives = 0;        ///< over data ranks, of all steps
+  std::int64_t short_collectives = 0;  ///< of these, such as lack a member that others of the kind have
   std::vector<std::string> notes;
 };
 inline constexpr std::uint32_t kNoType = 0xffffffff;

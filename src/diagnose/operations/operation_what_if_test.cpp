@@ -260,6 +260,21 @@ TEST(OperationWhatIf, SlowTransfersAreCommunication) {
   EXPECT_NEAR(w->finding.communication_share, 1, 1e-9);
 }
 
+TEST(OperationWhatIf, TransfersAreNotJudgedWhereMembersAreMissing) {
+  const auto slow = [](int step, int, int) {
+    return step % 3 == 0 ? SmallJob::Times{.scatter = 5} : SmallJob::Times{};
+  };
+  std::string text = SmallJob(3, 2, slow).text();
+  const std::size_t at = text.find("grads-reduce-scatter");
+  ASSERT_NE(at, std::string::npos);
+  const std::size_t begin = text.rfind('\n', at) + 1;
+  text.erase(begin, text.find('\n', at) + 1 - begin);
+  const auto w = what_if(text);
+  ASSERT_TRUE(w) << w.error().to_string();
+  EXPECT_NEAR(w->short_share, 1.0 / 6, 1e-9) << "three steps of two stages";
+  EXPECT_EQ(w->finding.cause, OperationCause::None) << sentence_of(w->finding);
+}
+
 TEST(OperationWhatIf, UnknownTypesAreComputeAndSaidSo) {
   std::string text = SmallJob(2, 2, [](int, int, int) { return SmallJob::Times{}; }).text();
   for (int step = 0; step < 2; ++step) text += fmt::format("0,0,0,{},checkpoint,6.95,1.5,0,0,0,0\n", step);

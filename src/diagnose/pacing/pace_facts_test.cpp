@@ -50,6 +50,27 @@ TEST(PaceFacts, ARankThatNeverSleepsPollsAndItsSwitchesTellHow) {
       << "half of the wait asleep";
 }
 
+TEST(PaceFacts, WhoSleepsAtItsWorkMayPollAllTheSame) {
+  // A late rank that hardly waits tells what work is like: here a device does it, and the host sleeps.
+  const auto facts = [](Duration of_late, Duration of_others) {
+    Host host(4, {.cpu = of_others});
+    host.inside[2] = 0.02;
+    host.run.ranks[2].samples[1].main_cpu = of_late;
+    return host.facts().wait;
+  };
+  EXPECT_EQ(facts(200ms, 5s), WaitMode::Spin);
+  EXPECT_EQ(facts(200ms, 200ms), WaitMode::Block);
+  EXPECT_EQ(facts(9900ms, 5s), WaitMode::Block);
+  EXPECT_EQ(facts(9900ms, 9900ms), WaitMode::Spin);
+}
+
+TEST(PaceFacts, MessagesAreWaitedForLikeSynchronisations) {
+  Host host(4, {.cpu = 10s});
+  std::vector<RankAccount> ranks;
+  for (int r = 0; r < 4; ++r) ranks.push_back({.rank = Rank(r), .work = 5s, .message_wait = 5s});
+  EXPECT_EQ(facts_of(host.run, host.places, ranks, {}).wait, WaitMode::Spin);
+}
+
 TEST(PaceFacts, RanksAndCpusAreThoseOfTheMostCrowdedHost) {
   Host host(4, {.cpu = 5s, .ready = 5s});
   host.places.insert(host.places.begin(), {.host = "b", .cpus = 64, .ranks = 64});

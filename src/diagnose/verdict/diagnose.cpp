@@ -53,14 +53,16 @@ Status check(const Matched& matched) {
   const bool failed = find_ending(matched).has_value();
   if (!matched.has_synchronisations() && !waits_for_peer && !imported && !failed) {
     const std::string counted = unobserved_words(count_unobserved(matched));
-    return fail({.code = Errc::InvalidInput,
-                 .id = "diagnose-002",
-                 .message = fmt::format(
-                     "the Run holds {} events but no synchronisation, expected collectives or waits{}",
-                     matched.event_count(),
-                     counted.empty() ? "" : "; of MPI calls that are counted and not recorded: " + counted),
-                 .hint = "check with: cox doctor (what can be observed here)",
-                 .where = {}});
+    return fail(
+        {.code = Errc::InvalidInput,
+         .id = "diagnose-002",
+         .message = fmt::format(
+             "the Run holds {} events but no synchronisation, expected collectives or waits{}{}",
+             matched.event_count(),
+             counted.empty() ? "" : "; of MPI calls that are counted and not recorded: " + counted,
+             matched.info().unwritten.empty() ? "" : "; files of ranks could not be written any more"),
+         .hint = "check with: cox doctor (what can be observed here)",
+         .where = {}});
   }
   return {};
 }

@@ -22,6 +22,8 @@ constexpr double kDoubtful = 0.02;
 constexpr double kRefused = 0.10;
 /// A part of the time that is nothing but rounding.
 constexpr double kLeastGain = 1e-6;
+/// Of the run time: of less than that nobody has a share.
+constexpr double kLeastToShare = 1e-3;
 /// Up to so many ranks, sets of up to kMostFixed are searched among all of them.
 constexpr std::size_t kFewRanks = 64;
 constexpr std::size_t kMostInManyRanks = 3;
@@ -160,7 +162,8 @@ class Search {
 
   [[nodiscard]] double share(Duration part) const {
     const Duration whole = minus_clamped(out_.simulated, out_.ideal);
-    return whole > Duration::zero() ? ratio(part, whole) : 0;
+    if (whole <= Duration::zero() || ratio(whole, out_.simulated) < kLeastToShare) return 0;
+    return std::clamp(ratio(part, whole), 0.0, 1.0);
   }
 
   void single_ranks(Questions& ask) {

@@ -32,7 +32,7 @@ struct RankWhatIf {
   Duration charged{};         ///< time by which it was the last to come, as far as that is its self-delay
   bool evaluated = false;     ///< the rest is known; else screened out, see `WhatIf::screened`
   Estimate fixed;             ///< removal: its own work replaced by the median of its peers'
-  double removal_share = 0;   ///< saved / (recorded - ideal); nothing to share out: 0
+  double removal_share = 0;   ///< saved / (recorded - ideal), within 0 and 1; less than 1e-3 to share out: 0
   double loss_ratio = 0;      ///< add-back: time with only this rank as recorded / ideal time - 1
   double add_back_share = 0;  ///< (that time - ideal) / (recorded - ideal)
 };

@@ -62,7 +62,7 @@ const char* reason_of(Cause c) {
     case Cause::StageImbalance:
       return "its stage has more to compute than the others";
     case Cause::SlowWorker:
-      return "its like in other data ranks is not slow";
+      return "ranks that do the same are not slow";
     case Cause::Communication:
       return "transfers take longer than their like";
     case Cause::Fabric:

@@ -96,6 +96,7 @@ void stop_as_unwritable(int error) noexcept {
   shared(g.header->dropped_records).fetch_add(unsaved_records(), std::memory_order_relaxed);
   last_note(text);
   switch_off(static_cast<std::uint32_t>(error));
+  tell_of_failure(error);
 }
 
 // Calls so far: those that left a record, took it back, found no room for it, or never wanted one.
@@ -307,7 +308,8 @@ void* keeper(void*) {
     // Of a process that ended before it came to all of it; one that was told to stop reads nothing more.
     if (g.speaks) read_machine(INT_MAX, add_locality);
   }
-  static_cast<void>(save());  // of a process that ended in order, all of it
+  // Of a process that ended in order, all of it.
+  if (!save() && g.phase.load(std::memory_order_acquire) == Phase::Closed) tell_of_failure(errno);
   close_file();
   tell(g.keeper_ended, 1);
   const timespec linger{.tv_sec = kLingerNs / kSecondNs, .tv_nsec = kLingerNs % kSecondNs};

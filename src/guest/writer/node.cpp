@@ -32,6 +32,18 @@ bool take_name(int fd, const char* what) noexcept {
   return bind(fd, reinterpret_cast<const sockaddr*>(&name), length) == 0;
 }
 
+// A connection to the `cox observe` in front of the job, or -1.
+int knock() noexcept {
+  if (node.is_alone) return -1;
+  const int fd = new_socket();
+  if (fd < 0) return -1;
+  sockaddr_un name;
+  const socklen_t length = node_name(kEndsSocket, node.folder, name);
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&name), length) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
 }  // namespace
 
 void join_node(const char* folder) noexcept {
@@ -43,12 +55,15 @@ void join_node(const char* folder) noexcept {
 }
 
 void tell_of_start() noexcept {
-  if (node.is_alone) return;
-  const int fd = new_socket();
+  const int fd = knock();
+  if (fd >= 0) close(fd);
+}
+
+void tell_of_failure(int error) noexcept {
+  const int fd = knock();
   if (fd < 0) return;
-  sockaddr_un name;
-  const socklen_t length = node_name(kEndsSocket, node.folder, name);
-  static_cast<void>(connect(fd, reinterpret_cast<const sockaddr*>(&name), length));
+  const WriteFailure what{.error = error};
+  static_cast<void>(send(fd, &what, sizeof what, MSG_NOSIGNAL | MSG_DONTWAIT));
   close(fd);
 }
 

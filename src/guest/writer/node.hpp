@@ -19,6 +19,9 @@ void join_node(const char* folder) noexcept;
 /// Where nobody listens nothing happens.
 void tell_of_start() noexcept;
 
+/// Tells it that the file of this process takes no more. Where nobody listens nothing happens.
+void tell_of_failure(int error) noexcept;
+
 /// Whether this process does what belongs to the node. Exactly one of those that joined; where it ends, the first
 /// that asks next.
 [[nodiscard]] bool speaks_for_node() noexcept;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -97,6 +98,23 @@ Error nothing_usable(const std::vector<ReadFile>& files, const std::vector<Proce
   return error;
 }
 
+/// Ranks whose files took no more say so nowhere in them.
+void mark_unwritten(Run& run) {
+  if (run.info.unwritten.empty()) return;
+  for (RankTrack& track : run.ranks)
+    for (const UnwrittenRank& u : run.info.unwritten)
+      if (track.rank.value() == u.rank && track.state != WriterState::Disabled)
+        track.state = WriterState::Disabled;
+  const UnwrittenRank& first = run.info.unwritten.front();
+  const std::string who = first.rank < 0 ? std::string("a process") : fmt::format("rank {}", first.rank);
+  const std::size_t more = run.info.unwritten.size() - 1;
+  run.notes.push_back(
+      {.file = {},
+       .text =
+           fmt::format("the file of {}{} could not be written any more ({}): what came after is missing", who,
+                       more == 0 ? "" : fmt::format(" and of {} more", more), std::strerror(first.error))});
+}
+
 void add_info(const fs::path& path, Run& run) {
   std::error_code ec;
   const fs::path dir = fs::is_directory(path, ec) ? path : path.parent_path();
@@ -107,6 +125,7 @@ void add_info(const fs::path& path, Run& run) {
     const std::string job = std::move(run.info.job);
     run.info = **std::move(info);
     if (run.info.job.empty()) run.info.job = job;
+    mark_unwritten(run);
   }
   if (run.info.name.empty()) {
     const fs::path whole = fs::absolute(dir.empty() ? fs::path(".") : dir, ec).lexically_normal();

@@ -11,6 +11,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,7 @@ constexpr int kMaxDepth = 32;
 constexpr std::int64_t kMostRedacted = 1'000'000;
 constexpr std::size_t kLongestEnd = 64;
 constexpr std::int64_t kMostSignal = 127;
+constexpr std::size_t kMostUnwritten = 256;
 constexpr const char* kEndsFile = "run.ends";
 
 tl::unexpected<Error> damaged(std::string message) {
@@ -49,6 +51,22 @@ void take_number(const Json& from, const char* key, std::int64_t most, int& into
   if (at == from.end() || !at->is_number_integer()) return;
   const auto value = at->get<std::int64_t>();
   if (value >= 0 && value <= most) into = static_cast<int>(value);
+}
+
+void take_unwritten(const Json& from, std::vector<UnwrittenRank>& into) {
+  constexpr std::int64_t kMostRank = 1 << 24;
+  constexpr std::int64_t kMostError = 4095;
+  const auto list = from.find("unwritten");
+  if (list == from.end() || !list->is_array()) return;
+  for (const Json& one : *list) {
+    if (!one.is_array() || one.size() != 2 || !one[0].is_number_integer() || !one[1].is_number_integer())
+      continue;
+    const auto rank = one[0].get<std::int64_t>();
+    const auto error = one[1].get<std::int64_t>();
+    if (rank < -1 || rank > kMostRank || error < 0 || error > kMostError) continue;
+    if (into.size() == kMostUnwritten) return;
+    into.push_back({.rank = static_cast<int>(rank), .error = static_cast<int>(error)});
+  }
 }
 
 /// Deeply nested arrays would overflow the stack of a recursive destructor: refuse them before parsing.
@@ -103,6 +121,7 @@ Result<RunInfo> parse_run_info(std::string_view text) {
   take_number(json, "redacted", kMostRedacted, info.redacted);
   take_number(json, "signal", kMostSignal, info.signal);
   take_number(json, "told", kMostSignal, info.told);
+  take_unwritten(json, info.unwritten);
   std::string provenance;
   take(json, "provenance", provenance);
   info.provenance = provenance_from(provenance);
@@ -127,6 +146,9 @@ std::string format_run_info(const RunInfo& info) {
   json["exit_status"] = info.exit_status < 0 ? Json(nullptr) : Json(info.exit_status);
   if (info.signal > 0) json["signal"] = info.signal;
   if (info.told > 0) json["told"] = info.told;
+  for (const UnwrittenRank& u :
+       std::span(info.unwritten).first(std::min(info.unwritten.size(), kMostUnwritten)))
+    json["unwritten"].push_back(Json::array({u.rank, u.error}));
   if (!info.logged_end.empty()) json["logged_end"] = info.logged_end;
   return json_text(json);  // a command line may hold bytes that are not UTF-8
 }

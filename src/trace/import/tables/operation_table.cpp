@@ -178,12 +178,19 @@ void add_operations(PartBuilder& builder, const OperationRows& table, const Step
   for (const std::string& type : table.types) names.push_back(builder.operation_name(type));
   std::size_t track = 0;
   std::int64_t last_rank = -1;
+  // Where the table does not number the operations of one type in a step, their order does.
+  std::vector<std::int32_t> so_far(table.types.size(), 0);
+  std::int64_t last_step = -1;
   for (const OperationRow& r : table.rows) {
+    if (r.rank != last_rank || r.step != last_step) std::fill(so_far.begin(), so_far.end(), 0);
+    last_step = r.step;
     if (r.rank != last_rank) {
       track = ranks.at(r.rank);
       last_rank = r.rank;
     }
     const OperationMeaning meaning = meaning_of(table.types[r.type]);
+    const std::int32_t ordinal = so_far[r.type]++;
+    const bool is_counted = r.sequence < 0 && meaning.kind == OperationKind::Collective;
     o.rank.push_back(static_cast<std::uint32_t>(track));
     o.kind.push_back(meaning.kind);
     o.name.push_back(names[r.type]);
@@ -193,7 +200,7 @@ void add_operations(PartBuilder& builder, const OperationRows& table, const Step
     o.step.push_back(static_cast<std::int32_t>(r.step));
     o.micro_batch.push_back(static_cast<std::int32_t>(r.micro_batch));
     o.chunk.push_back(static_cast<std::int32_t>(r.chunk));
-    o.sequence.push_back(static_cast<std::int32_t>(r.sequence));
+    o.sequence.push_back(is_counted ? ordinal : static_cast<std::int32_t>(r.sequence));
     o.comm.push_back(groups.of(meaning.group, track));
   }
 }

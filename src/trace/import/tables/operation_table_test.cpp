@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
 #include <sstream>
 #include <utility>
@@ -52,6 +53,22 @@ void expect_equal(const model::Program& a, const model::Program& b) {
   EXPECT_EQ(a.chunk, b.chunk);
   EXPECT_EQ(a.sequence, b.sequence);
   EXPECT_EQ(a.comm, b.comm);
+}
+
+TEST(OperationTable, WithoutNumbersTheOrderOfATypeInAStepTells) {
+  std::string text = "step,rank,optype,start_ts,duration\n";
+  for (const int step : {0, 1})
+    for (const int rank : {0, 1, 2})
+      for (const int i : {0, 1, 2})
+        text +=
+            fmt::format("{},{},optimizer-clip-main-grad,{},0.1\n", step, rank, 10 * step + i + 0.01 * rank);
+  const auto job = read_text(text);
+  ASSERT_TRUE(job);
+  std::map<std::pair<int, int>, int> calls;  // by step and number
+  for (std::size_t i = 0; i < job->program.size(); ++i)
+    ++calls[{job->program.step[i], job->program.sequence[i]}];
+  EXPECT_EQ(calls.size(), 6U) << "three in each step";
+  for (const auto& [call, members] : calls) EXPECT_EQ(members, 3);
 }
 
 TEST(OperationTable, ReadsQuotedCellsInAnyOrderOfColumns) {
