@@ -52,8 +52,7 @@ struct NodeClock {
   NodeId against;        ///< node that the collectives compare it with; the first one where all are connected
   Nanoseconds offset{};  ///< what it shows more than the first node's, at the Run's origin
   double drift_ppm = 0;  ///< how much faster it runs, mean over the Run; microseconds per second
-  double drift_error_ppm =
-      0;                  ///< Collectives: its standard error, below which it is not applied; 0 = not told
+  double drift_error_ppm = 0;  ///< Collectives: its standard error, over all links of the way; 0 = not told
   Duration residual{};    ///< Collectives: 95 % of the Run's stretches, by weight, lie within this of the fit
   Duration half_width{};  ///< Collectives: half of what causality leaves open: a bound on a constant error
   std::int64_t operations = 0;  ///< compared
