@@ -17,6 +17,9 @@ constexpr std::size_t kMostMore = 3;
 constexpr double kMostShort = 0.01;
 /// A few workers: at most this part of all.
 constexpr std::size_t kFewOf = 8;
+constexpr std::size_t kHalf = 2;
+constexpr double kAlways = 0.9;
+constexpr std::int64_t kLeastSteps = 10;
 
 const PartEffect* largest_removed(const std::vector<PartEffect>& parts) {
   const auto at = std::max_element(parts.begin(), parts.end(), [](const PartEffect& a, const PartEffect& b) {
@@ -37,15 +40,38 @@ std::size_t count_data_ranks(const OperationWhatIf& w) {
   return data.size();
 }
 
-/// The best small set that was tried: one worker, the slowest 3 %, or the culprits where they are few and not
-/// a whole stage.
+/// Whether these are one replica, which is the slow one in nearly all of the steps in which one stands out.
+bool is_slow_replica(const OperationWhatIf& w, const std::vector<Rank>& ranks) {
+  const auto& replicas = w.patterns.replicas;
+  if (!replicas || replicas->changes || replicas->most_often < 0 || replicas->share < kAlways ||
+      replicas->standing_out < kLeastSteps)
+    return false;
+  return std::all_of(ranks.begin(), ranks.end(), [&](Rank r) {
+    return std::any_of(w.workers.begin(), w.workers.end(), [&](const WorkerEffect& e) {
+      return e.rank == r && e.role.data == replicas->most_often;
+    });
+  });
+}
+
+/// Whether each of these computes longer than its like in most steps.
+bool are_all_slower(const OperationWhatIf& w, const std::vector<Rank>& ranks) {
+  if (!ranks.empty() && is_slow_replica(w, ranks)) return true;
+  return !ranks.empty() && std::all_of(ranks.begin(), ranks.end(), [&](Rank r) {
+    return std::any_of(w.patterns.workers.begin(), w.patterns.workers.end(),
+                       [&](const SlowerThanPeers& s) { return s.rank == r; });
+  });
+}
+
+/// The best small set that was tried: one worker, the slowest 3 %, or the culprits where they are few (up to a half where
+/// each is slower than its like) and not a whole stage.
 CulpritSet few_workers(const OperationWhatIf& w) {
   CulpritSet best;
   for (const WorkerEffect& e : w.workers)
     if (std::isfinite(e.removed) && (best.ranks.empty() || e.removed > best.removed))
       best = {.ranks = {e.rank}, .removed = e.removed};
   if (best.ranks.empty() || w.slowest_workers.removed > best.removed) best = w.slowest_workers;
-  if (w.culprits.ranks.size() <= w.workers.size() / kFewOf && w.culprits.removed > best.removed) {
+  const std::size_t most = w.workers.size() / (are_all_slower(w, w.culprits.ranks) ? kHalf : kFewOf);
+  if (w.culprits.ranks.size() <= most && w.culprits.removed > best.removed) {
     std::set<int> stages;
     for (const WorkerEffect& e : w.workers)
       if (std::binary_search(w.culprits.ranks.begin(), w.culprits.ranks.end(), e.rank))

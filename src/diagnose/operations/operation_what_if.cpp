@@ -470,8 +470,8 @@ Result<OperationWhatIf> what_if_operations(const model::Program& program,
   add_references(sim, w);
   add_sets(sim, w);
   choose_culprits(sim, w);
-  w.finding = find_operation_cause(w, share_of_communication(sim), options);
   w.patterns = find_compute_patterns(program);
+  w.finding = find_operation_cause(w, share_of_communication(sim), options);
   w.more = find_more(w);
   return w;
 }

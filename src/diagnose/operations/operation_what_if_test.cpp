@@ -260,6 +260,37 @@ TEST(OperationWhatIf, SlowTransfersAreCommunication) {
   EXPECT_NEAR(w->finding.communication_share, 1, 1e-9);
 }
 
+/// Ranks that compute and then reduce together, step by step; `more(step, rank)`: what a rank takes beyond 100 ms.
+template <class F>
+std::string even_table(int ranks, int steps, F&& more) {
+  std::string text = "step,dp_rank,stage,optype,seq_id,mb_id,start_ts,duration\n";
+  double start = 0;
+  for (int step = 0; step < steps; ++step) {
+    std::vector<double> ends;
+    for (int r = 0; r < ranks; ++r)
+      ends.push_back(start + 0.1 + 1e-4 * ((7 * step + 3 * r) % 5) + more(step, r));
+    const double last = *std::max_element(ends.begin(), ends.end());
+    for (int r = 0; r < ranks; ++r) {
+      const double end = ends[static_cast<std::size_t>(r)];
+      text += fmt::format("{},{},0,forward-compute,0,0,{:.7f},{:.7f}\n", step, r, start, end - start);
+      text +=
+          fmt::format("{},{},0,grads-reduce-scatter,0,,{:.7f},{:.7f}\n", step, r, end, last + 0.002 - end);
+    }
+    start = last + 0.002;
+  }
+  return text;
+}
+
+TEST(OperationWhatIf, ASetWhoseMembersAreAllSlowerThanTheirLikeIsNamed) {
+  const auto set = what_if(even_table(6, 20, [](int, int r) { return r == 1 || r == 4 ? 0.02 : 0.0; }));
+  ASSERT_TRUE(set) << set.error().to_string();
+  EXPECT_EQ(set->finding.cause, OperationCause::SlowWorker) << sentence_of(set->finding);
+  EXPECT_EQ(set->finding.ranks, (std::vector<Rank>{Rank(1), Rank(4)}));
+  const auto turns = what_if(even_table(6, 21, [](int s, int r) { return r == 2 * (s % 3) ? 0.02 : 0.0; }));
+  ASSERT_TRUE(turns);
+  EXPECT_EQ(turns->finding.cause, OperationCause::None) << "none is slower in most steps";
+}
+
 TEST(OperationWhatIf, TransfersAreNotJudgedWhereMembersAreMissing) {
   const auto slow = [](int step, int, int) {
     return step % 3 == 0 ? SmallJob::Times{.scatter = 5} : SmallJob::Times{};

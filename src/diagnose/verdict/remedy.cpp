@@ -153,6 +153,9 @@ Remedy for_finding(const Finding& f, bool one_host) {
             "the delay moves with the rank or stays with the host";
   if (at != kLevers.end()) text = one_host && at->on_one_host != nullptr ? at->on_one_host : at->text;
   if (!advise_by_kind(f, r)) r.text = fmt::format(fmt::runtime(text), subject_of(f));
+  constexpr std::string_view kOne = " or its host";
+  if (const std::size_t host = r.text.find(kOne); f.ranks.size() > 1 && host != std::string::npos)
+    r.text.replace(host, kOne.size(), " or their hosts");
   r.ranks = f.ranks;
   const bool known =
       !f.gain_doubt && is_gain_told(f) && (f.kind != FindingKind::SlowLink || f.gain_ratio > 0);
