@@ -78,11 +78,10 @@ class EndWitness {
 /// Rule: only where all ranks of its world left a file and were seen to begin. `RankEnd::kCutOff` where it left its record open, and all
 ///       others were alive after that; `kInOrder` where it closed its record, which alone blames nobody: it may have
 ///       failed because of another, or the others because of it.
+[[nodiscard]] std::optional<trace::RankEnd> first_end(const std::filesystem::path& dir, const SeenEnds& seen);
 
 /// Ranks of the Run in `dir` that said that their files take no more, in order; -1 of a process whose file tells no rank.
 [[nodiscard]] std::vector<trace::UnwrittenRank> unwritten_ranks(const std::filesystem::path& dir,
                                                                 const SeenEnds& seen);
-
-[[nodiscard]] std::optional<trace::RankEnd> first_end(const std::filesystem::path& dir, const SeenEnds& seen);
 
 }  // namespace cox::observe

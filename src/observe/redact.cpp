@@ -50,8 +50,7 @@ bool names_a_secret(std::string_view name) {
       return true;
   }
   const std::string& last = parts.back();
-  if (last == "pw") return parts.size() > 1 || name.starts_with('-');
-  if (last == "pwd") return parts.size() > 1 || name.starts_with('-');  // PWD is a folder
+  if (last == "pw" || last == "pwd") return parts.size() > 1 || name.starts_with('-');  // PWD is a folder
   return std::ranges::find(kLast, last) != kLast.end() || last.ends_with("password") ||
          last.ends_with("accesstoken") || last.ends_with("authtoken");
 }

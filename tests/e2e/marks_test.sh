@@ -15,3 +15,7 @@ equal "$(json "$work/diagnosis.json" '[x["collectives"] for x in r["ranks"]]')" 
 equal "$(json "$work/diagnosis.json" '[(c["size"], c["collectives"], c["bytes"]) for c in r["communicators"]]')" \
   "[[4, 60, $((60 * 1024 * 8))]]" "communicators"
 equal "$(json "$work/diagnosis.json" 'r["findings"][0]["rank"]')" 2 "rank of the first finding"
+
+# Who marks and does not say its rank is told that, and not that nothing was observed.
+equal "$(NO_RANK=1 status "$cox" observe -o "$work/nobody" -- "$build/many_marks" 1 20)" 0 "exit status without a rank"
+grep -q "1 process recorded into .*/nobody without saying which rank" "$work/err" || fail "not told: $(cat "$work/err")"

@@ -66,8 +66,7 @@ struct LaunchOutcome {
   int world_size = -1;  ///< how many times it did; -1 = not told
   std::filesystem::path dir;
   Duration wall{};
-  std::int64_t began =
-      0;  ///< processes of this machine that began to record, as they said; not known per rank
+  std::int64_t began = 0;  ///< processes of this machine that said that they record; not known per rank
   std::vector<trace::UnwrittenRank> unwritten{};  ///< whose files took no more, as they said
   bool untouched = false;                         ///< nothing was preloaded; `start_notes` says why
   std::string hint;      ///< what to do where ranks are missing; empty where nothing is known

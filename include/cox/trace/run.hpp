@@ -292,13 +292,13 @@ struct RankEnd {
   bool operator==(const RankEnd&) const = default;
 };
 
-/// What the launcher knew: contents of run.json.
 /// A rank whose file took no more while it recorded; its record ends there.
 struct UnwrittenRank {
   int rank = -1;  ///< -1 = its file does not even tell that
   int error = 0;  ///< errno
 };
 
+/// What the launcher knew: contents of run.json.
 struct RunInfo {
   std::string name;     ///< folder name
   std::string command;  ///< as typed, shell-quoted, secrets left out; empty where unknown

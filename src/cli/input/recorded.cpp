@@ -74,6 +74,7 @@ Recorded read_heads(const fs::path& dir, const std::string& mark) {
     if (file.extension() != ".coxraw" || !file.stem().string().ends_with(mark) ||
         !fs::is_regular_file(file, ec) || !read_head(file, head))
       continue;
+    ++sum.files;
     if (head.rank >= 0) sum.ranks.insert(head.rank);
     sum.world_size = std::max(sum.world_size, head.world_size);
     sum.dropped_records += head.dropped_records;

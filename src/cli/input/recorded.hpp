@@ -15,6 +15,7 @@ namespace cox::cli {
 /// Sums over the raw files of a Run folder, cheap for any size: only heads are read.
 struct Recorded {
   std::set<std::int32_t> ranks{};
+  std::int64_t files = 0;  ///< also of processes that say no rank
   std::int32_t world_size = 0;
   std::uint64_t dropped_records = 0;
   std::uint64_t recycled_records = 0;

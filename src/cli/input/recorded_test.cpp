@@ -56,6 +56,10 @@ TEST_F(RecordedTest, SumsOverRanks) {
   write("a.coxraw", a);
   write("b.coxraw", b);
   const Recorded sum = read_heads(dir_);
+  write("nobody.coxraw", head(-1));
+  EXPECT_EQ(read_heads(dir_).ranks, sum.ranks);
+  EXPECT_EQ(read_heads(dir_).files, 3);
+  EXPECT_EQ(sum.files, 2);
   EXPECT_EQ(sum.ranks, (std::set<std::int32_t>{0, 2}));
   EXPECT_EQ(sum.world_size, 4);
   EXPECT_EQ(sum.dropped_records, 7U);

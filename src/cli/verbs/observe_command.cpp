@@ -110,6 +110,10 @@ std::string nothing_recorded(const observe::LaunchOutcome& outcome, const Record
                              const std::string& dir) {
   if (outcome.untouched) return {};  // said before the job
   if (storage_failed(outcome, heads)) return storage_words(outcome, heads) + '\n';
+  if (heads.files > 0)
+    return fmt::format(
+        "cox: warning: {} {} into {} without saying which rank: a program that marks calls cox_rank\n",
+        heads.files, heads.files == 1 ? "process recorded" : "processes recorded", dir);
   if (outcome.began > 0)
     return fmt::format("cox: warning: {} {} began to record into {}, and nothing can be read there now: {}\n",
                        outcome.began, outcome.began == 1 ? "process" : "processes", dir,

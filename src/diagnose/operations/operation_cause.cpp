@@ -55,11 +55,11 @@ bool is_slow_replica(const OperationWhatIf& w, const std::vector<Rank>& ranks) {
 
 /// Whether each of these computes longer than its like in most steps.
 bool are_all_slower(const OperationWhatIf& w, const std::vector<Rank>& ranks) {
-  if (!ranks.empty() && is_slow_replica(w, ranks)) return true;
-  return !ranks.empty() && std::all_of(ranks.begin(), ranks.end(), [&](Rank r) {
-    return std::any_of(w.patterns.workers.begin(), w.patterns.workers.end(),
-                       [&](const SlowerThanPeers& s) { return s.rank == r; });
-  });
+  if (ranks.empty()) return false;
+  return is_slow_replica(w, ranks) || std::all_of(ranks.begin(), ranks.end(), [&](Rank r) {
+           return std::any_of(w.patterns.workers.begin(), w.patterns.workers.end(),
+                              [&](const SlowerThanPeers& s) { return s.rank == r; });
+         });
 }
 
 /// The best small set that was tried: one worker, the slowest 3 %, or the culprits where they are few (up to a half where

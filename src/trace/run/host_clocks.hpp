@@ -30,11 +30,10 @@ struct ClockedProcess {
 struct HostClock {
   /// The node whose axis `correction` leads to; the node itself where nothing is known.
   std::size_t root = 0;
-  ClockLine correction;   ///< to add to times of the node's own axis, over that axis
-  Duration residual{};    ///< summed along the way to the root
-  Duration half_width{};  ///< of the causal window, summed along the way
-  double drift_error =
-      0;  ///< standard error of the drift, of all links of the way; 0 = too short to tell one
+  ClockLine correction;     ///< to add to times of the node's own axis, over that axis
+  Duration residual{};      ///< summed along the way to the root
+  Duration half_width{};    ///< of the causal window, summed along the way
+  double drift_error = 0;   ///< standard error, over all links of the way; 0 = too short to tell a drift
   std::size_t samples = 0;  ///< operations behind the last link of the way
 };
 

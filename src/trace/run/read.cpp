@@ -103,8 +103,7 @@ void mark_unwritten(Run& run) {
   if (run.info.unwritten.empty()) return;
   for (RankTrack& track : run.ranks)
     for (const UnwrittenRank& u : run.info.unwritten)
-      if (track.rank.value() == u.rank && track.state != WriterState::Disabled)
-        track.state = WriterState::Disabled;
+      if (track.rank.value() == u.rank) track.state = WriterState::Disabled;
   const UnwrittenRank& first = run.info.unwritten.front();
   const std::string who = first.rank < 0 ? std::string("a process") : fmt::format("rank {}", first.rank);
   const std::size_t more = run.info.unwritten.size() - 1;
