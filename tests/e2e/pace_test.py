@@ -361,6 +361,55 @@ def case_priority(work):
     return "refused here" if refused else "a rank was raised"
 
 
+def held_now(root):
+    """Descendants of a process that sleep in a delay: until a point of CLOCK_MONOTONIC, which no program here does itself."""
+    children, found, at = {}, 0, [root]
+    for stat in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(stat, encoding="utf-8", errors="replace") as f:
+                children.setdefault(int(f.read().rpartition(")")[2].split()[1]), []).append(int(stat.split("/")[2]))
+        except OSError:
+            continue
+    while at:
+        process = at.pop()
+        at += children.get(process, [])
+        try:
+            with open(f"/proc/{process}/syscall", encoding="utf-8") as f:
+                found += f.read().split()[1:3] == ["0x1", "0x1"]  # clock, TIMER_ABSTIME
+        except OSError:
+            continue
+    return found
+
+
+def looks(root):
+    """What a second of looking finds."""
+    found, end = [], time.monotonic() + 1
+    while time.monotonic() < end:
+        found.append(held_now(root))
+    return found
+
+
+def case_detached(work):
+    """cox detach ends delays as well: ranks that were held in most looks are held in none, and the job ends as it would."""
+    with open("/proc/self/syscall", encoding="utf-8") as f:
+        if not f.read().split()[1:]:
+            raise Skip("/proc tells no system calls here")
+    folder = os.path.join(work, "run")
+    job = subprocess.Popen(paced(folder, f"always,{EAGER}", mpi("guest_trials", "skew", 120, 2, 40)),
+                           env=clean, stdout=subprocess.PIPE, text=True)
+    end = time.monotonic() + 30
+    while not held_now(job.pid):
+        assert job.poll() is None and time.monotonic() < end, "nobody was ever held"
+    before = looks(job.pid)
+    good([cox, "detach", folder])
+    time.sleep(0.2)  # a delay that had begun ends as it would
+    after = looks(job.pid)
+    assert job.poll() is None, "the job ended too early to tell anything"
+    assert job.communicate(timeout=100)[0] == "120 steps\n" and job.returncode == 0, job.returncode
+    assert any(before) and not any(after), (before, after)
+    return f"{sum(map(bool, before))} of {len(before)} looks found a delay before, none of {len(after)} afterwards"
+
+
 def case_off(work):
     folder = os.path.join(work, "run")
     job = mpi("timed_steps", 0.5, 10, -1, 0)
