@@ -66,6 +66,14 @@ enum class SeriesState : std::uint8_t {
   Uneven = 3     ///< see the section `TimeStructure`
 };
 
+/// One rank that is late once, by at least half of what all late arrivals cost: an event, and nobody who sets the pace.
+struct SingleStall {
+  Rank rank;
+  StepId step;
+  Duration delay{};       ///< beyond the median rank's own work of that step
+  double gain_ratio = 0;  ///< of the run's time, had it been on time there
+};
+
 /// Results that only this room reads.
 struct Analyses;
 struct Efficiencies;
@@ -83,10 +91,11 @@ struct Diagnosis {
   bool cost_is_spread = false;    ///< a test says that no rank is last for more than half of it
   std::vector<Finding> findings;  ///< most costly first; empty where nobody is named
   double late_gain_ratio = 0;  ///< of the run: what fixing all who are late by own work would save together
-  Trouble trouble;             ///< what hangs, and who disagrees
-  Answer answer;               ///< which kind of answer this is, and why
-  std::string verdict;         ///< one or two sentences
-  std::string lead;            ///< the verdict without the words that a headline says already
+  std::optional<SingleStall> single_stall;  ///< asked where nobody is named
+  Trouble trouble;                          ///< what hangs, and who disagrees
+  Answer answer;                            ///< which kind of answer this is, and why
+  std::string verdict;                      ///< one or two sentences
+  std::string lead;                         ///< the verdict without the words that a headline says already
   std::vector<RankAccount> ranks;
   std::vector<CommAccount> communicators;
   std::vector<std::string> cannot_tell;  ///< what this input does not answer

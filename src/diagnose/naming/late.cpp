@@ -57,23 +57,7 @@ void split_by_node(const Evidenced& x, const Ranks& ranks, std::vector<Named>& n
   }
 }
 
-/// Of single ranks late at the same place, those that belong together: whom another one hides, and who hides it.
-std::vector<std::size_t> hidden_set(const Savings& savings) {
-  bool hides = false;
-  double most_alone = 0;
-  std::vector<std::size_t> set;
-  for (std::size_t i = 0; i < savings.each.size(); ++i) {
-    const double alone = in_seconds(savings.each[i].alone);
-    const double share = in_seconds(savings.each[i].share);
-    hides = hides || alone < kHide * share;
-    most_alone = std::max(most_alone, alone);
-    if (alone < kApart * share) set.push_back(i);
-  }
-  const bool one_is_enough = in_seconds(savings.joint) * kMostOfAll < most_alone;
-  return hides && set.size() > 1 && !one_is_enough ? set : std::vector<std::size_t>{};
-}
-
-/// They become one finding, which says what fixing each of them alone saves.
+/// Ranks that hide each other become one finding, which says what fixing each of them alone saves.
 std::vector<Named> join_hidden(const Evidenced& x, const Positions& positions, std::vector<Named> named,
                                const std::vector<LateRank>& late) {
   std::map<std::vector<std::int32_t>, std::vector<std::size_t>> singles;
@@ -115,6 +99,21 @@ std::vector<Named> join_hidden(const Evidenced& x, const Positions& positions, s
 }
 
 }  // namespace
+
+std::vector<std::size_t> hidden_set(const Savings& savings) {
+  bool hides = false;
+  double most_alone = 0;
+  std::vector<std::size_t> set;
+  for (std::size_t i = 0; i < savings.each.size(); ++i) {
+    const double alone = in_seconds(savings.each[i].alone);
+    const double share = in_seconds(savings.each[i].share);
+    hides = hides || alone < kHide * share;
+    most_alone = std::max(most_alone, alone);
+    if (alone < kApart * share) set.push_back(i);
+  }
+  const bool one_is_enough = in_seconds(savings.joint) * kMostOfAll < most_alone;
+  return hides && set.size() > 1 && !one_is_enough ? set : std::vector<std::size_t>{};
+}
 
 std::vector<Named> name_late(const Evidenced& x, const Positions& positions,
                              const std::vector<LateRank>& late) {

@@ -144,6 +144,9 @@ struct LateRank {
 /// that hide each other, come as one set.
 [[nodiscard]] std::vector<Named> name_late(const Evidenced& x, const Positions& positions,
                                            const std::vector<LateRank>& late);
+/// Of suspects with one rank each, those that belong together: whom another one hides, and who hides it; none where fixing
+/// one of them saves most of what fixing all does.
+[[nodiscard]] std::vector<std::size_t> hidden_set(const Savings& savings);
 /// Culprits that take turns in an order that can be foretold.
 [[nodiscard]] std::vector<Named> find_rotating(const Place& place, const DelayFigures& figures);
 /// Single ranks that are late in few steps, every so many or at irregular times. `known` ranks are left out.

@@ -233,6 +233,48 @@ std::vector<Named> by_node(const Evidenced& x, const std::map<std::size_t, Laten
   return named;
 }
 
+/// Single ranks that hide each other become one finding, which says what fixing each of them alone saves.
+void join_hidden(const Evidenced& x, const std::vector<ComparedOp>& compared, std::vector<NamedOver>& named) {
+  std::vector<std::size_t> singles;
+  std::vector<Suspect> suspects;
+  for (std::size_t i = 0; i < named.size(); ++i)
+    if (named[i].named.kind == FindingKind::SlowRank) {
+      singles.push_back(i);
+      suspects.push_back({named[i].named.suspect.ranks, 0, 0, {}});
+    }
+  if (singles.size() < 2) return;
+  const std::vector<std::size_t> hidden = hidden_set(savings_without(x.matched, suspects, compared));
+  if (hidden.empty()) return;
+  std::vector<Suspect> together;
+  for (const auto k : hidden) together.push_back(suspects[k]);
+  const Savings savings = savings_without(x.matched, together, compared);
+  NamedOver set = named[singles[hidden.front()]];
+  set.named.kind = FindingKind::SlowGroup;
+  set.named.suspect.ranks.clear();
+  set.named.saving = {.share = savings.joint,
+                      .alone = savings.joint,
+                      .share_in = savings.joint_in,
+                      .alone_in = savings.joint_in};
+  std::map<std::int32_t, Duration> alone_of;
+  std::vector<bool> joined(named.size(), false);
+  for (std::size_t k = 0; k < hidden.size(); ++k) {
+    const Named& n = named[singles[hidden[k]]].named;
+    joined[singles[hidden[k]]] = true;
+    alone_of[n.suspect.ranks.front()] = most_of_a_rank(x.matched, savings.each[k].alone_in);
+    add_to(set.named.saving.bound_in, savings.each[k].bound_in);
+    set.named.agreement = std::min(set.named.agreement, n.agreement);
+    set.named.chance = std::max(set.named.chance, n.chance);
+  }
+  for (const auto& [rank, saved] : alone_of) {
+    set.named.suspect.ranks.push_back(rank);
+    set.named.each_alone.push_back(saved);
+  }
+  std::vector<NamedOver> kept{std::move(set)};
+  for (std::size_t i = 0; i < named.size(); ++i)
+    if (!joined[i]) kept.push_back(std::move(named[i]));
+  named = std::move(kept);
+}
+
 }  // namespace
 
 bool asks_operations(const Evidenced& x, const Presence& presence) {
@@ -289,6 +331,7 @@ std::vector<NamedOver> name_over_operations(const Evidenced& x, Duration run_tim
                    .late = usual.late,
                    .together = {}});
   }
+  join_hidden(x, rows.compared(), out);
   std::sort(together.begin(), together.end());
   for (NamedOver& n : out) n.together = together;
   std::stable_sort(out.begin(), out.end(), [](const NamedOver& a, const NamedOver& b) {

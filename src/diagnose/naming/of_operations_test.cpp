@@ -49,6 +49,24 @@ TEST(OfOperations, FewStepsOfManyOperationsNameARank) {
   EXPECT_NE(d.verdict.find("rank 3 sets the pace"), std::string::npos) << d.verdict;
 }
 
+TEST(OfOperations, TwoRanksOfFewStepsThatHideEachOtherAreASet) {
+  testing::Job job = few_steps();
+  job.work = [](int r, int step) {
+    return testing::lognormal_work(1, r, step, r == 1 || r == 3 ? Duration{72ms} : Duration{60ms}, 0.01);
+  };
+  const auto d = diagnose(testing::make_job(job)).value();
+  ASSERT_EQ(d.findings.size(), 1U) << d.verdict;
+  const Finding& f = d.findings.front();
+  EXPECT_EQ(f.kind, FindingKind::SlowGroup);
+  EXPECT_EQ(f.ranks, (std::vector{Rank{1}, Rank{3}}));
+  EXPECT_GT(f.gain_ratio, 0.08) << "of both, not of one";
+  const auto& e = std::get<LateEvidence>(f.evidence);
+  ASSERT_EQ(e.each_alone.size(), 2U);
+  EXPECT_LT(e.each_alone[0], 0.02);
+  EXPECT_LT(e.each_alone[1], 0.02);
+  EXPECT_NE(d.verdict.find("They hide each other"), std::string::npos) << d.verdict;
+}
+
 TEST(OfOperations, EvenRanksOfFewStepsNameNobody) {
   testing::Job job = few_steps();
   job.work = [](int r, int step) { return testing::lognormal_work(2, r, step, 60ms, 0.05); };

@@ -141,17 +141,42 @@ double steps_per_turn(const std::vector<Turn>& turns) {
   return steps / static_cast<double>(turns.size());
 }
 
+/// Steps of the longest stretch in which one row is the culprit in three of four steps that have one. Source: the segment
+/// of the largest sum (Kadane), with +1 for its steps and -3 for those of others.
+std::size_t longest_stretch(const std::vector<std::int32_t>& culprit, const std::vector<std::int32_t>& set) {
+  std::size_t longest = 0;
+  for (const std::int32_t row : set) {
+    int sum = 0;
+    int most = 0;
+    std::size_t first = 0;
+    for (std::size_t s = 0; s < culprit.size(); ++s) {
+      if (culprit[s] < 0) continue;
+      if (sum == 0) {
+        first = s;
+        most = 0;
+      }
+      sum = std::max(0, sum + (culprit[s] == row ? 1 : -3));
+      if (sum <= most) continue;
+      most = sum;
+      longest = std::max(longest, s - first + 1);
+    }
+  }
+  return longest;
+}
+
 /// Probability by chance that the culprit of a step is the one of `lag` steps before
 /// so often, for the best lag.
 ///
-/// By chance two steps agree as often as the culprits' frequencies say. Steps of one turn are one draw.
+/// By chance two steps agree as often as the culprits' frequencies say. Steps of one turn are one draw; lags within one
+/// `stretch` agree whoever comes next.
 double chance_of_recurrence(const std::vector<std::int32_t>& culprit, const std::vector<Turn>& turns,
-                            double by_chance) {
+                            std::size_t stretch, double by_chance) {
   const double per_turn = steps_per_turn(turns);
   const std::size_t lags = std::min(culprit.size() / 2, kMostLag);
   std::int64_t best_pairs = 0;
   std::int64_t best_agree = 0;
-  for (auto lag = static_cast<std::size_t>(std::max(2.0, std::ceil(2 * per_turn))); lag <= lags; ++lag) {
+  const auto shortest = std::max(stretch, static_cast<std::size_t>(std::max(2.0, std::ceil(2 * per_turn))));
+  for (auto lag = shortest; lag <= lags; ++lag) {
     std::int64_t pairs = 0;
     std::int64_t agree = 0;
     for (std::size_t s = lag; s < culprit.size(); ++s) {
@@ -295,9 +320,11 @@ std::vector<Named> find_rotating(const Place& x, const DelayFigures& f) {
   const double tests = 5 * x.searched;
   const double next = chance_of_increment(clean, x.rows(), set.size());
   const double when = chance_of_timetable(clean, x.steps());
-  const double chance = tests * std::min({chance_of_increment(turns, x.rows(), set.size()), next, when,
-                                          both_by_chance(next, when),
-                                          chance_of_recurrence(culprit, turns, by_chance), cycle.chance});
+  const double chance =
+      tests *
+      std::min({chance_of_increment(turns, x.rows(), set.size()), next, when, both_by_chance(next, when),
+                chance_of_recurrence(culprit, turns, longest_stretch(culprit, set), by_chance),
+                cycle.chance});
   if (chance > x.rules().burst_test) return {};
   // Whoever is most often the culprit at no place of the cycle has its own bad moments.
   if (tests * cycle.chance <= x.rules().burst_test && cycle.members.size() >= kLeastCulprits)

@@ -132,6 +132,12 @@ OperationFinding find_operation_cause(const OperationWhatIf& w, double communica
   return f;
 }
 
+bool is_slow_all_along(const OperationWhatIf& w) {
+  const bool testable = static_cast<std::int64_t>(w.steps.size()) >= kLeastSteps && w.workers.size() > 1 &&
+                        w.workers.size() > w.stages.size();
+  return !testable || are_all_slower(w, w.finding.ranks);
+}
+
 std::vector<OperationFinding> find_more(const OperationWhatIf& w) {
   std::vector<OperationFinding> more;
   if (w.finding.cause == OperationCause::None) return more;

@@ -18,4 +18,8 @@ namespace cox::diagnose {
 /// stage (`w.patterns`), and with whom a tenth of the slowdown would go.
 [[nodiscard]] std::vector<OperationFinding> find_more(const OperationWhatIf& w);
 
+/// Whether whom `w.finding` names is slow in most steps, as far as there are ten steps and others of its stage to hold it
+/// against: what a table says of one stall, or of a stretch, is no worker that is slow.
+[[nodiscard]] bool is_slow_all_along(const OperationWhatIf& w);
+
 }  // namespace cox::diagnose

@@ -150,5 +150,7 @@ struct OperationWhatIf {
 
 /// Lines for a terminal, most important first, without ends of line.
 [[nodiscard]] std::vector<std::string> describe(const OperationWhatIf& w);
+/// For a first screen: how much longer steps are, and that work was dealt out unevenly, where it was.
+[[nodiscard]] std::vector<std::string> describe_briefly(const OperationWhatIf& w);
 
 }  // namespace cox::diagnose

@@ -17,6 +17,7 @@
 #include "diagnose/efficiency/measure.hpp"
 #include "diagnose/match/presence.hpp"
 #include "diagnose/operations/few_operations.hpp"
+#include "diagnose/operations/operation_cause.hpp"
 #include "diagnose/pacing/iterations.hpp"
 #include "diagnose/words/sentences.hpp"
 
@@ -27,6 +28,8 @@ namespace {
 constexpr std::size_t kPictured = 24;
 /// A slowdown smaller than this is not worth a table.
 constexpr double kWorthwhile = 1.01;
+/// Part of the time from which a single long step is told, whatever else there is.
+constexpr double kWorthOfStep = 0.05;
 
 void add_section(Diagnosis& d, SectionKind kind, const char* title, std::vector<std::string> lines) {
   if (!lines.empty()) d.sections.push_back({.kind = kind, .title = title, .lines = std::move(lines)});
@@ -155,6 +158,7 @@ void look_at_operations(const model::Program& program, Analyses& analyses, Diagn
     analyses.what_if_operations = *std::move(found);
     add_section(d, SectionKind::WhatIfOperations, "what if: recorded operations",
                 describe(*analyses.what_if_operations));
+    d.sections.back().brief = describe_briefly(*analyses.what_if_operations);
     picture_workers(*analyses.what_if_operations, d.sections.back());
   } else {
     d.cannot_tell.push_back("what if: " + found.error().message);
@@ -174,8 +178,9 @@ void look_at_times(const Matched& matched, Analyses& analyses, Diagnosis& d, int
   const TimeStructure& t = *analyses.time_structure;
   if (lone && t.is_quiet()) d.series = SeriesState::Quiet;
   if (lone && (t.evident() || t.is_costly())) d.series = SeriesState::Uneven;
-  // A series alone has nothing else to tell.
-  if (!t.evident() && !lone && !(matched.ranks() < 2 && t.is_costly())) return;
+  // A series alone has nothing else to tell; one step that costs as much is no scatter.
+  const bool one_long = t.long_count == 1 && t.long_share_ratio >= kWorthOfStep;
+  if (!t.evident() && !lone && !one_long && !(matched.ranks() < 2 && t.is_costly())) return;
   add_section(d, SectionKind::TimeStructure, "over time", describe(t));
   d.sections.back().brief = describe_briefly(t);
 }
@@ -327,10 +332,17 @@ void add_analyses(const Matched& matched, const model::Program& program, Analyse
   look_at_pacing(matched, d);
 }
 
+bool arrivals_tell(const OperationWhatIf& w) {
+  if (w.stages.size() > 1) return false;
+  return w.finding.cause == OperationCause::None ||
+         (w.finding.cause == OperationCause::SlowWorker && !is_slow_all_along(w));
+}
+
 void add_findings_of_analyses(Diagnosis& d) {
   const Analyses& analyses = analyses_of(d);
-  if (analyses.what_if_operations) {
+  if (analyses.what_if_operations && !arrivals_tell(*analyses.what_if_operations)) {
     d.findings.clear();
+    d.late_gain_ratio = 0;
     if (analyses.what_if_operations->finding.cause != OperationCause::None)
       d.findings.push_back(finding_of(*analyses.what_if_operations, analyses.what_if_operations->finding));
     for (const OperationFinding& more : analyses.what_if_operations->more)

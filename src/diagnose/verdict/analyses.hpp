@@ -42,8 +42,13 @@ struct Analyses {
 void add_analyses(const Matched& matched, const model::Program& program, Analyses& analyses, Diagnosis& d,
                   int threads);
 
+/// Whether findings of a table of operations are those of arrival times. Its replay says more where it has a cause that holds
+/// all along. In turn, in a stretch, in pauses: that is told by arrivals, of one stage (what arrives late in a pipeline was
+/// mostly made late by its neighbours).
+[[nodiscard]] bool arrivals_tell(const OperationWhatIf& w);
+
 /// Findings that only these analyses can make: a stage or worker of a recorded pipeline (which then replaces
-/// what arrival times say), a part of the fabric. Before remedies and verdict.
+/// what arrival times say, unless `arrivals_tell`), a part of the fabric. Before remedies and verdict.
 void add_findings_of_analyses(Diagnosis& d);
 
 }  // namespace cox::diagnose

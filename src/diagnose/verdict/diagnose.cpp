@@ -21,6 +21,7 @@
 #include "diagnose/naming/least_effect.hpp"
 #include "diagnose/naming/naming.hpp"
 #include "diagnose/naming/of_operations.hpp"
+#include "diagnose/naming/single_stall.hpp"
 #include "diagnose/pacing/pace_facts.hpp"
 #include "diagnose/stall/ending.hpp"
 #include "diagnose/stall/hang.hpp"
@@ -175,12 +176,10 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   analyses.outside = std::move(account.outside);
   take(std::move(account), matched, d);
   tell(kDiagnoseStages - 1);
-  // A table of operations says more than arrival times: see analyses.cpp.
-  if (!program.is_table()) {
-    NamedFindings named = name_and_explain(matched, delays, d, options.threads);
-    d.findings = std::move(named.all);
-    d.late_gain_ratio = named.gain_ratio;
-  }
+  // What a table of operations says beside arrival times: add_findings_of_analyses.
+  NamedFindings named = name_and_explain(matched, delays, d, options.threads);
+  d.findings = std::move(named.all);
+  d.late_gain_ratio = named.gain_ratio;
   d.trouble = look_for_trouble(matched, options);
   d.cannot_tell = name_gaps(d, open_ends(matched, d));
   const bool never_met =
@@ -190,6 +189,7 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
         d.cannot_tell.begin(),
         "who sets the pace: no synchronisation was recorded; cox doctor says what can be observed here");
   add_analyses(matched, program, analyses, d, options.threads);
+  if (program.is_table() && !analyses.what_if_operations) d.findings.clear();
   d.analyses = std::make_shared<const Analyses>(std::move(analyses));
   add_findings_of_analyses(d);
   if (!d.findings.empty() && std::any_of(d.findings.begin(), d.findings.end(),
@@ -205,8 +205,11 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   d.waiting = facts_of(matched, d.locality, d.ranks, kinds);
   d.hosts = count_hosts(matched);
   settle_gains(d);
-  const bool tested = d.findings.empty() && d.steps > 0 && matched.ranks() > 1 && !program.is_table();
-  if (tested) {
+  const bool unnamed = d.findings.empty() && d.steps > 0 && matched.ranks() > 1;
+  if (unnamed && !d.coverage.order_refused)
+    d.single_stall = find_single_stall(evidenced(matched, delays, d), d.lost, d.run_time);
+  const bool asked = !analyses_of(d).what_if_operations || arrivals_tell(*analyses_of(d).what_if_operations);
+  if (unnamed && asked) {
     const Evidenced x = evidenced(matched, delays, d);
     const bool few = too_few_steps(x, static_cast<double>(x.ranks()));
     d.answer = judge(d, few ? std::nullopt : std::optional(least_named_delay(x)), few);

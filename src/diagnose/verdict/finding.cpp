@@ -128,6 +128,7 @@ Finding make_finding(const Evidenced& x, const Positions& positions, const Named
     LateEvidence e;
     e.steps = 1;
     e.chance = n.named.chance;
+    for (const Duration saved : n.named.each_alone) e.each_alone.push_back(ratio(saved, run_time));
     f.tests = test_causes(e.reasons);
     f.evidence = std::move(e);
   }
@@ -146,6 +147,7 @@ Finding make_finding(const Evidenced& x, const Positions& positions, const Named
     f.gain_ratio = 0;
     f.share_ratio = 0;
     e.gain_alone.reset();
+    e.each_alone.clear();
   }
   return f;
 }

@@ -261,6 +261,11 @@ Json result_of(const Diagnosis& d, const trace::Run& run) {
                         {"count", d.step_time.count}};
   j["lost_s"] = seconds(d.lost);
   j["findings"] = list_of(d.findings);
+  j["single_stall"] = d.single_stall ? Json{{"rank", d.single_stall->rank.value()},
+                                            {"step", d.single_stall->step.value()},
+                                            {"delay_s", seconds(d.single_stall->delay)},
+                                            {"gain_ratio", d.single_stall->gain_ratio}}
+                                     : Json(nullptr);
   j["ending"] = ending_json(d.trouble);
   j["hang"] = hang_json(d.trouble);
   j["mismatches"] = mismatches_json(d.trouble);

@@ -15,6 +15,7 @@
 
 #include "diagnose/verdict/analyses.hpp"
 #include "diagnose/words/sentences.hpp"
+#include "diagnose/words/stall.hpp"
 
 namespace cox::diagnose {
 namespace {

@@ -94,6 +94,8 @@ void say_nobody(const Diagnosis& d, Percentages& percentages, Brief& brief) {
     for (const ReasonClause& r : a.reasons)
       if (!(d.series != SeriesState::None && r.reason == AnswerReason::OneRank) && percentages.take(r.text))
         brief.says.push_back(sentence(r.text));
+    if (const std::string once = single_stall_words(d); !once.empty() && percentages.take(once))
+      brief.says.push_back(once);
     say_what_is_told(d, percentages, brief);
     return;
   }
@@ -102,6 +104,8 @@ void say_nobody(const Diagnosis& d, Percentages& percentages, Brief& brief) {
     text += fmt::format("; one with about {} of a step more to do, all along, would have been named",
                         percent(*least));
   brief.says.push_back(text + ".");
+  if (const std::string once = single_stall_words(d); !once.empty() && percentages.take(once))
+    brief.says.push_back(once);
   if (const std::string uneven = uneven_work(d); !uneven.empty() && percentages.take(uneven))
     brief.says.push_back(uneven);
   say_what_is_told(d, percentages, brief);

@@ -72,6 +72,13 @@ std::string shares_of(const OperationFinding& f) {
                      of_slowdown(f.communication_share));
 }
 
+std::string slowdown_words(const OperationWhatIf& w) {
+  return fmt::format(
+      "steps are x{:.3f} (+-{:.3f}) as long as with all operations as usual: {} against {} ({}, {} simulated)",
+      w.slowdown, w.slowdown_error, to_string(w.original), to_string(w.ideal),
+      counted(static_cast<std::int64_t>(w.steps.size()), "step"), counted(w.operations, "operation"));
+}
+
 }  // namespace
 
 std::string claim_of(const OperationFinding& f) {
@@ -96,13 +103,23 @@ std::string sentence_of(const OperationFinding& f) {
   return claim_of(f) + ": " + shares_of(f);
 }
 
+std::vector<std::string> describe_briefly(const OperationWhatIf& w) {
+  std::vector<std::string> out{slowdown_words(w)};
+  if (w.patterns.micro_batches)
+    out.emplace_back(
+        "micro-batches are uneven: forward and backward of the same one are long together, so their work "
+        "differs, not their workers");
+  // Of one stage arrivals tell turns; here a replica is as slow as its slowest stage.
+  if (const auto& r = w.patterns.replicas;
+      r && r->changes && w.stages.size() > 1 && w.slowdown >= w.finding.slow_from)
+    out.push_back(
+        fmt::format("another replica is slow from step to step, in {} of {}: work that is dealt out anew",
+                    r->standing_out, counted(r->steps, "step")));
+  return out;
+}
+
 std::vector<std::string> describe(const OperationWhatIf& w) {
-  std::vector<std::string> out;
-  out.push_back(fmt::format(
-      "steps are x{:.3f} (+-{:.3f}) as long as with all operations as usual: {} against {} ({}, {} "
-      "simulated)",
-      w.slowdown, w.slowdown_error, to_string(w.original), to_string(w.ideal),
-      counted(static_cast<std::int64_t>(w.steps.size()), "step"), counted(w.operations, "operation")));
+  std::vector<std::string> out{slowdown_words(w)};
   out.push_back(sentence_of(w.finding));
   for (const OperationFinding& f : w.more) out.push_back("also: " + sentence_of(f));
   for (std::string& note : notes_of(w.patterns)) out.push_back(std::move(note));

@@ -82,6 +82,9 @@ struct ReasonFacts {
 /// That some ranks have much less to do than others all along, which is no lateness of single ones; empty where
 /// they have not.
 [[nodiscard]] std::string uneven_work(const Diagnosis& d);
+/// `Rank 3 was late once: by 2.1 s, in step 31; without that the run would be 55 % shorter.`; empty where there is no such
+/// step.
+[[nodiscard]] std::string single_stall_words(const Diagnosis& d);
 
 /// The answer in one or two sentences.
 struct Headline {

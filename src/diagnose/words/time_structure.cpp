@@ -143,13 +143,23 @@ void say_returns_briefly(const TimeStructure& t, Lines& lines) {
         t.bursts.size() > 1 ? fmt::format("; {} more such bursts", t.bursts.size() - 1) : std::string()));
 }
 
+const char* whom_briefly(LongStepKind k) {
+  return k == LongStepKind::Everybody       ? ", of all ranks alike"
+         : k == LongStepKind::Communication ? ", by its communication"
+                                            : "";
+}
+
 void say_cost_briefly(const TimeStructure& t, Lines& lines) {
   constexpr double kWorthSaying = 0.005;
   // By severity it has been told.
   if (t.tiers.empty() && t.long_count > 0 && (t.long_share_ratio >= kWorthSaying || t.is_quiet()))
-    lines.push_back(fmt::format("{} of {} steps {} long{} ({} of the time).", grouped(t.long_count),
-                                grouped(t.count), t.long_count == 1 ? "is" : "are",
-                                t.evident() ? "" : ", without a pattern", percent(t.long_share_ratio)));
+    lines.push_back(t.long_count == 1 && !t.long_steps.empty()
+                        ? fmt::format("Step {} is long, the only one{} ({} of the time).",
+                                      t.long_steps.front().step.value(),
+                                      whom_briefly(t.long_steps.front().kind), percent(t.long_share_ratio))
+                        : fmt::format("{} of {} steps are long{} ({} of the time).", grouped(t.long_count),
+                                      grouped(t.count), t.evident() ? "" : ", without a pattern",
+                                      percent(t.long_share_ratio)));
   if (t.is_costly())
     lines.push_back(
         fmt::format("The slowest step in a hundred takes {:.2f} times the median, the slowest of all {:.2f} "

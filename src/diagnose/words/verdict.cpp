@@ -26,6 +26,7 @@ std::string say_nobody(const Diagnosis& d) {
     text += fmt::format("; one with about {} of a step more to do, all along, would have been named",
                         percent(*least));
   text += '.';
+  if (const std::string once = single_stall_words(d); !once.empty()) text += ' ' + once;
   if (const auto lost = lost_ratio(d))
     text += fmt::format(" Uneven arrival takes {} of the run{}.", percent(*lost),
                         d.cost_is_spread ? ", spread over the ranks" : "");
@@ -167,7 +168,16 @@ std::string sentence_of(const Finding& f) {
   return fmt::format("{}: {}", subject_words(f), late_words(f, *e));
 }
 
+std::string single_stall_words(const Diagnosis& d) {
+  if (!d.single_stall) return {};
+  const SingleStall& s = *d.single_stall;
+  return fmt::format(
+      "Rank {} was late once: by {}, in step {}; without that the run would be {} shorter (estimated).",
+      s.rank.value(), to_string(s.delay), s.step.value(), percent(s.gain_ratio));
+}
+
 std::string uneven_work(const Diagnosis& d) {
+  if (d.single_stall) return {};  // that is why
   if (!d.efficiencies || !(d.efficiencies->load_balance < kEvenWork)) return {};
   return fmt::format("The work is uneven all along: load balance {} (mean over largest useful time).",
                      percent(std::clamp(d.efficiencies->load_balance, 0.0, 1.0)));

@@ -132,14 +132,16 @@ class RankEvents {
       if (meaning(i).kind == OperationKind::Compute) computing.push_back({o_.begin[i], end_of(o_, i)});
     unite(computing);
     std::int64_t step = INT64_MIN;
+    Span met{};  // the last collective so far
     for (const std::uint32_t i : operations) {
       if (o_.step[i] != step) {
         step = o_.step[i];
+        const Duration at = begin_behind(met, o_.begin[i]);
         if (step >= 0)
-          builder_.add_event(
-              track,
-              {.kind = EventKind::Step, .begin = o_.begin[i], .end = o_.begin[i], .bytes = Bytes(step)});
+          builder_.add_event(track, {.kind = EventKind::Step, .begin = at, .end = at, .bytes = Bytes(step)});
       }
+      if (meaning(i).kind == OperationKind::Collective && end_of(o_, i) > met.end)
+        met = {o_.begin[i], end_of(o_, i)};
       add_operation(track, i, computing);
     }
     add_waits(track, operations, computing);
@@ -147,6 +149,13 @@ class RankEvents {
 
  private:
   [[nodiscard]] const OperationMeaning& meaning(std::size_t i) const { return meanings_[o_.name[i]]; }
+
+  /// Where a step begins that follows a collective: rounded begins and lengths touch or overlap by a digit, and a collective
+  /// that ended behind the mark would be one of the next step. A tenth of it and more is overlap, and is left.
+  static Duration begin_behind(const Span& met, Duration begin) {
+    const bool touch = met.end > begin && (met.end - begin) * 10 <= met.end - met.begin;
+    return touch ? met.end : begin;
+  }
 
   void add_operation(std::size_t track, std::uint32_t i, const std::vector<Span>& computing) {
     const OperationMeaning& m = meaning(i);

@@ -167,6 +167,38 @@ TEST(OperationTable, PlacesStepsThatCountFromTheirOwnBeginning) {
   EXPECT_EQ(absolute->program.begin[2], duration_from_seconds(3));
 }
 
+/// Times of the steps that rank 0 marked, and the ends of its collectives.
+std::pair<std::vector<Duration>, std::vector<Duration>> marks_and_ends(const ImportedJob& job) {
+  std::pair<std::vector<Duration>, std::vector<Duration>> out;
+  const EventColumns& e = job.run.ranks.front().events;
+  for (std::size_t i = 0; i < e.size(); ++i) {
+    if (e.kind[i] == EventKind::Step) out.first.push_back(e.begin[i]);
+    if (e.kind[i] == EventKind::Collective) out.second.push_back(e.end[i]);
+  }
+  return out;
+}
+
+TEST(OperationTable, AStepBeginsBehindTheCollectiveThatRoundingMakesEndAfterIt) {
+  const auto text_of = [](std::string_view second_begin) {
+    std::string text = "step,rank,optype,seq_id,start_ts,duration\n";
+    for (const int rank : {0, 1}) {
+      text +=
+          fmt::format("0,{},forward-compute,0,0,1\n0,{},grads-reduce-scatter,0,1,0.5000001\n", rank, rank);
+      text += fmt::format("1,{},forward-compute,0,{},1\n1,{},grads-reduce-scatter,0,2.5,0.5\n", rank,
+                          second_begin, rank);
+    }
+    return text;
+  };
+  const auto touching = read_text(text_of("1.5"));
+  ASSERT_TRUE(touching) << touching.error().to_string();
+  const auto [marks, ends] = marks_and_ends(*touching);
+  ASSERT_EQ(marks.size(), 2U);
+  EXPECT_EQ(marks[1], ends[0]) << "else the first step's collective is one of the second";
+  const auto beside = read_text(text_of("1.3"));
+  ASSERT_TRUE(beside);
+  EXPECT_LT(marks_and_ends(*beside).first.at(1), ends[0]) << "real overlap stays";
+}
+
 TEST(OperationTable, RowsFarFromTheFirstStepAreLeftOutOnBothSides) {
   std::string text(kHeader);
   for (const auto& [step, start] :

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/naming/single_stall.hpp"
+
+#include <algorithm>
+
+#include "diagnose/match/span_math.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+constexpr std::int64_t kLeastSteps = 3;
+constexpr double kMostOfLost = 0.5;
+constexpr double kWorthSaying = 0.02;  // of the run
+
+}  // namespace
+
+std::optional<SingleStall> find_single_stall(const Evidenced& x, Duration lost, Duration run_time) {
+  if (x.steps().count < kLeastSteps || x.ranks() < 2 || lost <= Duration::zero() ||
+      run_time <= Duration::zero())
+    return std::nullopt;
+  std::int32_t rank = -1;
+  std::int64_t step = -1;
+  Duration longest{};
+  for (std::size_t r = 0; r < x.ranks(); ++r)
+    for (std::size_t s = 0; s < x.delays[r].size(); ++s)
+      if (x.delays[r][s] > longest) {
+        longest = x.delays[r][s];
+        rank = static_cast<std::int32_t>(r);
+        step = static_cast<std::int64_t>(s);
+      }
+  if (rank < 0) return std::nullopt;
+  const Suspect once{.ranks = {rank}, .first_step = step, .last_step = step, .rank_of_step = {}};
+  const Saving saved = savings_without(x.matched, {once}).each.front();
+  SingleStall out{
+      .rank = x.matched.rank(static_cast<std::size_t>(rank)),
+      .step = StepId{x.steps().numbers[static_cast<std::size_t>(step)]},
+      .delay = longest,
+      .gain_ratio = std::clamp(ratio(most_of_a_rank(x.matched, saved.share_in), run_time), 0.0, 1.0)};
+  const bool most = ratio(saved.share, lost) >= kMostOfLost;
+  return most && out.gain_ratio >= kWorthSaying ? std::optional(out) : std::nullopt;
+}
+
+}  // namespace cox::diagnose
