@@ -74,6 +74,7 @@ std::uint64_t own_pid_namespace() {
 std::map<int, trace::RawHeader> heads_of(const fs::path& dir) {
   std::map<int, trace::RawHeader> last;
   const std::uint64_t here = own_pid_namespace();
+  const std::string boot = this_machine().boot_id();
   for (const fs::path& file : trace::run_entries(dir)) {
     std::error_code ec;
     if (file.extension() != ".coxraw" || !fs::is_regular_file(file, ec)) continue;
@@ -82,7 +83,10 @@ std::map<int, trace::RawHeader> heads_of(const fs::path& dir) {
     if (!in.read(reinterpret_cast<char*>(&head), sizeof head) ||
         std::memcmp(head.magic, trace::kRawMagic, sizeof head.magic) != 0 || head.rank < 0)
       continue;
-    if (head.pid_namespace != 0 && head.pid_namespace != here) head.pid = 0;  // another's number
+    // Another's number, of this machine or of another one: the first namespace has one number on all.
+    const std::string_view booted(head.boot_id, strnlen(head.boot_id, sizeof head.boot_id));
+    const bool is_here = booted.empty() || booted == boot;
+    if (!is_here || (head.pid_namespace != 0 && head.pid_namespace != here)) head.pid = 0;
     const auto at = last.find(head.rank);
     if (at == last.end() || at->second.start_time < head.start_time) last.insert_or_assign(head.rank, head);
   }
@@ -198,9 +202,9 @@ void EndWitness::greet_some() {
   }
 }
 
-/// Who knocked before says why, or is another program in the same process.
+/// Who knocks to say why says so at once; who begins says nothing and closes, and so does another program in the same process.
+/// A process under a filter has not knocked before.
 bool EndWitness::hears_of_failure(int caller, pid_t pid) {
-  if (std::ranges::find(seen_.began, pid) == seen_.began.end()) return false;
   pollfd ready{.fd = caller, .events = POLLIN, .revents = 0};
   constexpr int kPatienceMs = 100;  // between its knock and its word
   guest::WriteFailure what{.mark = 0};

@@ -40,6 +40,7 @@
 #include "observe/optional_mpi.hpp"
 #include "observe/redact.hpp"
 #include "observe/signal_witness.hpp"
+#include "observe/told_to_end.hpp"
 #include "observe/wait_mode.hpp"
 
 namespace cox::observe {
@@ -242,14 +243,10 @@ sigset_t signals_to_watch() {
   return watched;
 }
 
-bool tells_to_end(int signal) {
-  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
-}
-
 /// What came to us while the child ran.
 struct Signalled {
   bool at_all = false;
-  int to_end = 0;  ///< the first that asks a program to end; 0 = none
+  ToldToEnd to_end;
 };
 
 /// Waits for the child while signals that arrive for us go to it. Signals are blocked and taken one by one,
@@ -267,7 +264,7 @@ int wait_forwarding(pid_t child, const sigset_t& watched, SignalWitness& witness
     signalled.at_all = true;
     // A terminal sends its signals to the whole group, the child included; others are ours alone to pass on.
     if (info.si_pid == getpid()) continue;  // of a file of ours that may not grow, or a reader that has gone
-    if (signalled.to_end == 0 && tells_to_end(signal)) signalled.to_end = signal;
+    signalled.to_end.hear(info, child);
     const bool from_terminal = info.si_code == SI_KERNEL && (signal == SIGINT || signal == SIGQUIT);
     if (!from_terminal && !witness.saw(info)) cox_signal_process(child, signal);
   }
@@ -524,7 +521,7 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   outcome.hint = forwarding_hint(options.command, current_environment());
   info.exit_status = outcome.exit_status;
   info.signal = outcome.signal;
-  if (outcome.exit_status != 0) info.told = end->signalled.to_end;
+  if (outcome.exit_status != 0) info.told = end->signalled.to_end.ended(end->status);
   outcome.began = static_cast<std::int64_t>(end->seen.began.size());
   outcome.unwritten = info.unwritten = unwritten_ranks(dir, end->seen);
   static_cast<void>(trace::write_run_info(dir, info, rights));

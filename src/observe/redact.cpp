@@ -159,9 +159,9 @@ class WordScan {
       copy_one();
       return hide(std::min(word_.find(quote, at_), word_.size()));
     }
-    if (at_ < word_.size() && is_quote(word_[at_]) && word_[at_] != quote_) {
-      const char quote = word_[at_];
-      copy_one();
+    if (at_ < word_.size() && is_quote(word_[at_])) {  // opens, whatever an apostrophe before it has opened
+      const char quote = word_[at_++];
+      out_ += quote;
       return hide(std::min(word_.find(quote, at_), word_.size()));
     }
     std::size_t end = at_;
@@ -209,14 +209,20 @@ class WordScan {
 
   void take_behind_sign(std::string_view name, std::size_t value) {
     const bool is_header = parts_of(name).back() == "authorization";
+    const std::size_t sign = word_.find_first_of("=:", at_ + name.size());
+    const bool is_word = at_ == 0;
     copy(value);
     const std::size_t begin = skip_space(value);
     if (begin == word_.size() && !is_header && word_[value - 1] == ':') next_ = Next::Value;
-    if (begin > value && word_[value - 1] == '=' && !is_header) return;  // `TOKEN= command`: an empty value
+    // `TOKEN= command`: an empty value. Where a blank stood before the sign too, the language is another: `token = "abc"`.
+    const bool spaced = sign > 0 && is_space(word_[sign - 1]);
+    if (begin > value && word_[value - 1] == '=' && !is_header && !spaced) return;
     copy(begin);
     // A scheme that is known stays, and what is behind it goes: `Authorization: Bearer ...`.
     const std::string_view scheme = word_.substr(at_, end_of_name(at_) - at_);
     if (scheme == "Bearer" || scheme == "Basic") return;
+    // Behind a name that begins the word comes nothing but its value, or a script of which that is not known.
+    if (is_word && (begin == value || word_[value - 1] == ':')) return hide(word_.size());
     hide_value(is_header);
   }
 

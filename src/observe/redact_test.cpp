@@ -59,6 +59,19 @@ TEST(Redact, ValuesWithBlanksGoAsAWhole) {
   keeps({"sh", "-c", "curl -H 'X-Auth-Token: abc' host"}, "abc", "' host");
 }
 
+TEST(Redact, BehindANameThatBeginsAWordAllOfItGoes) {
+  hides({"x", "--password=correct horse"}, {"x", "--password=<redacted>"}, 1);
+  hides({"x", "--db-password=Xy&9k2"}, {"x", "--db-password=<redacted>"}, 1);
+  hides({"mpirun", "-x", "TOKEN=a,b"}, {"mpirun", "-x", "TOKEN=<redacted>"}, 1);
+  hides({"curl", "-H", "Cookie: a=1; session=abc"}, {"curl", "-H", "Cookie: <redacted>"}, 1);
+}
+
+TEST(Redact, OtherLanguagesAndApostrophes) {
+  keeps({"python3", "-c", "token = \"abcdef\"; f(1)"}, "abcdef", "; f(1)");
+  keeps({"sh", "-c", "# don't\nexport PASSWORD='s3cret'; ls"}, "s3cret", "; ls");
+  hides({"sh", "-c", "x; TOKEN= make"}, {"sh", "-c", "x; TOKEN= make"}, 0);
+}
+
 TEST(Redact, NamesInsideOfWords) {
   keeps({"x", R"({"token": "abcdef", "lr": 1})"}, "abcdef", R"("lr": 1})");
   keeps({"x", R"(--config={"api_key":"abcdef","lr":1})"}, "abcdef", R"("lr":1})");

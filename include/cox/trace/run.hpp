@@ -309,8 +309,8 @@ struct RunInfo {
   std::string launch{};  ///< launcher and its id, where it started `cox observe` once per rank; else empty
   int exit_status = -1;  ///< of the observed command; -1 = unknown
   int signal = 0;        ///< that ended the command itself; 0 = none, or not known
-  /// The first of SIGINT, SIGTERM, SIGHUP and SIGQUIT that somebody sent to `cox observe`, of a command that did not end with
-  /// status 0; 0 = none, or not known.
+  /// The one of SIGINT, SIGTERM, SIGHUP and SIGQUIT that somebody outside of the job sent to `cox observe` and the job ended of,
+  /// of a command that did not end with status 0; 0 = none, or not known.
   int told = 0;
   std::vector<UnwrittenRank> unwritten{};  ///< as these said to `cox observe`; the first 256
   std::string logged_end{};  ///< how a log says that the job ended, where that is not well: `aborted`

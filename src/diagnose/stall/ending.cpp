@@ -99,7 +99,10 @@ std::optional<Ending> find_ending(const Matched& matched) {
     return Ending{.logged = info.logged_end};
   }
   Ending ending{.exit_status = info.exit_status, .signal = info.signal, .told = info.told};
-  if (ending.told > 0) return ending;
+  if (ending.told > 0) {  // then all end at once, and only one that ended well before them has failed
+    ending.first = first_silent(matched);
+    return ending;
+  }
   if (!info.ends.empty() && info.ends.front().exit_status == trace::RankEnd::kInOrder) {
     ending.first_in_order = Rank(info.ends.front().rank);
   } else if (!info.ends.empty()) {

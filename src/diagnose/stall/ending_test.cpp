@@ -158,6 +158,16 @@ TEST(Ending, WhoIsToldToEndHasNotFailed) {
   EXPECT_EQ(diagnose(run)->answer.kind, AnswerKind::JobFailed);
 }
 
+TEST(Ending, ARankThatWasGoneWhenTheJobWasToldToEndIsNamed) {
+  trace::Run run = ended_job(143);
+  run.info.told = 15;
+  run.ranks[1].samples.back().at = 7s;  // the others waited for it, until the time limit
+  EXPECT_EQ(
+      text_of(run),
+      "the job ended with status 143, after somebody sent SIGTERM to cox observe; the record of rank 1 ends before that");
+  EXPECT_EQ(diagnose(run)->answer.kind, AnswerKind::JobFailed);
+}
+
 TEST(Ending, ARecordThatEndsWellBeforeTheOthersIsNamed) {
   trace::Run run = ended_job(1);
   run.ranks[1].samples.back().at = 7s;

@@ -45,7 +45,7 @@ std::vector<AnswerReason> failures(const Trouble& t) {
   if (std::any_of(t.stalls.begin(), t.stalls.end(), [](const Stall& s) { return s.hung; }))
     found.push_back(AnswerReason::Hang);
   if (!t.mismatches.empty()) found.push_back(AnswerReason::Mismatch);
-  if (t.ending && t.ending->told == 0) found.push_back(AnswerReason::ExitStatus);
+  if (t.ending && (t.ending->told == 0 || t.ending->first)) found.push_back(AnswerReason::ExitStatus);
   return found;
 }
 

@@ -244,7 +244,11 @@ std::string ending_words(const Ending& ending) {
     return fmt::format("the log says that the job ended with status \"{}\"", ending.logged);
   std::string text = fmt::format("the job ended with status {}", ending.exit_status);
   const char* told = ending.told > 0 ? sigabbrev_np(ending.told) : nullptr;
-  if (told != nullptr) return text + fmt::format(", after somebody sent SIG{} to cox observe", told);
+  if (told != nullptr) {
+    text += fmt::format(", after somebody sent SIG{} to cox observe", told);
+    if (ending.first) text += fmt::format("; the record of rank {} ends before that", ending.first->value());
+    return text;
+  }
   const int signal = ending.signal > 0 ? ending.signal : ending.exit_status - 128;
   const char* name = signal > 0 ? sigabbrev_np(signal) : nullptr;
   if (name != nullptr) text += fmt::format(" ({}SIG{})", ending.signal > 0 ? "" : "as after ", name);

@@ -88,6 +88,13 @@ const char* words_of(int error) noexcept {
   }
 }
 
+constinit std::uint64_t filters_at_start = 0;  // over our system calls; the keeper alone
+
+// Under filters of the program's own nothing is told: they may end whoever makes a socket.
+void tell_why(int error) noexcept {
+  if (own_filters() == filters_at_start) tell_of_failure(error);
+}
+
 // The file system takes no more: what is in memory is lost and counted.
 void stop_as_unwritable(int error) noexcept {
   static char text[128];
@@ -95,8 +102,8 @@ void stop_as_unwritable(int error) noexcept {
            words_of(error), error);
   shared(g.header->dropped_records).fetch_add(unsaved_records(), std::memory_order_relaxed);
   last_note(text);
+  tell_why(error);  // before: who closes the file then waits for us
   switch_off(static_cast<std::uint32_t>(error));
-  tell_of_failure(error);
 }
 
 // Calls so far: those that left a record, took it back, found no room for it, or never wanted one.
@@ -167,11 +174,7 @@ bool is_told_to_stop(std::uint64_t seconds) noexcept {
 // A program that puts a filter over its system calls may have itself ended for those that it does not make: ours
 // among its neighbours are no longer made.
 void mind_filters() noexcept {
-  static std::uint64_t at_start = 0;
-  if (g.speaks) return;
-  const std::uint64_t filters = own_filters();
-  if (at_start == 0) at_start = filters + 1;
-  if (filters + 1 != at_start) leave_node();
+  if (!g.speaks && own_filters() != filters_at_start) leave_node();
 }
 
 // What is due with the first wake of every second.
@@ -265,7 +268,8 @@ bool begin_keeping(Start& start) noexcept {
   errno = 0;
   if (start_file(start.options, start.identity)) {
     // A filter of the job's own may end whoever connects.
-    if (own_filters() == 0) tell_of_start();
+    filters_at_start = own_filters();
+    if (filters_at_start == 0) tell_of_start();
     return true;
   }
   start.error = errno == 0 ? EINVAL : errno;
@@ -309,7 +313,7 @@ void* keeper(void*) {
     if (g.speaks) read_machine(INT_MAX, add_locality);
   }
   // Of a process that ended in order, all of it.
-  if (!save() && g.phase.load(std::memory_order_acquire) == Phase::Closed) tell_of_failure(errno);
+  if (!save() && g.phase.load(std::memory_order_acquire) == Phase::Closed) tell_why(errno);
   close_file();
   tell(g.keeper_ended, 1);
   const timespec linger{.tv_sec = kLingerNs / kSecondNs, .tv_nsec = kLingerNs % kSecondNs};
