@@ -40,7 +40,6 @@
 #include "observe/optional_mpi.hpp"
 #include "observe/redact.hpp"
 #include "observe/signal_witness.hpp"
-#include "observe/told_to_end.hpp"
 #include "observe/wait_mode.hpp"
 
 namespace cox::observe {

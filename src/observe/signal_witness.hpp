@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Whether a signal that reached `cox observe` was sent to every process of the job.
+/// What signals that reach `cox observe` mean: whether every process of the job got one, whether the job ended of it.
 #pragma once
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <csignal>
 #include <ctime>
 #include <vector>
@@ -42,6 +43,28 @@ class SignalWitness {
   pid_t process_ = -1;
   int pipe_ = -1;
   std::vector<Seen> seen_;
+};
+
+/// Signals that ask a program to end (INT, TERM, HUP, QUIT), as they reach `cox observe`. Not counted: what the job's own
+/// processes send (`kill 0` in a job script's trap), and what was ignored when we were started (nohup), which the job ignores,
+/// too. One that the job outlived by more than half a minute, as long as schedulers wait between SIGTERM and SIGKILL, has not
+/// ended it, unless its status says so.
+/// Threads: one owner. Held by: src/observe/signal_witness_test.cpp, tests/e2e/true_end_test.sh
+class ToldToEnd {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Looks at what is ignored. Before the job is started.
+  ToldToEnd();
+  /// `job`: the process that was started.
+  void hear(const siginfo_t& info, pid_t job, Clock::time_point now = Clock::now());
+  /// The signal, or 0. `status` as of wait().
+  [[nodiscard]] int ended(int status, Clock::time_point now = Clock::now()) const;
+
+ private:
+  sigset_t ignored_{};
+  int signal_ = 0;
+  Clock::time_point at_{};
 };
 
 }  // namespace cox::observe

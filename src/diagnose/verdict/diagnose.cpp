@@ -21,7 +21,6 @@
 #include "diagnose/naming/least_effect.hpp"
 #include "diagnose/naming/naming.hpp"
 #include "diagnose/naming/of_operations.hpp"
-#include "diagnose/naming/single_stall.hpp"
 #include "diagnose/pacing/pace_facts.hpp"
 #include "diagnose/stall/ending.hpp"
 #include "diagnose/stall/hang.hpp"
@@ -31,6 +30,7 @@
 #include "diagnose/verdict/answer.hpp"
 #include "diagnose/verdict/finding.hpp"
 #include "diagnose/verdict/gain.hpp"
+#include "diagnose/verdict/single_stall.hpp"
 #include "diagnose/words/sentences.hpp"
 #include "diagnose/words/stall.hpp"
 

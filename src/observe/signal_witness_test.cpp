@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "observe/told_to_end.hpp"
+#include "observe/signal_witness.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "diagnose/naming/single_stall.hpp"
+#include "diagnose/verdict/single_stall.hpp"
 
 #include <algorithm>
 
