@@ -180,11 +180,11 @@ std::pair<std::vector<Duration>, std::vector<Duration>> marks_and_ends(const Imp
 
 TEST(OperationTable, AStepBeginsBehindTheCollectiveThatRoundingMakesEndAfterIt) {
   const auto text_of = [](std::string_view second_begin) {
-    std::string text = "step,rank,optype,seq_id,start_ts,duration\n";
+    std::string text = "step,dp_rank,stage,optype,seq_id,start_ts,duration\n";
     for (const int rank : {0, 1}) {
-      text +=
-          fmt::format("0,{},forward-compute,0,0,1\n0,{},grads-reduce-scatter,0,1,0.5000001\n", rank, rank);
-      text += fmt::format("1,{},forward-compute,0,{},1\n1,{},grads-reduce-scatter,0,2.5,0.5\n", rank,
+      text += fmt::format("0,{},0,forward-compute,0,0,1\n0,{},0,grads-reduce-scatter,0,1,0.5000001\n", rank,
+                          rank);
+      text += fmt::format("1,{},0,forward-compute,0,{},1\n1,{},0,grads-reduce-scatter,0,2.5,0.5\n", rank,
                           second_begin, rank);
     }
     return text;
@@ -193,6 +193,7 @@ TEST(OperationTable, AStepBeginsBehindTheCollectiveThatRoundingMakesEndAfterIt) 
   ASSERT_TRUE(touching) << touching.error().to_string();
   const auto [marks, ends] = marks_and_ends(*touching);
   ASSERT_EQ(marks.size(), 2U);
+  ASSERT_EQ(ends.size(), 2U);
   EXPECT_EQ(marks[1], ends[0]) << "else the first step's collective is one of the second";
   const auto beside = read_text(text_of("1.3"));
   ASSERT_TRUE(beside);
