@@ -13,6 +13,8 @@ using namespace std::chrono_literals;
 
 /// Samples come up to a second apart: a smaller lead is none.
 constexpr Duration kLead = 2s;
+/// Ranks that are told to end take up to half a minute, each its own: before that nobody was told.
+constexpr Duration kLeadOfTold = 40s;
 
 /// The one rank that closed its record while others were cut off.
 std::optional<Rank> only_closed(const Matched& matched) {
@@ -38,7 +40,7 @@ std::optional<Rank> only_cut(const Matched& matched) {
 }
 
 /// The one rank whose record ends well before any other's.
-std::optional<Rank> first_silent(const Matched& matched) {
+std::optional<Rank> first_silent(const Matched& matched, Duration lead) {
   std::optional<Rank> first;
   Duration earliest = Duration::max();
   Duration next = Duration::max();
@@ -53,7 +55,7 @@ std::optional<Rank> first_silent(const Matched& matched) {
       next = std::min(next, last);
     }
   }
-  return next != Duration::max() && minus_clamped(next, earliest) >= kLead ? first : std::nullopt;
+  return next != Duration::max() && minus_clamped(next, earliest) >= lead ? first : std::nullopt;
 }
 
 /// Whether `first` holds this call up, having ended in order and outside of any other; beside it may only be those who were cut off
@@ -100,7 +102,7 @@ std::optional<Ending> find_ending(const Matched& matched) {
   }
   Ending ending{.exit_status = info.exit_status, .signal = info.signal, .told = info.told};
   if (ending.told > 0) {  // then all end at once, and only one that ended well before them has failed
-    ending.first = first_silent(matched);
+    ending.first = first_silent(matched, kLeadOfTold);
     return ending;
   }
   if (!info.ends.empty() && info.ends.front().exit_status == trace::RankEnd::kInOrder) {
@@ -117,7 +119,7 @@ std::optional<Ending> find_ending(const Matched& matched) {
   // Less is a status that some rank chose: then the launcher may have cut off another.
   constexpr int kAsAfterSignal = 128;
   if (info.exit_status > kAsAfterSignal) ending.only_cut = only_cut(matched);
-  ending.first = first_silent(matched);
+  ending.first = first_silent(matched, kLead);
   if (ending.first_in_order && ending.first != ending.first_in_order) ending.first.reset();
   return ending;
 }

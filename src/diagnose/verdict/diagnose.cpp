@@ -206,11 +206,10 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   d.hosts = count_hosts(matched);
   settle_gains(d);
   const bool unnamed = d.findings.empty() && d.steps > 0 && matched.ranks() > 1;
-  if (unnamed && !d.coverage.order_refused)
-    d.single_stall = find_single_stall(evidenced(matched, delays, d), d.lost, d.run_time);
   const bool asked = !analyses_of(d).what_if_operations || arrivals_tell(*analyses_of(d).what_if_operations);
   if (unnamed && asked) {
     const Evidenced x = evidenced(matched, delays, d);
+    if (!d.coverage.order_refused) d.single_stall = find_single_stall(x, d.lost, d.run_time);
     const bool few = too_few_steps(x, static_cast<double>(x.ranks()));
     d.answer = judge(d, few ? std::nullopt : std::optional(least_named_delay(x)), few);
   } else {
