@@ -41,6 +41,19 @@ TEST(Collective, UnknownValuesAndNamesAreSafe) {
   EXPECT_EQ(collective_from_name(""), std::nullopt);
 }
 
+TEST(Collective, SpellingsOfProgramsAreUnderstood) {
+  for (const char* name :
+       {"all_reduce", "AllReduce", "ALLREDUCE", "all-reduce", "nccl:all_reduce", "allreduce_coalesced"})
+    EXPECT_EQ(synchronization_from_spelling(name), Collective::AllReduce) << name;
+  EXPECT_EQ(synchronization_from_spelling("reduce_scatter_tensor"), Collective::ReduceScatter);
+  EXPECT_EQ(synchronization_from_spelling("all_gather_into_tensor"), Collective::AllGather);
+  EXPECT_EQ(synchronization_from_spelling("all_to_all_single"), Collective::AllToAll);
+  EXPECT_EQ(synchronization_from_spelling("barrier"), Collective::Barrier);
+  for (const char* name : {"", "reduce", "all_reduce_hook", "grads-all-reduce", "forward:all_reduce",
+                           "broadcast", "all_reduce.py", ":", "nccl:"})
+    EXPECT_EQ(synchronization_from_spelling(name), std::nullopt) << name;
+}
+
 TEST(Collective, OnlySomeHoldEveryRankBack) {
   for (const auto c : {Collective::AllReduce, Collective::ReduceScatter, Collective::AllGather,
                        Collective::AllToAll, Collective::Barrier})

@@ -158,8 +158,15 @@ Check check_torch(const Surroundings& where, const LibraryPaths& paths) {
   return check;
 }
 
-/// A program that runs with other rights than its user's is started without preloaded
-/// objects (ld.so, secure mode).
+/// Whether a program gets other rights than its user's: the loader then heeds no LD_PRELOAD (ld.so, secure mode). One that is
+/// setuid to who runs it gets none.
+bool gets_other_rights(const struct stat& about) {
+  const bool other_user = (about.st_mode & S_ISUID) != 0 && about.st_uid != ::getuid();
+  const bool other_group = (about.st_mode & S_ISGID) != 0 && about.st_gid != ::getgid();
+  return other_user || other_group;
+}
+
+/// A program that runs with other rights than its user's is started without preloaded objects.
 Check check_secure(const Surroundings& where, const LibraryPaths& paths) {
   Check check{.key = "secure", .subject = "secure programs", .health = Health::Ok, .text = {}, .hint = {}};
   std::vector<std::string> raised;
@@ -167,7 +174,7 @@ Check check_secure(const Surroundings& where, const LibraryPaths& paths) {
        {"mpirun.openmpi", "mpirun.mpich", "mpirun", "mpiexec", "srun", "torchrun", "python3"})
     if (const auto program = paths.find_program(name)) {
       struct stat st {};
-      if (::stat(program->c_str(), &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)) != 0)
+      if (::stat(program->c_str(), &st) == 0 && gets_other_rights(st))
         raised.push_back(shown(where, *program));
     }
   check.text = "no launcher here is setuid; a setuid or static program cannot be observed";
@@ -356,8 +363,7 @@ std::string why_not_preloaded(const fs::path& program) {
   struct stat about {};
   if (::stat(program.c_str(), &about) != 0) return std::strerror(errno);
   if ((about.st_mode & 0111) == 0) return "it is not executable";
-  if ((about.st_mode & (S_ISUID | S_ISGID)) != 0)
-    return "it is setuid or setgid, and the loader heeds no LD_PRELOAD there";
+  if (gets_other_rights(about)) return "it is setuid or setgid, and the loader heeds no LD_PRELOAD there";
   if (::getxattr(program.c_str(), "security.capability", nullptr, 0) > 0)
     return "it has file capabilities, and the loader heeds no LD_PRELOAD there";
   std::ifstream in(program, std::ios::binary);

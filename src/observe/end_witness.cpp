@@ -139,7 +139,7 @@ void EndWitness::watch() {
     for (int i = 0; i < n; ++i)
       if (!take(ready.at(static_cast<std::size_t>(i)).data.u64)) {
         is_last = true;
-        greet_some();
+        while (greet_some()) continue;
         stop_listening();
         epoll_ctl(events_, EPOLL_CTL_DEL, stop_, nullptr);
       }
@@ -180,9 +180,9 @@ bool EndWitness::others_live() const {
   return true;
 }
 
-/// Who has knocked, some at a time, so that ends are not kept waiting. A process that cannot be waited for is not counted
+/// Who has knocked, some at a time, so that ends are not kept waiting; whether there may be more. A process that cannot be waited for is not counted
 /// as having begun: then its Run lacks one, and nobody is named.
-void EndWitness::greet_some() {
+bool EndWitness::greet_some() {
   constexpr int kAtOnce = 64;
   constexpr int kMostStrangers = 256;
   for (int i = 0; i < kAtOnce; ++i) {
@@ -190,7 +190,7 @@ void EndWitness::greet_some() {
     if (caller < 0) {
       // Without a descriptor to spare the one who knocks would be told of again and again.
       if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) stop_listening();
-      return;
+      return false;
     }
     ucred owner{};
     socklen_t size = sizeof owner;
@@ -198,8 +198,12 @@ void EndWitness::greet_some() {
                        owner.uid == geteuid();
     if (known && !hears_of_failure(caller, owner.pid)) watch_process(owner.pid);
     close(caller);  // after that: a caller that waits for it knows that its end will be seen
-    if (!known && ++strangers_ == kMostStrangers) return stop_listening();
+    if (!known && ++strangers_ == kMostStrangers) {
+      stop_listening();
+      return false;
+    }
   }
+  return true;
 }
 
 /// Who knocks to say why says so at once; who begins says nothing and closes, and so does another program in the same process.

@@ -57,7 +57,7 @@ class EndWitness {
 
  private:
   void watch();
-  void greet_some();
+  bool greet_some();
   void watch_process(pid_t pid);
   [[nodiscard]] bool hears_of_failure(int caller, pid_t pid);
   void stop_listening();

@@ -263,9 +263,10 @@ int wait_forwarding(pid_t child, const sigset_t& watched, SignalWitness& witness
     signalled.at_all = true;
     // A terminal sends its signals to the whole group, the child included; others are ours alone to pass on.
     if (info.si_pid == getpid()) continue;  // of a file of ours that may not grow, or a reader that has gone
-    signalled.to_end.hear(info, child);
     const bool from_terminal = info.si_code == SI_KERNEL && (signal == SIGINT || signal == SIGQUIT);
-    if (!from_terminal && !witness.saw(info)) cox_signal_process(child, signal);
+    const bool has_it = from_terminal || witness.saw(info);
+    signalled.to_end.hear(info, child, has_it);
+    if (!has_it) cox_signal_process(child, signal);
   }
 }
 
@@ -521,6 +522,7 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   info.exit_status = outcome.exit_status;
   info.signal = outcome.signal;
   if (outcome.exit_status != 0) info.told = end->signalled.to_end.ended(end->status);
+  if (info.told > 0) info.told_before_s = static_cast<int>(end->signalled.to_end.age().count());
   outcome.began = static_cast<std::int64_t>(end->seen.began.size());
   outcome.unwritten = info.unwritten = unwritten_ranks(dir, end->seen);
   static_cast<void>(trace::write_run_info(dir, info, rights));

@@ -66,7 +66,19 @@ bool is_known_token(std::string_view value) {
 }
 
 /// What the next word is, by how this one ends.
-enum class Next : std::uint8_t { Nothing, Value, Login };
+enum class Next : std::uint8_t { Nothing, Value, Login, Name };
+
+/// Whether the next word is the name of a variable, and the one after it its value: Hydra's `-genv NAME VALUE`.
+bool wants_name(std::string_view word) {
+  return word == "-env" || word == "-genv";
+}
+
+/// Whether the next word is a script: `-c`, `-lc`.
+bool wants_script(std::string_view word) {
+  return word.size() > 1 && word[0] == '-' && word[1] != '-' && word.back() == 'c' &&
+         std::ranges::all_of(word.substr(1),
+                             [](char c) { return std::islower(static_cast<unsigned char>(c)) != 0; });
+}
 
 /// Whether the word behind a flag that wants a secret is another flag: `--lr`, `-n`. `-abc` may be a value.
 bool is_plain_flag(std::string_view word) {
@@ -89,7 +101,7 @@ std::size_t colon_before_password(std::string_view login) {
 /// says so is hidden: behind `=` or `:`, with quotes or a bracket between, or as the next word.
 class WordScan {
  public:
-  explicit WordScan(std::string_view word) : word_(word) {}
+  WordScan(std::string_view word, bool is_script) : word_(word), is_script_(is_script) {}
 
   std::string run() {
     while (at_ < word_.size()) {
@@ -159,11 +171,7 @@ class WordScan {
       copy_one();
       return hide(std::min(word_.find(quote, at_), word_.size()));
     }
-    if (at_ < word_.size() && is_quote(word_[at_])) {  // opens, whatever an apostrophe before it has opened
-      const char quote = word_[at_++];
-      out_ += quote;
-      return hide(std::min(word_.find(quote, at_), word_.size()));
-    }
+    if (at_ < word_.size() && is_quote(word_[at_])) return hide_quoted();
     std::size_t end = at_;
     for (; end < word_.size(); ++end) {
       const char c = word_[end];
@@ -176,11 +184,40 @@ class WordScan {
         end = std::min(word_.find(c, end + 1), word_.size() - 1);
         continue;
       }
-      const bool ends =
-          is_space(c) || c == ';' || c == '&' || c == '|' || c == ',' || c == ')' || c == '}' || c == ']';
-      if (ends && !rest) break;
+      if (ends_value(c) && !rest) break;
     }
     hide(end);
+  }
+
+  /// Of a quote that opens at `at`: where it closes, or the end. `\"` does not close.
+  [[nodiscard]] std::size_t end_of_quoted(std::size_t at) const {
+    const char quote = word_[at];
+    for (++at; at < word_.size() && word_[at] != quote; ++at)
+      if (word_[at] == '\\') ++at;
+    return std::min(at, word_.size());
+  }
+
+  static bool ends_value(char c) {
+    return is_space(c) || c == ';' || c == '&' || c == '|' || c == ',' || c == ')' || c == '}' || c == ']';
+  }
+
+  /// A value in quotes; what adjoins these is of it: 'it'\''s', "abc"def.
+  void hide_quoted() {
+    const char quote = word_[at_];
+    // The quote that is open around it closes: an empty value.
+    if (quote_ == quote && (at_ + 1 == word_.size() || ends_value(word_[at_ + 1]))) return;
+    const char around = quote_ == quote ? '\0' : quote_;  // an apostrophe before it has opened nothing
+    const std::size_t closes = end_of_quoted(at_);
+    std::size_t end = closes + 1;
+    while (end < word_.size() && word_[end] != around && !ends_value(word_[end]))
+      end = is_quote(word_[end]) ? end_of_quoted(end) + 1 : end + (word_[end] == '\\' ? 2 : 1);
+    const bool adjoined = end > closes + 1 && closes < word_.size();
+    if (adjoined) return hide(std::min(end, word_.size()));
+    out_ += quote;
+    ++at_;
+    hide(closes);
+    if (at_ < word_.size()) out_ += word_[at_++];
+    quote_ = around;
   }
 
   void take_name() {
@@ -207,10 +244,24 @@ class WordScan {
     copy(end);
   }
 
+  /// Of a value in a list of settings, `A=1,B=2`: where the next one begins, or the end.
+  [[nodiscard]] std::size_t end_of_listed(std::size_t at) const {
+    for (at = word_.find(',', at); at < word_.size(); at = word_.find(',', at + 1)) {
+      const std::size_t end = end_of_name(at + 1);
+      if (end > at + 1 && end < word_.size() && word_[end] == '=') return at;
+    }
+    return word_.size();
+  }
+
   void take_behind_sign(std::string_view name, std::size_t value) {
-    const bool is_header = parts_of(name).back() == "authorization";
     const std::size_t sign = word_.find_first_of("=:", at_ + name.size());
-    const bool is_word = at_ == 0;
+    const std::string last = parts_of(name).back();
+    const bool is_header =
+        last == "authorization" || (last == "cookie" && sign < word_.size() && word_[sign] == ':');
+    // `--env=NAME=`, Hydra's `+name=`: the name begins what the word is about.
+    const bool is_inner =
+        at_ > 0 && word_[0] == '-' && word_[at_ - 1] == '=' && word_.find_first_of("= \t\n\"'{") == at_ - 1;
+    const bool is_word = !is_script_ && (at_ == 0 || is_inner || (at_ == 1 && word_[0] == '+'));
     copy(value);
     const std::size_t begin = skip_space(value);
     if (begin == word_.size() && !is_header && word_[value - 1] == ':') next_ = Next::Value;
@@ -222,7 +273,8 @@ class WordScan {
     const std::string_view scheme = word_.substr(at_, end_of_name(at_) - at_);
     if (scheme == "Bearer" || scheme == "Basic") return;
     // Behind a name that begins the word comes nothing but its value, or a script of which that is not known.
-    if (is_word && (begin == value || word_[value - 1] == ':')) return hide(word_.size());
+    if (is_word && (begin == value || word_[value - 1] == ':'))
+      return hide(is_inner ? end_of_listed(begin) : word_.size());
     hide_value(is_header);
   }
 
@@ -261,6 +313,7 @@ class WordScan {
   }
 
   std::string_view word_;
+  bool is_script_;
   std::size_t at_ = 0;
   std::string out_;
   int count_ = 0;
@@ -273,8 +326,15 @@ class WordScan {
 Redacted redact(const std::vector<std::string>& command) {
   Redacted out;
   Next next = Next::Nothing;
+  std::string_view before;
   for (const std::string& word : command) {
     const Next what = std::exchange(next, Next::Nothing);
+    const bool is_script = wants_script(std::exchange(before, word));
+    if (what == Next::Name) {
+      out.words.push_back(word);
+      if (names_a_secret(word)) next = Next::Value;
+      continue;
+    }
     if (what == Next::Value && !word.empty() && !is_plain_flag(word)) {  // as a whole, whatever is in it
       out.words.emplace_back(kBlank);
       ++out.count;
@@ -287,10 +347,10 @@ Redacted redact(const std::vector<std::string>& command) {
       out.count += has_password ? 1 : 0;
       continue;
     }
-    WordScan scan(word);
+    WordScan scan(word, is_script);
     out.words.push_back(scan.run());
     out.count += scan.count();
-    next = scan.next();
+    next = wants_name(word) ? Next::Name : scan.next();
   }
   return out;
 }

@@ -72,6 +72,37 @@ TEST(Redact, OtherLanguagesAndApostrophes) {
   hides({"sh", "-c", "x; TOKEN= make"}, {"sh", "-c", "x; TOKEN= make"}, 0);
 }
 
+TEST(Redact, QuotesEndWhereTheShellEndsThem) {
+  hides({"sh", "-c", "export DB_PASSWORD=\"one\"; TOKEN=$'ab cd' ./x"},
+        {"sh", "-c", "export DB_PASSWORD=\"<redacted>\"; TOKEN=<redacted> ./x"}, 2);
+  hides({"sh", "-c", "A_PASSWORD='one' B_PASSWORD=pre'two three' ./x"},
+        {"sh", "-c", "A_PASSWORD='<redacted>' B_PASSWORD=<redacted> ./x"}, 2);
+  hides({"sh", "-c", "API_KEY='k1' && ./x --password pre'pass word' host"},
+        {"sh", "-c", "API_KEY='<redacted>' && ./x --password <redacted> host"}, 2);
+  hides({"sh", "-c", "PASSWORD='x'; curl -H 'X-Token: abc' host -H 'Accept: b' z"},
+        {"sh", "-c", "PASSWORD='<redacted>'; curl -H 'X-Token: <redacted>' host -H 'Accept: b' z"}, 2);
+  hides({"sh", "-c", "PASSWORD='it'\\''s3cret' ./x"}, {"sh", "-c", "PASSWORD=<redacted> ./x"}, 1);
+  keeps({"sh", "-c", "PASSWORD=\"ab\\\"cdsecret\" ./x"}, "cdsecret", "./x");
+  keeps({"x", "{\"password\": \"ab\\\"cdsecret\", \"lr\": 1}"}, "cdsecret", "\"lr\": 1}");
+  keeps({"sh", "-c", "curl -H 'Cookie: a=1; session=s3ss' host"}, "s3ss", "' host");
+  hides({"sh", "-c", "curl 'x?token=' 'hello' world"}, {"sh", "-c", "curl 'x?token=' 'hello' world"}, 0);
+}
+
+TEST(Redact, ASettingOfTheLauncherIsOne) {
+  hides({"mpiexec", "-genv", "HF_TOKEN", "abc", "-env", "LR", "1", "./x"},
+        {"mpiexec", "-genv", "HF_TOKEN", "<redacted>", "-env", "LR", "1", "./x"}, 1);
+  hides({"docker", "--env=DB_PASSWORD=correct horse"}, {"docker", "--env=DB_PASSWORD=<redacted>"}, 1);
+  hides({"docker", "--env=DB_PASSWORD=Xy&9k2"}, {"docker", "--env=DB_PASSWORD=<redacted>"}, 1);
+  hides({"srun", "--export=API_KEY=a,b,LR=1"}, {"srun", "--export=API_KEY=<redacted>,LR=1"}, 1);
+  hides({"train", "+db.password=Xy&9k2"}, {"train", "+db.password=<redacted>"}, 1);
+}
+
+TEST(Redact, AScriptThatBeginsWithAVariableKeepsItsCommand) {
+  hides({"sh", "-c", "HF_TOKEN='abc' mpirun -n 4 ./train --lr 1"},
+        {"sh", "-c", "HF_TOKEN='<redacted>' mpirun -n 4 ./train --lr 1"}, 1);
+  hides({"bash", "-lc", "TOKEN=abc; mpirun ./x"}, {"bash", "-lc", "TOKEN=<redacted>; mpirun ./x"}, 1);
+}
+
 TEST(Redact, NamesInsideOfWords) {
   keeps({"x", R"({"token": "abcdef", "lr": 1})"}, "abcdef", R"("lr": 1})");
   keeps({"x", R"(--config={"api_key":"abcdef","lr":1})"}, "abcdef", R"("lr":1})");

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <fstream>
 #include <sstream>
@@ -51,7 +52,8 @@ std::time_t now_s() {
 }
 
 constexpr std::array kAsksToEnd{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-constexpr std::chrono::seconds kGrace{35};
+constexpr std::chrono::seconds kGrace{300};
+constexpr std::chrono::seconds kGraceOfIgnored{10};
 
 /// 0 where that process is gone or may not be seen.
 pid_t parent_of(pid_t process) {
@@ -64,6 +66,10 @@ pid_t parent_of(pid_t process) {
   char state = 0;
   pid_t parent = 0;
   return rest >> state >> parent ? parent : 0;
+}
+
+bool is_gone(pid_t process) {
+  return cox_signal_process(process, 0) != 0 && errno == ESRCH;
 }
 
 bool is_of(pid_t process, pid_t job) {
@@ -133,11 +139,11 @@ ToldToEnd::ToldToEnd() {
   }
 }
 
-void ToldToEnd::hear(const siginfo_t& info, pid_t job, Clock::time_point now) {
+void ToldToEnd::hear(const siginfo_t& info, pid_t job, bool all, Clock::time_point now) {
   const int signal = info.si_signo;
-  if (std::ranges::find(kAsksToEnd, signal) == kAsksToEnd.end() || sigismember(&ignored_, signal) == 1)
-    return;
-  if (info.si_code != SI_KERNEL && is_of(info.si_pid, job)) return;
+  if (std::ranges::find(kAsksToEnd, signal) == kAsksToEnd.end()) return;
+  const bool by_process = info.si_code != SI_KERNEL && info.si_pid > 0;
+  if (by_process && (is_of(info.si_pid, job) || (all && is_gone(info.si_pid)))) return;
   signal_ = signal;
   at_ = now;
 }
@@ -146,7 +152,12 @@ int ToldToEnd::ended(int status, Clock::time_point now) const {
   constexpr int kAsAfterSignal = 128;
   const bool says_so = (WIFSIGNALED(status) && WTERMSIG(status) == signal_) ||
                        (WIFEXITED(status) && WEXITSTATUS(status) == kAsAfterSignal + signal_);
-  return says_so || now - at_ <= kGrace ? signal_ : 0;
+  if (signal_ == 0 || says_so) return signal_;
+  return age(now) <= (sigismember(&ignored_, signal_) == 1 ? kGraceOfIgnored : kGrace) ? signal_ : 0;
+}
+
+std::chrono::seconds ToldToEnd::age(Clock::time_point now) const {
+  return std::chrono::duration_cast<std::chrono::seconds>(now - at_);
 }
 
 }  // namespace cox::observe

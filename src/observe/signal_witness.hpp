@@ -46,20 +46,23 @@ class SignalWitness {
 };
 
 /// Signals that ask a program to end (INT, TERM, HUP, QUIT), as they reach `cox observe`. Not counted: what the job's own
-/// processes send (`kill 0` in a job script's trap), and what was ignored when we were started (nohup), which the job ignores,
-/// too. One that the job outlived by more than half a minute, as long as schedulers wait between SIGTERM and SIGKILL, has not
-/// ended it, unless its status says so.
-/// Threads: one owner. Held by: src/observe/signal_witness_test.cpp, tests/e2e/true_end_test.sh
+/// processes send (`kill 0` in a job script's trap), nor what all of the group got of a sender who is gone by then, as such a script
+/// is. One that the job outlived by five minutes (time to save what it did, and more than schedulers wait before SIGKILL) has not
+/// ended it, unless its status says so; of one that was ignored when we were started (nohup), which most programs ignore then,
+/// too, ten seconds.
+/// Threads: one owner. Held by: src/observe/signal_witness_test.cpp, tests/e2e/signals_test.py
 class ToldToEnd {
  public:
   using Clock = std::chrono::steady_clock;
 
   /// Looks at what is ignored. Before the job is started.
   ToldToEnd();
-  /// `job`: the process that was started.
-  void hear(const siginfo_t& info, pid_t job, Clock::time_point now = Clock::now());
+  /// `job`: the process that was started; `all`: every process of the group got it.
+  void hear(const siginfo_t& info, pid_t job, bool all, Clock::time_point now = Clock::now());
   /// The signal, or 0. `status` as of wait().
   [[nodiscard]] int ended(int status, Clock::time_point now = Clock::now()) const;
+  /// How long ago it came.
+  [[nodiscard]] std::chrono::seconds age(Clock::time_point now = Clock::now()) const;
 
  private:
   sigset_t ignored_{};

@@ -24,16 +24,16 @@ TEST(ToldToEnd, WhoIsAskedFromOutsideAndEndsHasBeenTold) {
   ToldToEnd told;
   const auto at = ToldToEnd::Clock::now();
   EXPECT_EQ(told.ended(kFailed, at), 0);
-  told.hear(sent(SIGTERM, getppid()), kNobody, at);
+  told.hear(sent(SIGTERM, getppid()), kNobody, false, at);
   EXPECT_EQ(told.ended(kFailed, at + 10s), SIGTERM);
-  told.hear(sent(SIGINT, 0, SI_KERNEL), getpid(), at + 20s);
+  told.hear(sent(SIGINT, 0, SI_KERNEL), getpid(), true, at + 20s);
   EXPECT_EQ(told.ended(kFailed, at + 21s), SIGINT) << "a terminal's";
 }
 
 TEST(ToldToEnd, AJobThatOutlivesTheSignalEndsOfSomethingElse) {
   ToldToEnd told;
   const auto at = ToldToEnd::Clock::now();
-  told.hear(sent(SIGTERM, getppid()), kNobody, at);
+  told.hear(sent(SIGTERM, getppid()), kNobody, false, at);
   EXPECT_EQ(told.ended(kFailed, at + 1h), 0);
   EXPECT_EQ(told.ended((128 + SIGTERM) << 8, at + 1h), SIGTERM) << "its status says so";
   EXPECT_EQ(told.ended(SIGTERM, at + 1h), SIGTERM);
@@ -41,19 +41,35 @@ TEST(ToldToEnd, AJobThatOutlivesTheSignalEndsOfSomethingElse) {
 
 TEST(ToldToEnd, WhatTheJobSendsItselfIsNobodyElse) {
   ToldToEnd told;
-  told.hear(sent(SIGTERM, getpid()), getppid());  // a child of the job
-  told.hear(sent(SIGTERM, getpid()), getpid());
+  told.hear(sent(SIGTERM, getpid()), getppid(), false);  // a child of the job
+  told.hear(sent(SIGTERM, getpid()), getpid(), false);
   EXPECT_EQ(told.ended(kFailed), 0);
+  told.hear(sent(SIGTERM, kNobody), getpid(), true);
+  EXPECT_EQ(told.ended(kFailed), 0) << "a script that signalled its group, and is gone";
+  told.hear(sent(SIGTERM, kNobody), getpid(), false);
+  EXPECT_EQ(told.ended(kFailed), SIGTERM) << "/bin/kill, which is gone as well";
 }
 
-TEST(ToldToEnd, WhatIsIgnoredEndsNobody) {
+TEST(ToldToEnd, WhoSavesForMinutesHasBeenTold) {
+  ToldToEnd told;
+  const auto at = ToldToEnd::Clock::now();
+  told.hear(sent(SIGTERM, getppid()), kNobody, false, at);
+  EXPECT_EQ(told.ended(kFailed, at + 4min), SIGTERM);
+  EXPECT_EQ(told.age(at + 4min), 240s);
+  EXPECT_EQ(told.ended(kFailed, at + 6min), 0);
+}
+
+TEST(ToldToEnd, WhatIsIgnoredEndsWhoHearsItAllTheSame) {
   const auto before = signal(SIGHUP, SIG_IGN);
   ToldToEnd told;
-  told.hear(sent(SIGHUP, getppid()), kNobody);
+  const auto at = ToldToEnd::Clock::now();
+  told.hear(sent(SIGHUP, getppid()), kNobody, false, at);
   signal(SIGHUP, before);
-  EXPECT_EQ(told.ended(kFailed), 0);
-  told.hear(sent(SIGUSR1, getppid()), kNobody);
-  EXPECT_EQ(told.ended(kFailed), 0) << "asks for something else";
+  EXPECT_EQ(told.ended(kFailed, at + 1s), SIGHUP) << "as mpirun of Open MPI does under nohup";
+  EXPECT_EQ(told.ended(kFailed, at + 1min), 0);
+  ToldToEnd other;
+  other.hear(sent(SIGUSR1, getppid()), kNobody, false);
+  EXPECT_EQ(other.ended(kFailed), 0) << "asks for something else";
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ enum class AnswerReason : std::uint8_t {
   RanksMissing,  ///< of some ranks there is no record
   CallsMissing,  ///< too many calls lack a member: files cut, damaged, overwritten
   OrderRefused,  ///< members leave as far apart as they enter
+  NothingMeets,  ///< a table of operations without any at which ranks wait for each other
   NoSteps,       ///< too few synchronisations to form steps
   FewSteps,      ///< too few steps to tell lateness from chance
   TooNoisy,      ///< ranks scatter so much that one late by a whole step would not stand out
@@ -45,7 +46,7 @@ struct ReasonClause {
 struct Answer {
   AnswerKind kind = AnswerKind::Nobody;
   std::vector<ReasonClause> reasons;  ///< most important first; empty where somebody or nobody is named
-  /// Nobody: with this part of a step more to do, all along, any rank would have been named.
+  /// Nobody: with this part of a step more to do, all along, any rank would have been named; a few that are far faster than the others are left out.
   std::optional<double> least_effect_ratio;
 };
 

@@ -107,6 +107,8 @@ struct Diagnosis {
   std::vector<Remedy> remedies;        ///< what to do, most gain first
   trace::TimesKind times = trace::TimesKind::Clocked;
   SeriesState series = SeriesState::None;
+  /// Of a table of step times: ranks differ by less than half of what steps differ by, so they end their steps together.
+  bool ranks_move_together = false;
   // Each where the input tells what it needs:
   std::shared_ptr<const Efficiencies> efficiencies;
   std::optional<Pacing> pacing;

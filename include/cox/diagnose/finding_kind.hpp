@@ -45,6 +45,9 @@ struct OperationFinding {
   double worker_share = 0;         ///< largest `removed` of a worker
   double communication_share = 0;  ///< `removed` of all communication together
   std::string slowest_type;        ///< Communication: kind of transfer that is slowest; empty where not told
+  std::vector<Rank>
+      transfers_of;          ///< Communication: whose transfers nearly all of it are; empty: everybody's
+  int transfers_stage = -1;  ///< Communication: the stage that these are
   double slowest_type_slowdown = 1;
 };
 

@@ -142,6 +142,7 @@ struct Ending {
   std::string logged{};         ///< what a log says of it: `aborted`
   int signal = 0;               ///< that ended it; 0 = none, or not known
   int told = 0;                 ///< signal by which somebody outside asked it to end: nobody failed; 0 = none
+  int told_before_s = -1;       ///< how long before its end that was; -1 = not known
   std::optional<Rank> first{};  ///< ended before the others did, as far as that is known
   int first_status = -1;        ///< that rank's exit status; -1 = not known
   bool first_cut = false;       ///< `first` was cut off, as by a signal: it closed nothing

@@ -35,6 +35,11 @@ inline constexpr int kCollectiveCount = 13;
 [[nodiscard]] std::string_view name_of(Collective c);
 [[nodiscard]] std::optional<Collective> collective_from_name(std::string_view name);
 
+/// A collective that holds every rank back, as programs spell it: `all_reduce`, `AllReduce`, `nccl:all_reduce`,
+/// `reduce_scatter_tensor`, `barrier`. Case, signs and the name of a library in front do not matter; anything else in the name
+/// makes it another thing. Held by: src/model/collective_test.cpp
+[[nodiscard]] std::optional<Collective> synchronization_from_spelling(std::string_view name);
+
 /// Whether no rank can leave before the last one has entered, for any size (true for AllReduce, AllGather,
 /// ReduceScatter, AllToAll, Barrier). Only then does a short duration mean a late arrival.
 [[nodiscard]] bool synchronizes_all(Collective c);

@@ -12,7 +12,16 @@ namespace {
 /// A world size read from a file may be anything; the list of the missing stays readable.
 constexpr std::size_t kMostMissing = 4096;
 
+/// Ranks 1 to n of a table that holds n of them: its ranks are counted from 1, and none is missing.
+bool counts_from_one(const Matched& matched) {
+  const auto tracks = matched.tracks();
+  const auto count = static_cast<std::int64_t>(tracks.size());
+  return matched.provenance() == trace::Provenance::Imported && count > 0 && matched.world_size() == count &&
+         tracks.front().rank.value() == 1 && tracks.back().rank.value() == count;
+}
+
 std::int64_t ranks_expected(const Matched& matched) {
+  if (counts_from_one(matched)) return matched.world_size();
   std::int64_t expected =
       std::max<std::int64_t>(matched.world_size(), static_cast<std::int64_t>(matched.ranks()));
   for (const trace::RankTrack& t : matched.tracks())
@@ -85,7 +94,7 @@ Coverage cover(const Matched& matched) {
   const ClockView& clocks = matched.clocks();
   c.ranks_seen = static_cast<std::int64_t>(matched.ranks());
   c.ranks_expected = ranks_expected(matched);
-  c.missing_ranks = missing_of(matched, c.ranks_expected);
+  if (!counts_from_one(matched)) c.missing_ranks = missing_of(matched, c.ranks_expected);
   c.short_ranks = short_of_calls(matched);
   c.clock_domains = clocks.domains;
   for (const trace::Node& node : matched.nodes()) {

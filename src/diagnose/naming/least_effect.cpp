@@ -128,6 +128,19 @@ bool is_named(const Evidenced& x, const Asked& a, const std::vector<double>& lat
   return late >= least_late && saved >= rules.least_gain * static_cast<double>(a.row.size()) * (1 + extra);
 }
 
+/// The largest bar of the ranks, without those of few ranks that are faster than the others: these have that much more to do
+/// before they are late at all.
+double without_the_fast(std::vector<double> bars) {
+  constexpr double kFar = 2;       // times the usual bar
+  constexpr std::size_t kFew = 4;  // at most a quarter
+  std::sort(bars.begin(), bars.end());
+  const double usual = bars[(bars.size() - 1) / 2];
+  const std::size_t few = bars.size() / kFew;
+  std::size_t last = bars.size() - 1;
+  while (last + few + 1 > bars.size() && bars[last] > kFar * usual) --last;
+  return bars[last];
+}
+
 }  // namespace
 
 double least_named_delay(const Evidenced& x) {
@@ -142,7 +155,7 @@ double least_named_delay(const Evidenced& x) {
   std::vector<Asked> asked;  // for all at once, where the median stays
   asked.reserve(ranks.size());
   for (const std::size_t r : ranks) asked.push_back(ask(x, r, std::vector<double>(steps, 0.0)));
-  double least = 0;
+  std::vector<double> bars;
   for (const std::size_t rank : ranks) {
     const std::vector<double> shifts = shifts_without(x, rank, steps);
     const bool moves = x.ranks() <= kFewRanks;
@@ -168,15 +181,16 @@ double least_named_delay(const Evidenced& x) {
     double low = 0;
     double high = kMost;
     if (!is_named(x, a, latest_other, static_cast<std::size_t>(first), least_late, spread, high))
-      return kMost;
-    for (int i = 0; i < kHalvings; ++i) {
+      high = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < kHalvings && std::isfinite(high); ++i) {
       const double middle = (low + high) / 2;
       (is_named(x, a, latest_other, static_cast<std::size_t>(first), least_late, spread, middle) ? high
                                                                                                  : low) =
           middle;
     }
-    least = std::max(least, high);
+    bars.push_back(high);
   }
+  const double least = without_the_fast(std::move(bars));
   // Whoever has that much more to do is not late by exactly that in every step.
   constexpr double kMargin = 1.15;
   return std::min(kMost, kMargin * least);

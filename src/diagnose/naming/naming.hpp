@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -71,6 +72,8 @@ struct Place {
   std::span<const std::int32_t> members;          ///< rank of each row; empty: row r is rank r
   std::int32_t position = -1;                     ///< -1: whole steps
   double searched = 1;                            ///< places that are looked at: chances are multiplied by it
+  /// What the Run would be shorter by without a suspect's delays; unset: as arrivals say.
+  std::function<Duration(const Suspect&)> replayed{};
 
   [[nodiscard]] std::size_t rows() const { return delays.size(); }
   [[nodiscard]] std::size_t steps() const { return static_cast<std::size_t>(x.steps().count); }
@@ -88,8 +91,10 @@ struct Place {
   [[nodiscard]] std::vector<std::int32_t> limits() const {
     return position < 0 ? std::vector<std::int32_t>{} : std::vector{position};
   }
-  [[nodiscard]] Savings without(const Suspect& suspect) const {
-    return savings_without(x.matched, {suspect}, &positions);
+  [[nodiscard]] Saving without(const Suspect& suspect) const {
+    if (!replayed) return savings_without(x.matched, {suspect}, &positions).each[0];
+    const Duration saved = replayed(suspect);
+    return {.share = saved, .alone = saved};
   }
 };
 

@@ -214,7 +214,7 @@ class PauseSearch {
     n.agreement = static_cast<double>(late) / static_cast<double>(at.size());
     n.typical_delay = median_in_place(delays);
     if (n.typical_delay < x_.rules().least_burst_delay) return std::nullopt;
-    n.saving = x_.without(n.suspect).each[0];
+    n.saving = x_.without(n.suspect);
     if (ratio(n.saving.share, x_.x.stepped) < x_.rules().least_burst_gain) return std::nullopt;
     return n;
   }

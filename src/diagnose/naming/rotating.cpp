@@ -332,7 +332,7 @@ std::vector<Named> find_rotating(const Place& x, const DelayFigures& f) {
 
   Named n = named_turns(x, f, culprit, set, clean);
   n.chance = std::min(1.0, chance);
-  n.saving = x.without(n.suspect).each[0];
+  n.saving = x.without(n.suspect);
   if (ratio(n.saving.share, x.x.stepped) < x.rules().least_gain) return {};
   return {n};
 }

@@ -225,7 +225,7 @@ class TransientSearch {
 
     Named n{.kind = FindingKind::TransientStraggler,
             .suspect = {{x_.rank(r)}, w.first, w.last, {}, x_.limits()}};
-    n.saving = x_.without(n.suspect).each[0];
+    n.saving = x_.without(n.suspect);
     Duration window_time{};
     for (std::int64_t s = w.first; s <= w.last; ++s)
       window_time += x_.x.step_times[static_cast<std::size_t>(s)];

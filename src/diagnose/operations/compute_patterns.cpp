@@ -181,13 +181,50 @@ std::optional<ReplicaTurns> turns_of(const model::Program& p, const Sums& sums) 
   return out;
 }
 
+/// All that ranks do by themselves: both passes, and what a stage has beside them (a loss, an optimizer).
+std::vector<StageLength> lengths_of(const model::Program& p) {
+  std::vector<bool> own;
+  own.reserve(p.names.size());
+  for (const std::string& name : p.names) own.push_back(!rule_of(name).is_communication);
+  Sums sums;
+  for (std::size_t i = 0; i < p.rank.size(); ++i)
+    if (own[p.name[i]] && p.step[i] >= 0 && p.duration[i] != model::kNoDuration)
+      sums[p.rank[i]][p.step[i]] += in_seconds(p.duration[i]);
+  std::map<int, std::vector<double>> of_stage;
+  for (const auto& [worker, steps] : sums) {
+    std::vector<double> sample;
+    sample.reserve(steps.size());
+    for (const auto& [step, seconds] : steps) sample.push_back(seconds);
+    of_stage[p.ranks[worker].role.pipeline].push_back(median_in_place(sample));
+  }
+  std::map<int, double> usual;
+  for (auto& [stage, sample] : of_stage) usual[stage] = lower_median(sample);
+  std::vector<StageLength> out;
+  if (usual.size() < 2) return out;
+  for (const auto& [stage, seconds] : usual) {
+    std::vector<double> others;
+    for (const auto& [other, length] : usual)
+      if (other != stage) others.push_back(length);
+    const double middle = median_in_place(others);
+    if (middle > 0) out.push_back({stage, seconds / middle - 1});
+  }
+  return out;
+}
+
 }  // namespace
+
+bool ComputePatterns::is_longer(int stage) const {
+  const auto at =
+      std::find_if(stages.begin(), stages.end(), [&](const StageLength& s) { return s.stage == stage; });
+  return at == stages.end() || at->excess >= kSlower;
+}
 
 ComputePatterns find_compute_patterns(const model::Program& program) {
   const Computes computes = computes_of(program);
   if (computes.empty()) return {};
   const Sums sums = by_step(computes);
-  return {uneven_micro_batches(computes), slower_workers(program, sums), turns_of(program, sums)};
+  return {uneven_micro_batches(computes), slower_workers(program, sums), turns_of(program, sums),
+          lengths_of(program)};
 }
 
 std::vector<std::string> notes_of(const ComputePatterns& p) {

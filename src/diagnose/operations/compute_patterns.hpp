@@ -43,15 +43,27 @@ struct ReplicaTurns {
   std::int64_t steps = 0;
 };
 
+/// What ranks of a stage compute in a usual step against those of the other stages.
+struct StageLength {
+  int stage = -1;
+  double excess = 0;  ///< usual compute over the median of the other stages', less 1
+};
+
 struct ComputePatterns {
   std::optional<UnevenMicroBatches> micro_batches;
   std::vector<SlowerThanPeers> workers;  ///< most first
   std::optional<ReplicaTurns> replicas;
+  std::vector<StageLength> stages;  ///< by stage; empty where there is one
+
+  /// Whether a stage is longer in usual steps, by 3 % at least. Scatter, and bad moments of one of its ranks, also make steps wait for
+  /// a stage; they are no imbalance. True where nothing is known of its compute.
+  [[nodiscard]] bool is_longer(int stage) const;
 };
 
 /// Bars: correlation 0.8 and a spread of 5 % over 20 pairs; a worker 3 % above its stage's lower median, in three of
 /// four steps and ten at least, by chance (sign test, over all workers) less than 1e-3; a replica 5 % above the median
-/// one, in a third of the steps at least, and never the same in more than 60 % of those with three replicas or more.
+/// one, in a third of the steps at least, and never the same in more than 60 % of those with three replicas or more; what a stage
+/// computes: lower median over its ranks of the median over steps.
 /// Source: imbalance of sequence lengths by the correlation of both passes after "Understanding Stragglers in Large
 /// Model Training Using What-if Analysis" (OSDI 2025), section 5.
 /// Cost: O(operations log operations). Held by: src/diagnose/operations/compute_patterns_test.cpp

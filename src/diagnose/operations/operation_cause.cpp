@@ -19,6 +19,10 @@ constexpr double kMostShort = 0.01;
 constexpr std::size_t kFewOf = 8;
 constexpr std::size_t kHalf = 2;
 constexpr double kAlways = 0.9;
+/// A stage or worker is slow by what it computes where that brings this part of what it brings in all.
+constexpr double kOwnPart = 0.5;
+/// Transfers are those of one stage, or of a few workers, where these bring this part of what all transfers bring.
+constexpr double kTheirTransfers = 0.8;
 constexpr std::int64_t kLeastSteps = 10;
 
 const PartEffect* largest_removed(const std::vector<PartEffect>& parts) {
@@ -40,11 +44,11 @@ std::size_t count_data_ranks(const OperationWhatIf& w) {
   return data.size();
 }
 
-/// Whether these are one replica, which is the slow one in nearly all of the steps in which one stands out.
+/// Whether these are one replica, which is the slow one in nearly all of the steps in which one stands out, half of all at least.
 bool is_slow_replica(const OperationWhatIf& w, const std::vector<Rank>& ranks) {
   const auto& replicas = w.patterns.replicas;
   if (!replicas || replicas->changes || replicas->most_often < 0 || replicas->share < kAlways ||
-      replicas->standing_out < kLeastSteps)
+      replicas->standing_out < kLeastSteps || 2 * replicas->standing_out < replicas->steps)
     return false;
   return std::all_of(ranks.begin(), ranks.end(), [&](Rank r) {
     return std::any_of(w.workers.begin(), w.workers.end(), [&](const WorkerEffect& e) {
@@ -84,13 +88,34 @@ CulpritSet few_workers(const OperationWhatIf& w) {
   return best;
 }
 
+std::vector<Rank> ranks_of_stage(const OperationWhatIf& w, int stage) {
+  std::vector<Rank> ranks;
+  for (const WorkerEffect& e : w.workers)
+    if (e.role.pipeline == stage) ranks.push_back(e.rank);
+  return ranks;
+}
+
 void name_stage(const OperationWhatIf& w, const PartEffect& stage, OperationFinding& f) {
   f.cause = OperationCause::StageImbalance;
   f.stage = stage.index;
-  for (const WorkerEffect& e : w.workers)
-    if (e.role.pipeline == stage.index) f.ranks.push_back(e.rank);
+  f.ranks = ranks_of_stage(w, stage.index);
   f.is_last_stage = std::all_of(w.stages.begin(), w.stages.end(),
                                 [&](const PartEffect& p) { return p.index <= stage.index; });
+}
+
+/// Whose transfers they are, where that is not everybody: a few workers, or a stage.
+void locate_transfers(const OperationWhatIf& w, const PartEffect* stage, const CulpritSet& few,
+                      const RemovedBy& removed_by, OperationFinding& f) {
+  const double bar = kTheirTransfers * f.communication_share;
+  if (!few.ranks.empty() && removed_by(few.ranks, true) >= bar) {
+    f.transfers_of = few.ranks;
+    std::sort(f.transfers_of.begin(), f.transfers_of.end());
+  } else if (stage != nullptr) {
+    std::vector<Rank> ranks = ranks_of_stage(w, stage->index);
+    if (ranks.size() == w.workers.size() || removed_by(ranks, true) < bar) return;
+    f.transfers_of = std::move(ranks);
+    f.transfers_stage = stage->index;
+  }
 }
 
 void name_communication(const OperationWhatIf& w, OperationFinding& f) {
@@ -104,7 +129,7 @@ void name_communication(const OperationWhatIf& w, OperationFinding& f) {
 }  // namespace
 
 OperationFinding find_operation_cause(const OperationWhatIf& w, double communication_share,
-                                      const OperationWhatIfOptions& options) {
+                                      const RemovedBy& removed_by, const OperationWhatIfOptions& options) {
   OperationFinding f;
   const PartEffect* stage = w.stages.size() > 1 ? largest_removed(w.stages) : nullptr;
   const CulpritSet few = few_workers(w);
@@ -117,12 +142,19 @@ OperationFinding find_operation_cause(const OperationWhatIf& w, double communica
   f.stages = static_cast<std::int64_t>(w.stages.size());
   if (w.slowdown < options.slow_from) return f;
   const double wanted = options.explains_from;
-  const bool is_stage =
-      f.data_ranks > 1 && f.stage_share >= wanted && f.worker_share < kMostOfStage * f.stage_share;
-  const bool is_worker = f.worker_share >= wanted && !is_stage;
+  const auto by_own_work = [&](const std::vector<Rank>& ranks, double brings) {
+    return removed_by(ranks, false) >= kOwnPart * brings;
+  };
+  const bool is_stage = f.data_ranks > 1 && f.stage_share >= wanted && w.patterns.is_longer(stage->index) &&
+                        f.worker_share < kMostOfStage * f.stage_share &&
+                        by_own_work(ranks_of_stage(w, stage->index), f.stage_share);
+  const bool is_worker = f.worker_share >= wanted && !is_stage && by_own_work(few.ranks, f.worker_share);
   const double compute_share = is_stage ? f.stage_share : is_worker ? f.worker_share : 0;
   if (communication_share >= wanted && communication_share > compute_share) {
-    if (w.short_share <= kMostShort) name_communication(w, f);
+    if (w.short_share <= kMostShort) {
+      name_communication(w, f);
+      locate_transfers(w, stage, few, removed_by, f);
+    }
   } else if (is_stage) {
     name_stage(w, *stage, f);
   } else if (is_worker) {

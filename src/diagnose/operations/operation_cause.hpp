@@ -3,15 +3,20 @@
 /// From the numbers of a what-if on operations to a cause.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "diagnose/operations/operation_what_if.hpp"
 
 namespace cox::diagnose {
 
-/// Chooses the cause from the shares in `w` and `communication_share`, by the rules
-/// in docs/concepts/what-if-operations.md.
+/// Part of the slowdown that goes when these ranks do one kind of operation as usual: their transfers, or all else.
+using RemovedBy = std::function<double(const std::vector<Rank>& ranks, bool communication)>;
+
+/// Chooses the cause from the shares in `w`, `communication_share` and what `removed_by` tells of a stage or of workers: who
+/// transfers slowly does not compute slowly. By the rules in docs/concepts/what-if-operations.md.
 [[nodiscard]] OperationFinding find_operation_cause(const OperationWhatIf& w, double communication_share,
+                                                    const RemovedBy& removed_by,
                                                     const OperationWhatIfOptions& options);
 
 /// The search goes on: workers beside those that `w.finding` names as slow that are slower than their like in their

@@ -20,6 +20,7 @@
 namespace cox::diagnose {
 namespace {
 
+constexpr std::int64_t kNoSlowdown = 1000;  // a part of the time that small is none
 constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
 
 /// One usual value per type.
@@ -105,8 +106,9 @@ class Simulator {
 
  private:
   [[nodiscard]] double share(Duration part) const {
+    // Of a slowdown that is next to nothing no part can be told.
     const Duration whole = original_time_ - ideal_time_;
-    return whole <= Duration::zero() ? 0 : ratio(part, whole);
+    return whole <= original_time_ / kNoSlowdown ? 0 : ratio(part, whole);
   }
 
   const OperationModel& m_;
@@ -427,6 +429,18 @@ double share_of_communication(Simulator& sim) {
   return sim.removed(sim.time_removed([&](std::size_t i) { return m.types[m.type[i]].is_communication; }));
 }
 
+RemovedBy removed_by(Simulator& sim) {
+  return [&sim](const std::vector<Rank>& ranks, bool communication) {
+    const OperationModel& m = sim.model();
+    std::vector<bool> meant;
+    for (const model::ProgramRank& r : sim.program().ranks)
+      meant.push_back(std::find(ranks.begin(), ranks.end(), r.rank) != ranks.end());
+    return sim.removed(sim.time_removed([&](std::size_t i) {
+      return meant[m.rank[i]] && m.types[m.type[i]].is_communication == communication;
+    }));
+  };
+}
+
 }  // namespace
 
 const char* name_of(OperationCause c) {
@@ -450,6 +464,7 @@ Result<OperationWhatIf> what_if_operations(const model::Program& program,
   OperationWhatIf w;
   w.notes = model.notes;
   w.operations = model.operations;
+  w.meetings = model.meetings;
   if (model.collectives > 0)
     w.short_share = static_cast<double>(model.short_collectives) / static_cast<double>(model.collectives);
   w.original = sim.original_time();
@@ -471,7 +486,7 @@ Result<OperationWhatIf> what_if_operations(const model::Program& program,
   add_sets(sim, w);
   choose_culprits(sim, w);
   w.patterns = find_compute_patterns(program);
-  w.finding = find_operation_cause(w, share_of_communication(sim), options);
+  w.finding = find_operation_cause(w, share_of_communication(sim), removed_by(sim), options);
   w.more = find_more(w);
   return w;
 }

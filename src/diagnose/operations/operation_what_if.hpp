@@ -104,6 +104,8 @@ struct FabricEffect {
 /// Units: times are means per step.
 struct OperationWhatIf {
   std::int64_t operations = 0;  ///< simulated
+  std::int64_t meetings =
+      0;  ///< at which ranks wait for each other; 0: nothing is known of what one costs another
   Duration measured{};
   Duration original{};
   Duration ideal{};

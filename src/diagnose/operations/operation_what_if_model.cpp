@@ -100,7 +100,8 @@ class StepBuilder {
   void unite(const std::vector<std::uint32_t>& slice_begin, const std::vector<const Schedule*>& schedules) {
     party_.assign(items_.size(), kNoPair);
     std::uint32_t next = 0;
-    std::map<std::tuple<OperationRole, std::uint32_t, int, std::uint32_t>, std::uint32_t> shared;
+    std::map<std::tuple<OperationRole, std::uint32_t, std::uint32_t, int, std::uint32_t>, std::uint32_t>
+        shared;
     for (std::size_t s = 0; s + 1 < slice_begin.size(); ++s) {
       const std::uint32_t base = next;
       next += schedules[s]->pairs;
@@ -109,12 +110,13 @@ class StepBuilder {
         const std::uint32_t pair = schedules[s]->pair[i - slice_begin[s]];
         if (pair != kNoPair) {
           party_[i] = base + pair;
-        } else if (is_data_collective(op.role) || op.role == OperationRole::ClipGrads) {
+        } else if (is_data_collective(op.role) || op.role == OperationRole::Synchronization ||
+                   op.role == OperationRole::ClipGrads) {
           // Clipping needs the norm over all ranks; the others reduce over the data ranks of a stage.
           const bool is_clip = op.role == OperationRole::ClipGrads;
           const std::uint32_t column = is_clip ? 0 : places_[o_.rank[op.index]].column;
           const auto [at, is_new] =
-              shared.try_emplace({op.role, column, is_clip ? 0 : op.stage, op.ordinal}, next);
+              shared.try_emplace({op.role, op.type, column, is_clip ? 0 : op.stage, op.ordinal}, next);
           if (is_new) ++next;
           party_[i] = at->second;
         } else {
@@ -129,8 +131,8 @@ class StepBuilder {
     std::vector<std::uint32_t> fill(first_member_.begin(), first_member_.end() - 1);
     for (std::uint32_t i = 0; i < party_.size(); ++i) members_[fill[party_[i]]++] = i;
     for (const auto& [key, party] : shared) {
-      const auto& [role, column, stage, ordinal] = key;
-      ++sizes_[{role, column, stage}][first_member_[party + 1] - first_member_[party]];
+      const auto& [role, type, column, stage, ordinal] = key;
+      ++sizes_[{role, type, column, stage}][first_member_[party + 1] - first_member_[party]];
     }
   }
 
@@ -190,6 +192,7 @@ class StepBuilder {
       before.erase(std::unique(before.begin(), before.end()), before.end());
       if (before.empty() && start != model::kNoOperation) before.push_back(start);
       if (members.size() > 1) {
+        ++model_.meetings;
         before.assign(1, add_node(before, Duration::zero(), kNoType, kNoType));
       }
       for (const std::uint32_t i : members) {
@@ -223,7 +226,9 @@ class StepBuilder {
     std::uint32_t op;
   };
   /// Collectives of one kind by how many took part.
-  std::map<std::tuple<OperationRole, std::uint32_t, int>, std::map<std::uint32_t, std::int64_t>> sizes_;
+  std::map<std::tuple<OperationRole, std::uint32_t, std::uint32_t, int>,
+           std::map<std::uint32_t, std::int64_t>>
+      sizes_;
   OperationModel& model_;
   const std::vector<Place>& places_;
   const model::Program& o_;

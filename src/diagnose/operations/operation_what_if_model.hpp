@@ -28,7 +28,8 @@ enum class OperationRole : std::uint8_t {
   SeparateReduce,
   ClipGrads,
   Optimizer,
-  Collection,  ///< of garbage
+  Collection,       ///< of garbage
+  Synchronization,  ///< a collective by its usual name: where the program stands when it comes to it
   Unknown,
 };
 
@@ -91,6 +92,7 @@ struct OperationModel {
   std::vector<int> steps;
   std::vector<Duration> measured;  ///< per step
   std::int64_t operations = 0;
+  std::int64_t meetings = 0;           ///< at which ranks wait for each other: messages and collectives
   std::int64_t collectives = 0;        ///< over data ranks, of all steps
   std::int64_t short_collectives = 0;  ///< of these, such as lack a member that others of the kind have
   std::vector<std::string> notes;

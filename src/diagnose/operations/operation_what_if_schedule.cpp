@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "cox/model/collective.hpp"
+
 #include "diagnose/operations/operation_what_if_model.hpp"
 
 namespace cox::diagnose {
@@ -98,7 +100,7 @@ class Learner {
     }
   }
 
-  /// Compute follows compute as it did; unknown types are compute. What begins after the end of the step
+  /// Compute follows compute as it did; unknown types are compute, and collectives by their usual names stand among it. What begins after the end of the step
   /// began (unknown types only) is left for there.
   void order_main_stream() {
     main_ = of(ForwardCompute);
@@ -108,7 +110,8 @@ class Learner {
     for (const OperationRole r :
          {Collection, NormReduce, EmbeddingReduce, SeparateReduce, ClipGrads, Optimizer})
       for (const std::uint32_t i : of(r)) end_begins = std::min(end_begins, slice_[i].begin);
-    for (const std::uint32_t i : of(Unknown)) (slice_[i].begin < end_begins ? main_ : late_).push_back(i);
+    for (const OperationRole r : {Unknown, Synchronization})
+      for (const std::uint32_t i : of(r)) (slice_[i].begin < end_begins ? main_ : late_).push_back(i);
     sort_by_start(main_);
     sort_by_start(late_);
     chain(main_);
@@ -280,6 +283,7 @@ class Learner {
 OperationRule rule_of(std::string_view type) {
   for (const OperationRule& r : kRules)
     if (r.type == type) return r;
+  if (model::synchronization_from_spelling(type)) return {type, type, Synchronization, true};
   return {.type = type, .merged = type};
 }
 

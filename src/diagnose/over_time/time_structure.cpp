@@ -28,6 +28,8 @@ constexpr double kAsGood = 1.05;
 constexpr std::size_t kToldSteps = 1000;
 /// Of a long step's excess, what a rank or all ranks must account for to be what it was.
 constexpr double kExplains = 0.5;
+/// A change is in the work of all, or of one, by this part of it.
+constexpr double kOfChange = 0.75;
 constexpr double kMostOfThem = 0.75;
 constexpr double kReturnChance = 1e-3;
 constexpr double kTwoTimesChance = 1e-2;
@@ -81,11 +83,34 @@ class Series {
 
   [[nodiscard]] bool has_long() const { return !long_.empty(); }
 
+  /// Whose work the first change is in, by medians over the steps up to it and from it to the next one.
+  void tell_change(std::span<const std::vector<Duration>> work, TimeStructure& t) const {
+    if (t.changes.empty() || !fits(work)) return;
+    const auto place = [&](StepId step) {
+      return static_cast<std::size_t>(std::lower_bound(steps_.begin(), steps_.end(), step) - steps_.begin());
+    };
+    const std::size_t at = place(t.changes[0].first_step);
+    const std::size_t end = t.changes.size() > 1 ? place(t.changes[1].first_step) : times_.size();
+    if (at <= skip_ || at >= end) return;
+    const auto [usual, ahead] = of_ranks(work);
+    const auto shift = [&](const std::vector<double>& x) {
+      const std::span<const double> all(x);
+      return median(all.subspan(at, end - at)) - median(all.subspan(skip_, at - skip_));
+    };
+    const double whole = in_seconds(t.changes[0].after) - in_seconds(t.changes[0].before);
+    const double by_all = shift(usual) / whole;
+    const double by_one = shift(ahead) / whole;
+    if (by_all >= kOfChange)
+      t.change_kind = LongStepKind::Everybody;
+    else if (by_one >= kOfChange)
+      t.change_kind = LongStepKind::SomeRank;
+    else if (by_all + by_one <= 1 - kOfChange)
+      t.change_kind = LongStepKind::Communication;
+  }
+
   /// Whom the long steps concern, by the own work of all ranks.
   void tell_kinds(std::span<const std::vector<Duration>> work, TimeStructure& t) const {
-    if (work.empty() || long_.empty()) return;
-    for (const auto& row : work)
-      if (row.size() != times_.size()) return;
+    if (long_.empty() || !fits(work)) return;
     const auto [usual, ahead] = of_ranks(work);
     const double usual_usual = median(usual);
     const double usual_ahead = median(ahead);
@@ -107,6 +132,11 @@ class Series {
   }
 
  private:
+  [[nodiscard]] bool fits(std::span<const std::vector<Duration>> work) const {
+    return !work.empty() && std::all_of(work.begin(), work.end(),
+                                        [&](const auto& row) { return row.size() == times_.size(); });
+  }
+
   struct OfRanks {
     std::vector<double> usual;  ///< per step, own work of the usual rank
     std::vector<double> ahead;  ///< and by how much the longest exceeds it
@@ -461,6 +491,7 @@ TimeStructure understand_times(std::span<const Duration> times, std::span<const 
   Series series(times, steps);
   TimeStructure t = series.understand();
   series.tell_kinds(work_by_rank, t);
+  series.tell_change(work_by_rank, t);
   return t;
 }
 
@@ -468,7 +499,10 @@ TimeStructure understand_times(std::span<const Duration> times, std::span<const 
                                const std::function<std::vector<std::vector<Duration>>()>& work_by_rank) {
   Series series(times, steps);
   TimeStructure t = series.understand();
-  if (series.has_long()) series.tell_kinds(work_by_rank(), t);
+  if (!series.has_long() && t.changes.empty()) return t;
+  const std::vector<std::vector<Duration>> work = work_by_rank();
+  series.tell_kinds(work, t);
+  series.tell_change(work, t);
   return t;
 }
 

@@ -112,6 +112,8 @@ struct TimeStructure {
   double cv = 0;               ///< standard deviation over mean; without the first step where that is long
   bool first_is_long = false;  ///< warm-up: the first step is left out of all figures but `long_steps`
   std::vector<ChangePoint> changes;  ///< ascending
+  /// Of the first change: whose work it is by, three quarters of it; nothing where that is not told, or mixed.
+  std::optional<LongStepKind> change_kind;
   std::optional<Drift> drift;
   std::vector<LongStep> long_steps;  ///< ascending; the first 1,000
   std::int64_t long_count = 0;       ///< all of them
@@ -159,7 +161,7 @@ struct TimeStructure {
 /// The same, and whom the long steps concern: `work_by_rank[rank][step]`, rows as long as `times`.
 [[nodiscard]] TimeStructure understand_times(std::span<const Duration> times, std::span<const StepId> steps,
                                              std::span<const std::vector<Duration>> work_by_rank);
-/// The same, of a table that is made only where there are long steps.
+/// The same, of a table that is made only where there are long steps or a change.
 [[nodiscard]] TimeStructure understand_times(
     std::span<const Duration> times, std::span<const StepId> steps,
     const std::function<std::vector<std::vector<Duration>>()>& work_by_rank);

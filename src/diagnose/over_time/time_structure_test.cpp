@@ -176,6 +176,32 @@ TEST(TimeStructure, FindsCheckpointsAndThatTheyConcernEverybody) {
   EXPECT_EQ(understand_times(times, numbers(400), work).long_kind, LongStepKind::Communication);
 }
 
+TEST(TimeStructure, TellsWhoseWorkAChangeIsIn) {
+  struct Case {
+    Duration of_all, of_one, of_transfers;
+    std::optional<LongStepKind> kind;
+  };
+  for (const Case& c :
+       {Case{30ms, 0ms, 0ms, LongStepKind::Everybody}, Case{0ms, 30ms, 0ms, LongStepKind::SomeRank},
+        Case{0ms, 0ms, 30ms, LongStepKind::Communication}, Case{15ms, 0ms, 15ms, std::nullopt}}) {
+    std::vector<std::vector<Duration>> work(4);
+    std::vector<Duration> times;
+    for (int s = 0; s < 100; ++s) {
+      const bool later = s >= 60;
+      Duration longest{};
+      for (int r = 0; r < 4; ++r) {
+        const Duration extra = later ? c.of_all + (r == 2 ? c.of_one : 0ms) : Duration{};
+        work[static_cast<std::size_t>(r)].push_back(testing::lognormal_work(3, r, s, 100ms, 0.01) + extra);
+        longest = std::max(longest, work[static_cast<std::size_t>(r)].back());
+      }
+      times.push_back(longest + 5ms + (later ? c.of_transfers : Duration{}));
+    }
+    const TimeStructure t = understand_times(times, numbers(100), work);
+    ASSERT_EQ(t.changes.size(), 1U);
+    EXPECT_EQ(t.change_kind, c.kind);
+  }
+}
+
 TEST(TimeStructure, HandlesWhatIsHardlyASeries) {
   EXPECT_FALSE(understand_times({}, {}).evident());
   const std::vector<Duration> equal(50, 10ms);

@@ -2,6 +2,7 @@
 #include "diagnose/stall/ending.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 
 #include "diagnose/match/span_math.hpp"
@@ -13,8 +14,8 @@ using namespace std::chrono_literals;
 
 /// Samples come up to a second apart: a smaller lead is none.
 constexpr Duration kLead = 2s;
-/// Ranks that are told to end take up to half a minute, each its own: before that nobody was told.
-constexpr Duration kLeadOfTold = 40s;
+/// Where a Run does not say when it was told to end: ranks take their own time, up to five minutes.
+constexpr std::int64_t kUnknownToldSeconds = 300;
 
 /// The one rank that closed its record while others were cut off.
 std::optional<Rank> only_closed(const Matched& matched) {
@@ -58,6 +59,17 @@ std::optional<Rank> first_silent(const Matched& matched, Duration lead) {
   return next != Duration::max() && minus_clamped(next, earliest) >= lead ? first : std::nullopt;
 }
 
+/// Whose record ended before the job was told to end: after that ranks end one by one, each in its own time.
+const trace::RankTrack* gone_before_told(const Matched& matched) {
+  const std::int64_t told_before = matched.info().told_before_s;
+  const Duration since_told = std::chrono::seconds(told_before >= 0 ? told_before : kUnknownToldSeconds);
+  const std::optional<Rank> silent = first_silent(matched, kLead + since_told);
+  if (!silent) return nullptr;
+  const auto tracks = matched.tracks();
+  return &*std::find_if(tracks.begin(), tracks.end(),
+                        [&](const trace::RankTrack& t) { return t.rank == *silent; });
+}
+
 /// Whether `first` holds this call up, having ended in order and outside of any other; beside it may only be those who were cut off
 /// after that.
 bool is_held_up_by(const Stall& stall, Rank first) {
@@ -82,7 +94,15 @@ bool was_told_to_end(const Ending& ending) {
 }  // namespace
 
 void find_absent(Ending& ending, const std::vector<Stall>& stalls) {
-  if (!ending.first_in_order || was_told_to_end(ending)) return;
+  if (!ending.first_in_order) return;
+  if (ending.told > 0) {  // who ended in order, long before, has failed those who wait for it, if any
+    for (const Stall& s : stalls)
+      if (s.kind == StallKind::MissingRank && !s.consequence && s.calls.size() == 1 &&
+          s.ranks == std::vector{*ending.first_in_order})
+        ending.first = ending.first_in_order;
+    return;
+  }
+  if (was_told_to_end(ending)) return;
   const Stall* from = nullptr;
   for (const Stall& s : stalls) {
     if (s.kind != StallKind::MissingRank || s.consequence || s.calls.size() != 1) continue;
@@ -101,8 +121,12 @@ std::optional<Ending> find_ending(const Matched& matched) {
     return Ending{.logged = info.logged_end};
   }
   Ending ending{.exit_status = info.exit_status, .signal = info.signal, .told = info.told};
-  if (ending.told > 0) {  // then all end at once, and only one that ended well before them has failed
-    ending.first = first_silent(matched, kLeadOfTold);
+  if (ending.told > 0) {
+    ending.told_before_s = info.told_before_s;
+    // Recording that ended while the rank went on, for its cost or a full disk, says nothing of the rank.
+    const trace::RankTrack* gone = gone_before_told(matched);
+    if (gone != nullptr && gone->state == trace::WriterState::Open) ending.first = gone->rank;
+    if (gone != nullptr && gone->state == trace::WriterState::Closed) ending.first_in_order = gone->rank;
     return ending;
   }
   if (!info.ends.empty() && info.ends.front().exit_status == trace::RankEnd::kInOrder) {

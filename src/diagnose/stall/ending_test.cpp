@@ -161,14 +161,25 @@ TEST(Ending, WhoIsToldToEndHasNotFailed) {
 TEST(Ending, ARankThatWasGoneWhenTheJobWasToldToEndIsNamed) {
   trace::Run run = ended_job(143);
   run.info.told = 15;
+  run.info.told_before_s = 38;
+  run.ranks[1].state = trace::WriterState::Open;
   run.ranks[1].samples.back().at = 7s;  // told, ranks end some seconds apart
   EXPECT_NE(diagnose(run)->answer.kind, AnswerKind::JobFailed);
   for (trace::RankTrack& track : run.ranks)
     if (track.rank != Rank{1}) track.samples.back().at = 70s;  // they waited for it, until the time limit
   EXPECT_EQ(
       text_of(run),
-      "the job ended with status 143, after somebody sent SIGTERM to cox observe; the record of rank 1 ends before that");
+      "the job ended with status 143, 38 s after somebody sent SIGTERM to cox observe; the record of rank 1 ends before that");
   EXPECT_EQ(diagnose(run)->answer.kind, AnswerKind::JobFailed);
+  run.info.told_before_s = 62;  // it took its time
+  EXPECT_NE(diagnose(run)->answer.kind, AnswerKind::JobFailed);
+  run.info.told_before_s = -1;  // as Runs of before say it
+  EXPECT_NE(diagnose(run)->answer.kind, AnswerKind::JobFailed);
+  run.info.told_before_s = 3;
+  for (const auto state : {trace::WriterState::Closed, trace::WriterState::Disabled}) {
+    run.ranks[1].state = state;  // ended in order and nobody waits for it; went on without a record
+    EXPECT_NE(diagnose(run)->answer.kind, AnswerKind::JobFailed);
+  }
 }
 
 TEST(Ending, ARecordThatEndsWellBeforeTheOthersIsNamed) {

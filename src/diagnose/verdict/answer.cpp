@@ -35,9 +35,12 @@ bool contains_waiting(const Diagnosis& d) {
   const double differ =
       ratio(d.step_time.p95, d.step_time.median) - ratio(d.step_time.p05, d.step_time.median);
   if (differ < kDiffer) return false;
-  return std::all_of(d.ranks.begin(), d.ranks.end(), [&](const RankAccount& r) {
-    return ratio(r.self_delay, d.step_time.median) <= kAlike * static_cast<double>(d.steps);
-  });
+  return std::all_of(d.ranks.begin(), d.ranks.end(),
+                     [&](const RankAccount& r) {
+                       return ratio(r.self_delay, d.step_time.median) <=
+                              kAlike * static_cast<double>(d.steps);
+                     }) ||
+         d.ranks_move_together;
 }
 
 std::vector<AnswerReason> failures(const Trouble& t) {
@@ -58,6 +61,8 @@ std::vector<AnswerReason> doubts(const Diagnosis& d, std::optional<double> least
   if (c.order_refused || contains_waiting(d)) found.push_back(AnswerReason::OrderRefused);
   const Analyses& analyses = analyses_of(d);
   if (analyses.what_if_operations) {  // a table of operations: its steps are counted by its own analysis
+    if (analyses.what_if_operations->meetings == 0 && c.ranks_seen > 1)
+      found.push_back(AnswerReason::NothingMeets);
     if (!analyses.what_if_operations->is_faithful) found.push_back(AnswerReason::ReplayOff);
     return found;
   }
@@ -104,6 +109,8 @@ const char* name_of(AnswerReason r) {
       return "calls_missing";
     case AnswerReason::OrderRefused:
       return "order_refused";
+    case AnswerReason::NothingMeets:
+      return "nothing_meets";
     case AnswerReason::NoSteps:
       return "no_steps";
     case AnswerReason::FewSteps:

@@ -71,6 +71,37 @@ TEST(Answer, StepTimesThatContainTheWaitingAreNoTest) {
   }
 }
 
+TEST(Answer, StepTimesThatContainTheWaitingAreNoTestThoughClocksDiffer) {
+  for (const double jitter : {0.001, 0.01, 0.03}) {
+    testing::Job job;
+    job.ranks = 8;
+    job.work = [=](int r, int s) {
+      const Duration shared = testing::lognormal_work(3, 99, s, 10ms, 0.04);
+      const Duration own = testing::lognormal_work(5, r, s, 1ms, jitter * 10);
+      return shared + own;
+    };
+    trace::Run run = testing::make_job(job);
+    run.times = trace::TimesKind::Steps;
+    const Diagnosis d = of(run);
+    EXPECT_EQ(d.ranks_move_together, jitter < 0.02) << jitter;
+    EXPECT_EQ(d.answer.kind, jitter < 0.02 ? AnswerKind::CannotTell : AnswerKind::Nobody) << d.verdict;
+  }
+}
+
+// A fast rank is late by far more work only; of the others less is enough.
+TEST(Answer, AFastRankDoesNotRaiseWhatIsPromised) {
+  test::RunShape shape = even();
+  shape.steps = 100;
+  shape.jitter = 100us;
+  const double usual = *of(test::make_run(shape)).answer.least_effect_ratio;
+  shape.extras = {};
+  for (int r = 0; r < shape.ranks; ++r)
+    if (r != 1) shape.extras.push_back({.rank = r, .amount = 4ms});
+  const Diagnosis d = of(test::make_run(shape));
+  ASSERT_EQ(d.answer.kind, AnswerKind::Nobody) << d.verdict;
+  EXPECT_LT(*d.answer.least_effect_ratio, 2 * usual);
+}
+
 // A table in whole milliseconds in which no number changes: 20.4 and 20.6 are 20 and 21 all along.
 TEST(Answer, WhoIsRoundedUpIsNotNamed) {
   const auto of_rank_3 = [](Duration more, Duration resolution) {

@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "cox/base/stats.hpp"
 #include "cox/base/unknown_unit.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/trace/time_unit.hpp"
@@ -31,6 +33,7 @@
 #include "diagnose/verdict/finding.hpp"
 #include "diagnose/verdict/gain.hpp"
 #include "diagnose/verdict/single_stall.hpp"
+#include "diagnose/verdict/stages.hpp"
 #include "diagnose/words/sentences.hpp"
 #include "diagnose/words/stall.hpp"
 
@@ -113,6 +116,28 @@ Trouble look_for_trouble(const Matched& matched, const DiagnoseOptions& options)
   return trouble;
 }
 
+/// Whether lengths of steps go up and down on all ranks alike: changes from step to step that they share are at least twice
+/// those that they do not. Own work of ranks scatters by itself; who waits for the others in a step takes their time.
+bool move_together(const Matched& matched, const Diagnosis& d, int threads) {
+  constexpr std::int64_t kLeastSteps = 20;
+  constexpr double kShared = 2;
+  if (matched.times() != trace::TimesKind::Steps || matched.ranks() < 3 || d.steps < kLeastSteps)
+    return false;
+  const StepTable lengths = matched.by_step(InStep::Work, threads);
+  std::vector<double> shared;
+  std::vector<double> own;
+  std::vector<double> changes(lengths.size());
+  for (std::size_t s = 1; s < static_cast<std::size_t>(d.steps); ++s) {
+    for (std::size_t r = 0; r < lengths.size(); ++r)
+      changes[r] = in_seconds(lengths[r][s]) - in_seconds(lengths[r][s - 1]);
+    for (std::size_t r = 0; r < changes.size(); ++r)
+      own.push_back(std::abs(changes[r] - changes[(r + 1) % changes.size()]) / std::sqrt(2.0));
+    shared.push_back(std::abs(median_in_place(changes)));
+  }
+  const double together = median_in_place(shared);
+  return together > 0 && together >= kShared * median_in_place(own);
+}
+
 /// What was left open by matching, as far as sentences speak of it.
 OpenEnds open_ends(const Matched& matched, const Diagnosis& d) {
   const Skew& skew = matched.skew();
@@ -180,6 +205,7 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   NamedFindings named = name_and_explain(matched, delays, d, options.threads);
   d.findings = std::move(named.all);
   d.late_gain_ratio = named.gain_ratio;
+  d.ranks_move_together = move_together(matched, d, options.threads);
   d.trouble = look_for_trouble(matched, options);
   d.cannot_tell = name_gaps(d, open_ends(matched, d));
   const bool never_met =
@@ -192,6 +218,7 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   if (program.is_table() && !analyses.what_if_operations) d.findings.clear();
   d.analyses = std::make_shared<const Analyses>(std::move(analyses));
   add_findings_of_analyses(d);
+  add_findings_in_stages(matched, program, d, options.threads);
   if (!d.findings.empty() && std::any_of(d.findings.begin(), d.findings.end(),
                                          [](const Finding& f) { return f.cause == Cause::Unknown; }))
     d.cannot_tell.push_back(

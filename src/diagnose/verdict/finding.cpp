@@ -12,8 +12,10 @@
 #include "diagnose/match/span_math.hpp"
 #include "diagnose/naming/naming.hpp"
 #include "diagnose/naming/of_operations.hpp"
+#include "diagnose/naming/of_stages.hpp"
 #include "diagnose/naming/positions.hpp"
 #include "diagnose/naming/resolution.hpp"
+#include "diagnose/operations/stage_compute.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -212,6 +214,36 @@ NamedFindings name_and_explain(const Matched& matched, const StepTable& delays, 
   // Named by what they cost over all groups, told by what they gain.
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.gain_ratio > b.gain_ratio; });
+  return out;
+}
+
+NamedFindings findings_in_stages(const Matched& matched, StageCompute& compute, const Diagnosis& d,
+                                 int threads) {
+  NamedFindings out;
+  const Evidenced x = evidenced(matched, compute.excess(), d);
+  std::vector<bool> known(matched.ranks(), false);
+  for (const Finding& f : d.findings)
+    for (std::size_t r = 0; r < known.size() && f.cause == Cause::SlowWorker; ++r)
+      if (std::find(f.ranks.begin(), f.ranks.end(), matched.rank(r)) != f.ranks.end()) known[r] = true;
+  const Positions positions(matched);
+  const auto saved = [&](const Meant& meant) { return compute.saved(meant); };
+  const auto part = [&](Duration of) { return std::clamp(ratio(of, d.run_time), 0.0, 1.0); };
+  const std::vector<Named> named = name_in_stages(x, positions, saved, std::move(known), threads);
+  for (const Named& n : named) {
+    Finding f = make_finding(x, positions, n, 1, d.lost, d.run_time);
+    f.gain_ratio = part(n.saving.share);
+    // What it is late by was computed in passes; time outside of them is waiting.
+    if (f.cause != Cause::Forward && f.cause != Cause::Backward) {
+      f.cause = Cause::Unknown;
+      f.cause_class = class_of(f.cause);
+    }
+    out.all.push_back(std::move(f));
+  }
+  if (!named.empty())
+    out.gain_ratio = part(saved([&](std::size_t rank, std::size_t step) {
+      return std::any_of(named.begin(), named.end(),
+                         [&](const Named& n) { return is_meant(n.suspect, rank, step); });
+    }));
   return out;
 }
 

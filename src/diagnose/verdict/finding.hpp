@@ -13,6 +13,8 @@
 
 namespace cox::diagnose {
 
+class StageCompute;
+
 struct NamedFindings {
   std::vector<Finding> all;  ///< most costly first
   double gain_ratio = 0;     ///< of the run's time: what fixing all of them saves, where that is told
@@ -25,5 +27,10 @@ struct NamedFindings {
 /// `by_step(InStep::Delay)`.
 [[nodiscard]] NamedFindings name_and_explain(const Matched& matched, const StepTable& delays,
                                              const Diagnosis& d, int threads);
+
+/// Turns, pauses and stretches of a table of several stages, most costly first: `name_in_stages`. Gains are those of the
+/// table's replay. Ranks that `d` names already are left out.
+[[nodiscard]] NamedFindings findings_in_stages(const Matched& matched, StageCompute& compute,
+                                               const Diagnosis& d, int threads);
 
 }  // namespace cox::diagnose

@@ -71,7 +71,8 @@ void settle_gains(Diagnosis& d) {
   const Analyses& analyses = analyses_of(d);
   if (analyses.what_if_operations && !analyses.what_if_operations->is_faithful)
     for (Finding& f : d.findings)
-      if (std::holds_alternative<OperationEvidence>(f.evidence))
+      if (std::holds_alternative<OperationEvidence>(f.evidence) ||
+          !arrivals_tell(*analyses.what_if_operations))
         f.gain_doubt = GainDoubt{GainDoubt::ReplayMisses{.error = analyses.what_if_operations->fidelity}};
   if (!analyses.what_if) return;
   for (Finding& f : d.findings)

@@ -14,7 +14,8 @@ constexpr double kWorthSaying = 0.02;  // of the run
 
 }  // namespace
 
-std::optional<SingleStall> find_single_stall(const Evidenced& x, Duration lost, Duration run_time) {
+std::optional<SingleStall> find_single_stall(const Evidenced& x, Duration lost, Duration run_time,
+                                             const std::function<Duration(const Suspect&)>& replayed) {
   if (x.steps().count < kLeastSteps || x.ranks() < 2 || lost <= Duration::zero() ||
       run_time <= Duration::zero())
     return std::nullopt;
@@ -30,13 +31,20 @@ std::optional<SingleStall> find_single_stall(const Evidenced& x, Duration lost, 
       }
   if (rank < 0) return std::nullopt;
   const Suspect once{.ranks = {rank}, .first_step = step, .last_step = step, .rank_of_step = {}};
-  const Saving saved = savings_without(x.matched, {once}).each.front();
-  SingleStall out{
-      .rank = x.matched.rank(static_cast<std::size_t>(rank)),
-      .step = StepId{x.steps().numbers[static_cast<std::size_t>(step)]},
-      .delay = longest,
-      .gain_ratio = std::clamp(ratio(most_of_a_rank(x.matched, saved.share_in), run_time), 0.0, 1.0)};
-  const bool most = ratio(saved.share, lost) >= kMostOfLost;
+  Duration saved;
+  Duration of_run;
+  if (replayed) {
+    saved = of_run = replayed(once);
+  } else {
+    const Saving saving = savings_without(x.matched, {once}).each.front();
+    saved = saving.share;
+    of_run = most_of_a_rank(x.matched, saving.share_in);
+  }
+  SingleStall out{.rank = x.matched.rank(static_cast<std::size_t>(rank)),
+                  .step = StepId{x.steps().numbers[static_cast<std::size_t>(step)]},
+                  .delay = longest,
+                  .gain_ratio = std::clamp(ratio(of_run, run_time), 0.0, 1.0)};
+  const bool most = ratio(saved, lost) >= kMostOfLost;
   return most && out.gain_ratio >= kWorthSaying ? std::optional(out) : std::nullopt;
 }
 

@@ -50,7 +50,7 @@ const char* path_words(SizeDifference d) {
     case SizeDifference::Crossing:
       return "a trade: less per message for more per byte, or the reverse; the sizes that a job sends decide";
     case SizeDifference::Factor:
-      return "all sizes alike: shared or slower hardware throughout, not one part of the path";
+      return "all sizes alike: slower or shared hardware, neither the start of messages nor one size's protocol";
     case SizeDifference::None:
     case SizeDifference::Unclear:
       break;
@@ -188,6 +188,9 @@ void say_quantity(const QuantityAnswer& q, Lines& lines) {
         "{}: highest {} (rank {}), lowest {} (rank {}), median {}; nobody is named: nothing tells how much a value varies.",
         q.name, value_words(q, q.highest_value), q.highest.value(), value_words(q, q.lowest_value),
         q.lowest.value(), value_words(q, q.median)));
+  } else if (q.least_seen_ratio > 1) {
+    lines.push_back(
+        fmt::format("{}: nobody is named: too few values of each rank for their scatter.", q.name));
   } else {
     lines.push_back(fmt::format("{}: no rank differs from the others; a difference is told from {} on.",
                                 q.name, percent(q.least_seen_ratio)));
@@ -203,6 +206,8 @@ std::string comparison_sentence(const RankComparison& c) {
   if (!c.tested)
     return fmt::format("{}: {} in the median of {}; nothing tells how much a value varies.", who,
                        change_words(c.ratio), counted(c.ranks, "rank"));
+  if (c.more.empty() && c.less.empty() && c.least_seen_ratio > 1)
+    return who + ": too few values of each rank for their scatter.";
   if (c.more.empty() && c.less.empty())
     return fmt::format("{}: no rank changed; a change is told from {} on.", who, percent(c.least_seen_ratio));
   std::string text = who + ":";
@@ -225,8 +230,9 @@ std::string headline_of(const FiguresAnswer& a) {
       if (!q.is_time && !q.is_communication && !q.below.empty())
         return fmt::format("{}: {} {} below the other ranks.", q.name, subject_of(q.below),
                            q.below.size() == 1 ? "is" : "are");
-    const bool any = std::any_of(a.quantities.begin(), a.quantities.end(),
-                                 [](const QuantityAnswer& q) { return q.has_spread && q.missing.empty(); });
+    const bool any = std::any_of(a.quantities.begin(), a.quantities.end(), [](const QuantityAnswer& q) {
+      return q.has_spread && q.missing.empty() && !q.is_communication && q.least_seen_ratio <= 1;
+    });
     return any ? "No rank's own work stands out." : "Nobody can be named from these figures.";
   }
   for (const SizeComparison& c : a.comparisons)

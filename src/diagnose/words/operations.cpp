@@ -91,7 +91,9 @@ std::string claim_of(const OperationFinding& f) {
       return fmt::format("{} {} slow and others in {} place are not", join(f.ranks), one ? "is" : "are",
                          one ? "its" : "their");
     case OperationCause::Communication:
-      return "transfers are slow";
+      if (f.transfers_of.empty()) return "transfers are slow";
+      return f.transfers_stage >= 0 ? fmt::format("transfers of stage {} are slow", f.transfers_stage)
+                                    : fmt::format("transfers of {} are slow", join(f.transfers_of));
     case OperationCause::None:
       break;
   }

@@ -245,7 +245,10 @@ std::string ending_words(const Ending& ending) {
   std::string text = fmt::format("the job ended with status {}", ending.exit_status);
   const char* told = ending.told > 0 ? sigabbrev_np(ending.told) : nullptr;
   if (told != nullptr) {
-    text += fmt::format(", after somebody sent SIG{} to cox observe", told);
+    constexpr int kSoon = 5;  // seconds: all end about then
+    if (ending.told_before_s >= kSoon) text += fmt::format(", {} s", ending.told_before_s);
+    text += fmt::format("{} after somebody sent SIG{} to cox observe",
+                        ending.told_before_s >= kSoon ? "" : ",", told);
     if (ending.first) text += fmt::format("; the record of rank {} ends before that", ending.first->value());
     return text;
   }

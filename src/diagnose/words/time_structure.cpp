@@ -28,6 +28,13 @@ void say_levels(const TimeStructure& t, Lines& lines) {
         c.first_step.value(), to_string(c.after), to_string(c.before), percent_change(c.shift_ratio),
         c.posterior, c.earliest_step.value(), c.latest_step.value()));
   }
+  if (t.change_kind == LongStepKind::Everybody)
+    lines.emplace_back(
+        "The first change is in own work, on all ranks alike: clocks, power, or what they are given to do.");
+  if (t.change_kind == LongStepKind::SomeRank)
+    lines.emplace_back("The first change is in the own work of some rank; the others wait for it.");
+  if (t.change_kind == LongStepKind::Communication)
+    lines.emplace_back("The first change is in nobody's own work: transfers take longer or shorter.");
   if (t.changes.size() > kToldChanges)
     lines.push_back(fmt::format("The usual time changes {} more times.", t.changes.size() - kToldChanges));
   if (t.drift)
@@ -116,7 +123,10 @@ void say_levels_briefly(const TimeStructure& t, Lines& lines) {
   if (t.changes.size() == 2)
     text +=
         fmt::format(", from step {} on {}", t.changes[1].first_step.value(), to_string(t.changes[1].after));
-  text += fmt::format(" ({}).", percent_change(first.shift_ratio));
+  const char* in = t.change_kind == LongStepKind::Everybody       ? ", by the own work of all ranks"
+                   : t.change_kind == LongStepKind::Communication ? ", by its transfers"
+                                                                  : "";
+  text += fmt::format("{} ({}).", in, percent_change(first.shift_ratio));
   lines.push_back(std::move(text));
   if (t.changes.size() > 2)
     lines.push_back(fmt::format("The usual time changes {} more times, last at step {}.",

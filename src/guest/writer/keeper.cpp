@@ -273,6 +273,7 @@ bool begin_keeping(Start& start) noexcept {
     return true;
   }
   start.error = errno == 0 ? EINVAL : errno;
+  if (own_filters() == 0) tell_of_failure(start.error);
   return false;
 }
 

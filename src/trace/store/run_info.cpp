@@ -29,6 +29,7 @@ constexpr int kMaxDepth = 32;
 constexpr std::int64_t kMostRedacted = 1'000'000;
 constexpr std::size_t kLongestEnd = 64;
 constexpr std::int64_t kMostSignal = 127;
+constexpr std::int64_t kMostSeconds = 1'000'000'000;
 constexpr std::size_t kMostUnwritten = 256;
 constexpr const char* kEndsFile = "run.ends";
 
@@ -121,6 +122,7 @@ Result<RunInfo> parse_run_info(std::string_view text) {
   take_number(json, "redacted", kMostRedacted, info.redacted);
   take_number(json, "signal", kMostSignal, info.signal);
   take_number(json, "told", kMostSignal, info.told);
+  if (info.told > 0) take_number(json, "told_before_s", kMostSeconds, info.told_before_s);
   take_unwritten(json, info.unwritten);
   std::string provenance;
   take(json, "provenance", provenance);
@@ -146,6 +148,7 @@ std::string format_run_info(const RunInfo& info) {
   json["exit_status"] = info.exit_status < 0 ? Json(nullptr) : Json(info.exit_status);
   if (info.signal > 0) json["signal"] = info.signal;
   if (info.told > 0) json["told"] = info.told;
+  if (info.told > 0 && info.told_before_s >= 0) json["told_before_s"] = info.told_before_s;
   for (const UnwrittenRank& u :
        std::span(info.unwritten).first(std::min(info.unwritten.size(), kMostUnwritten)))
     json["unwritten"].push_back(Json::array({u.rank, u.error}));

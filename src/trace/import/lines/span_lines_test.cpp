@@ -254,6 +254,32 @@ TEST_F(SpanLinesFile, PointsInTimeThatAreCalledALengthAreRefused) {
   EXPECT_TRUE(try_read(log(60))) << "a job that slows down, or a clock: lengths are what the key says";
 }
 
+TEST_F(SpanLinesFile, OfAMissingLineTheOthersKeepTheirPlaceByTheirEnds) {
+  std::string text;
+  for (int step = 0; step < 8; ++step)
+    for (int call = 0; call < 3; ++call)
+      for (int rank = 0; rank < 4; ++rank) {
+        // Steps 2 and 5: another call is missing on two ranks each, so that nobody has all but two.
+        if ((step == 2 && call == 0 && rank == 2) || (step == 2 && call == 1 && rank == 3)) continue;
+        if (step == 5 && (rank + call) % 3 == 0) continue;
+        const double end = step + 0.3 * call + 0.3 + 0.001 * rank;
+        text +=
+            "{\"rank\":" + std::to_string(rank) + ",\"step\":" + std::to_string(step) +
+            ",\"name\":\"all_reduce\",\"host\":\"a\",\"start_s\":" + std::to_string(end - 0.05 * (4 - rank)) +
+            ",\"end_s\":" + std::to_string(end) + "}\n";
+      }
+  const trace::Run run = read(text);
+  ASSERT_EQ(run.ranks.size(), 4U);
+  for (const RankTrack& track : run.ranks)
+    for (std::size_t i = 0; i < track.events.size(); ++i) {
+      if (track.events.kind[i] != EventKind::Collective) continue;
+      const double at = in_seconds(track.events.end[i] - run.ranks[0].events.begin[0]) + 0.099;
+      const int step = static_cast<int>(at);
+      const int call = static_cast<int>((at - step) / 0.3 + 0.05) - 1;
+      EXPECT_EQ(track.events.seq[i], static_cast<std::uint32_t>(3 * step + call)) << step << " " << at;
+    }
+}
+
 TEST_F(SpanLinesFile, DamagedFormsAreRefusedOrCounted) {
   const std::string good = "{\"rank\":0,\"name\":\"barrier\",\"start_s\":1,\"end_s\":2}\n";
   const trace::Run run =

@@ -241,6 +241,7 @@ class RankEvents {
 OperationMeaning meaning_of(std::string_view type) {
   for (const NamedMeaning& m : kMeanings)
     if (m.type == type) return m.meaning;
+  if (const auto c = model::synchronization_from_spelling(type)) return collective(*c, OperationGroup::Alike);
   return {};
 }
 
@@ -281,6 +282,10 @@ OperationGroups::OperationGroups(PartBuilder& builder) {
 }
 
 CommId OperationGroups::of(OperationGroup group, std::size_t track) const {
+  if (group == OperationGroup::Alike) {
+    const CommId data = of(OperationGroup::Data, track);
+    return data == kNoComm ? of(OperationGroup::World, track) : data;
+  }
   return comms_[track][static_cast<std::size_t>(group)];
 }
 

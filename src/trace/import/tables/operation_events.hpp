@@ -18,7 +18,14 @@
 namespace cox::trace {
 
 /// Who takes part in an operation.
-enum class OperationGroup : std::uint8_t { None, Data, Pipeline, Ends, World };
+enum class OperationGroup : std::uint8_t {
+  None,
+  Data,
+  Pipeline,
+  Ends,
+  World,
+  Alike,  ///< Data where ranks have places, else World
+};
 
 struct OperationMeaning {
   OperationKind kind = OperationKind::Compute;

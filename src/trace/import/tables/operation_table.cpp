@@ -229,7 +229,9 @@ int count_world(PartBuilder& builder) {
                     places.size(), all, places.size() == 1 ? "is" : "are"));
     return highest;
   }
-  if (last.data < 0 || last.pipeline < 0 || static_cast<std::size_t>(highest) == ranks.size()) return highest;
+  const bool through = static_cast<std::size_t>(highest - ranks.front().rank.value()) == ranks.size();
+  if (through && ranks.front().rank.value() == 1) return highest - 1;  // counted from 1
+  if (last.data < 0 || last.pipeline < 0 || through) return highest;
   builder.note(fmt::format(
       "{}, numbered up to {}, {} for several, and what those do among themselves is not in the table",
       counted(static_cast<std::int64_t>(ranks.size()), "rank", "ranks"), highest - 1,

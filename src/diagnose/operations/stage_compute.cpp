@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/operations/stage_compute.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cox/replay/replay.hpp"
+
+#include "diagnose/match/span_math.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+constexpr std::size_t kLeastAlike = 2;
+
+bool is_compute(OperationRole r) {
+  return r == OperationRole::ForwardCompute || r == OperationRole::BackwardCompute;
+}
+
+std::int32_t place_of(std::span<const std::int64_t> steps, std::int64_t step) {
+  const auto at = std::lower_bound(steps.begin(), steps.end(), step);
+  return at != steps.end() && *at == step ? static_cast<std::int32_t>(at - steps.begin()) : -1;
+}
+
+}  // namespace
+
+Result<StageCompute> StageCompute::of(const model::Program& program, std::span<const std::int64_t> steps) {
+  COX_TRY(OperationModel model, build_operation_model(program));
+  StageCompute out(std::move(model));
+  out.compare(program, steps);
+  const OperationModel& m = out.model_;
+  out.step_of_.assign(m.type.size(), -1);
+  // Nodes of a step stand between its end and that of the one before.
+  std::size_t node = 0;
+  for (std::size_t s = 0; s < m.steps.size(); ++s) {
+    const std::int32_t at = place_of(steps, m.steps[s]);
+    for (; node <= m.step_end[s]; ++node) out.step_of_[node] = at;
+  }
+  out.recorded_ = replay::makespan(m.graph, m.original, out.finish_);
+  return out;
+}
+
+void StageCompute::compare(const model::Program& p, std::span<const std::int64_t> steps) {
+  std::vector<bool> counts;
+  counts.reserve(p.names.size());
+  for (const std::string& name : p.names) counts.push_back(is_compute(rule_of(name).role));
+  computed_.assign(p.ranks.size(), std::vector<Duration>(steps.size()));
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    if (!counts[p.name[i]] || p.duration[i] == model::kNoDuration) continue;
+    if (const std::int32_t s = place_of(steps, p.step[i]); s >= 0)
+      add_to(computed_[p.rank[i]][static_cast<std::size_t>(s)], std::max(Duration::zero(), p.duration[i]));
+  }
+  excess_.assign(p.ranks.size(), std::vector<Duration>(steps.size()));
+  std::map<std::pair<int, int>, std::vector<std::size_t>> alike;  // stage and tensor rank
+  for (std::size_t r = 0; r < p.ranks.size(); ++r)
+    alike[{p.ranks[r].role.pipeline, p.ranks[r].role.tensor}].push_back(r);
+  std::vector<Duration> sample;
+  for (const auto& [place, ranks] : alike)
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+      sample.clear();
+      for (const std::size_t r : ranks)
+        if (computed_[r][s] > Duration::zero()) sample.push_back(computed_[r][s]);
+      if (sample.size() < kLeastAlike) continue;
+      const Duration usual = lower_median_in_place(sample);
+      for (const std::size_t r : ranks)
+        if (computed_[r][s] > usual) excess_[r][s] = computed_[r][s] - usual;
+    }
+}
+
+Duration StageCompute::saved(const std::function<bool(std::size_t, std::size_t)>& picks) {
+  durations_ = model_.original;
+  for (std::size_t i = 0; i < durations_.size(); ++i) {
+    if (model_.type[i] == kNoType || step_of_[i] < 0) continue;
+    if (!is_compute(model_.types[model_.type[i]].role)) continue;
+    const std::size_t rank = model_.rank[i];
+    const auto s = static_cast<std::size_t>(step_of_[i]);
+    if (excess_[rank][s] <= Duration::zero() || !picks(rank, s)) continue;
+    const double kept = 1 - ratio(excess_[rank][s], computed_[rank][s]);
+    durations_[i] = duration_from_seconds(in_seconds(durations_[i]) * kept);
+  }
+  return std::max(Duration::zero(), recorded_ - replay::makespan(model_.graph, durations_, finish_));
+}
+
+}  // namespace cox::diagnose

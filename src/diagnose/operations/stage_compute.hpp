@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What each rank of a pipeline computes beyond its like in a step, and what the Run would take without it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+#include "cox/model/program.hpp"
+
+#include "diagnose/operations/operation_what_if_model.hpp"
+
+namespace cox::diagnose {
+
+/// Arrivals say little in a pipeline, where who is late has mostly waited for its neighbour. Ranks of one stage compute alike,
+/// so what one of them computes longer is its own.
+///
+/// Formula: excess = own forward and backward compute of a step - lower median of the stage's, not below zero; zero where a
+///          stage has one rank in that step.
+/// Threads: `saved` is not to be called by two at once.
+/// Held by: src/diagnose/verdict/stage_findings_test.cpp
+class StageCompute {
+ public:
+  /// `steps`: their numbers, ascending. Errors: diagnose-002, as `build_operation_model`. Cost: O(operations log operations).
+  static Result<StageCompute> of(const model::Program& program, std::span<const std::int64_t> steps);
+
+  /// [index into the program's ranks][index into `steps`]
+  [[nodiscard]] const std::vector<std::vector<Duration>>& excess() const { return excess_; }
+
+  /// By how much the Run would be shorter had these ranks computed as their like in these steps. Cost: one replay.
+  [[nodiscard]] Duration saved(const std::function<bool(std::size_t rank, std::size_t step)>& picks);
+
+ private:
+  explicit StageCompute(OperationModel model) : model_(std::move(model)) {}
+  void compare(const model::Program& program, std::span<const std::int64_t> steps);
+
+  OperationModel model_;
+  std::vector<std::vector<Duration>> computed_;
+  std::vector<std::vector<Duration>> excess_;
+  std::vector<std::int32_t> step_of_;  ///< per node of the model: index into `steps`, -1 where there is none
+  Duration recorded_{};                ///< the replay of what was recorded
+  std::vector<Duration> durations_;
+  std::vector<Duration> finish_;
+};
+
+}  // namespace cox::diagnose

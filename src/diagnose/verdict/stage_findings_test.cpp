@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whom a table of a pipeline names beside its stages: stretches, pauses and turns of single ranks, and one stall.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cox/diagnose/diagnosis.hpp"
+
+#include "trace/import/part/reader.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+constexpr int kReplicas = 5;
+constexpr int kStages = 3;
+constexpr int kMicroBatches = 2;
+constexpr double kForward = 0.02;  // seconds; backward takes twice as long
+constexpr double kMessage = 1e-4;
+/// What a rank computes beyond the usual in a step, as part of that.
+using More = std::function<double(int step, int replica, int stage)>;
+
+/// A pipeline in which all forward passes come before the backward ones, on five replicas that reduce together after each
+/// step. Nothing waits but for its neighbour or the reduction.
+class Pipeline {
+ public:
+  /// Reductions of `slow_stage` take 200 ms instead of 2.
+  Pipeline(int steps, unsigned seed, More more, int slow_stage)
+      : more_(std::move(more)), slow_stage_(slow_stage), bits_(seed) {
+    text_ = "step,dp_rank,stage,optype,seq_id,mb_id,start_ts,duration\n";
+    for (int step = 0; step < steps; ++step) run(step);
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  void row(int step, int d, int p, const char* type, int m, double begin, double end) {
+    text_ += fmt::format("{},{},{},{},{},{},{:.7f},{:.7f}\n", step, d, p, type, m, m, begin,
+                         std::max(0.0, end - begin));
+  }
+
+  void run(int step) {
+    std::normal_distribution<double> noise(0, 0.02);
+    double next = now_;
+    std::vector<std::vector<double>> free(kReplicas, std::vector<double>(kStages, now_));
+    for (int d = 0; d < kReplicas; ++d) {
+      std::vector<double> pass(kStages);
+      for (int p = 0; p < kStages; ++p)
+        pass[static_cast<std::size_t>(p)] = kForward * (1 + noise(bits_) + more_(step, d, p));
+      passes(step, d, pass, free[static_cast<std::size_t>(d)], true);
+      passes(step, d, pass, free[static_cast<std::size_t>(d)], false);
+    }
+    for (int p = 0; p < kStages; ++p) {
+      double last = 0;
+      const double length = p == slow_stage_ ? 0.2 : 0.002;
+      for (const auto& ends : free) last = std::max(last, ends[static_cast<std::size_t>(p)]);
+      for (int d = 0; d < kReplicas; ++d)
+        row(step, d, p, "grads-reduce-scatter", 0,
+            free[static_cast<std::size_t>(d)][static_cast<std::size_t>(p)], last + length);
+      next = std::max(next, last + length);
+    }
+    now_ = next;
+  }
+
+  /// Each micro-batch through all stages, first to last or back.
+  void passes(int step, int d, const std::vector<double>& pass, std::vector<double>& free, bool forward) {
+    for (int m = 0; m < kMicroBatches; ++m) {
+      double arrived = now_;
+      for (int k = 0; k < kStages; ++k) {
+        const int p = forward ? k : kStages - 1 - k;
+        double& mine = free[static_cast<std::size_t>(p)];
+        const double length = pass[static_cast<std::size_t>(p)] * (forward ? 1 : 2);
+        if (k > 0)
+          row(step, d, p, forward ? "forward-recv" : "backward-recv", m, mine, std::max(arrived, mine));
+        const double begin = std::max(mine, arrived);
+        mine = begin + length;
+        row(step, d, p, forward ? "forward-compute" : "backward-compute", m, begin, mine);
+        if (k + 1 == kStages) continue;
+        arrived = mine + kMessage;
+        row(step, d, p, forward ? "forward-send" : "backward-send", m, mine, arrived);
+      }
+    }
+  }
+
+  More more_;
+  int slow_stage_;
+  std::mt19937 bits_;
+  double now_ = 0;
+  std::string text_;
+};
+
+/// Rank of a replica's stage: in Megatron's order, where the table does not say.
+Rank rank_of(int replica, int stage) {
+  return Rank{stage * kReplicas + replica};
+}
+
+Diagnosis diagnosed_text(const std::string& text) {
+  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+  const auto path = std::filesystem::path(::testing::TempDir()) / (std::string("cox-stages-") + test->name());
+  std::ofstream(path, std::ios::binary) << text;
+  const auto job = trace::kOperationCsvReader.read(path, {.threads = 1});
+  std::filesystem::remove(path);
+  DiagnoseOptions options;
+  options.program = &job.value().program;
+  return diagnose(job.value().run, options).value();
+}
+
+Diagnosis diagnosed(int steps, unsigned seed, const More& more, int slow_stage = -1) {
+  return diagnosed_text(Pipeline(steps, seed, more, slow_stage).text());
+}
+
+TEST(StageFindings, EvenPipelinesNameNobody) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const Diagnosis d = diagnosed(60, seed, [](int, int, int) { return 0.0; });
+    EXPECT_EQ(d.answer.kind, AnswerKind::Nobody) << seed << d.verdict;
+    EXPECT_FALSE(d.single_stall);
+  }
+}
+
+TEST(StageFindings, AStretchOfOneRankIsNoImbalanceOfItsStage) {
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    const Diagnosis d = diagnosed(
+        80, seed, [](int s, int r, int p) { return r == 2 && p == 1 && s >= 30 && s < 50 ? 0.4 : 0.0; });
+    ASSERT_EQ(d.findings.size(), 1U) << seed << d.verdict;
+    const Finding& f = d.findings.front();
+    EXPECT_EQ(f.kind, FindingKind::TransientStraggler) << d.verdict;
+    EXPECT_EQ(f.rank, rank_of(2, 1));
+    EXPECT_NEAR(static_cast<double>(f.first_step->value()), 30, 4);
+    EXPECT_NEAR(static_cast<double>(f.last_step->value()), 49, 4);
+    // Both micro-batches pass through it, in both directions: 6 x 0.02 x 0.4 s of 20 steps.
+    EXPECT_NEAR(f.gain_ratio, 20 * 6 * kForward * 0.4 / in_seconds(d.run_time), 0.02) << d.verdict;
+  }
+}
+
+TEST(StageFindings, PausesAreNamedWithTheirPeriod) {
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    const Diagnosis d =
+        diagnosed(100, seed, [](int s, int r, int p) { return r == 3 && p == 0 && s % 10 == 3 ? 0.6 : 0.0; });
+    ASSERT_EQ(d.findings.size(), 1U) << seed << d.verdict;
+    EXPECT_EQ(d.findings.front().kind, FindingKind::PeriodicPause) << d.verdict;
+    EXPECT_EQ(d.findings.front().rank, rank_of(3, 0));
+  }
+}
+
+TEST(StageFindings, TurnsOfRanksOfAStageAreTurns) {
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    const Diagnosis d = diagnosed(
+        80, seed, [](int s, int r, int p) { return p == 1 && r == (s % 2 == 0 ? 0 : 3) ? 0.3 : 0.0; });
+    ASSERT_EQ(d.findings.size(), 1U) << seed << d.verdict;
+    EXPECT_EQ(d.findings.front().kind, FindingKind::RotatingStraggler) << d.verdict;
+    EXPECT_EQ(d.findings.front().ranks, (std::vector{rank_of(0, 1), rank_of(3, 1)}));
+  }
+}
+
+TEST(StageFindings, ALongerStageIsNamedAndAStretchBesideIt) {
+  const Diagnosis d = diagnosed(80, 1, [](int s, int r, int p) {
+    return (p == 1 ? 0.3 : 0.0) + (r == 2 && p == 1 && s >= 30 && s < 50 ? 0.5 : 0.0);
+  });
+  ASSERT_EQ(d.findings.size(), 2U) << d.verdict;
+  EXPECT_EQ(d.findings.front().cause, Cause::StageImbalance) << d.verdict;
+  EXPECT_EQ(d.findings.back().kind, FindingKind::TransientStraggler);
+}
+
+/// Three kinds of rows for each rank and step; nothing else is in the table.
+Diagnosis diagnosed_table(const std::string& name, int first_rank, int slow) {
+  std::mt19937 bits(1);
+  std::normal_distribution<double> noise(0, 0.01);
+  std::string text = "step,rank,optype,seq_id,start_ts,duration\n";
+  double now = 0;
+  for (int step = 0; step < 40; ++step) {
+    std::vector<double> ends;
+    for (int r = 0; r < 6; ++r) ends.push_back(now + 0.1 * (1 + noise(bits) + (r == slow ? 0.3 : 0)));
+    const double left = *std::max_element(ends.begin(), ends.end()) + 0.002;
+    for (int r = 0; r < 6; ++r) {
+      const double end = ends[static_cast<std::size_t>(r)];
+      text += fmt::format("{},{},forward-compute,0,{:.6f},{:.6f}\n", step, r + first_rank, now, end - now);
+      text += fmt::format("{},{},{},0,{:.6f},{:.6f}\n", step, r + first_rank, name, end, left - end);
+    }
+    now = left;
+  }
+  return diagnosed_text(text);
+}
+
+TEST(StageFindings, SlowTransfersOfAStageAreNoSlowCompute) {
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    const Diagnosis d = diagnosed(
+        60, seed, [](int, int, int) { return 0.0; }, 1);
+    ASSERT_EQ(d.findings.size(), 1U) << d.verdict;
+    const Finding& f = d.findings.front();
+    EXPECT_EQ(f.cause, Cause::Communication) << d.verdict;
+    ASSERT_EQ(f.ranks.size(), 5U);
+    EXPECT_EQ(f.ranks.front(), rank_of(0, 1));
+    EXPECT_EQ(f.ranks.back(), rank_of(4, 1));
+    EXPECT_NE(d.verdict.find("ransfers of stage 1 are slow"), std::string::npos) << d.verdict;
+  }
+}
+
+TEST(OperationTables, CollectivesAreKnownByTheirUsualNames) {
+  for (const char* name :
+       {"all_reduce", "AllReduce", "nccl:all_reduce", "reduce_scatter_tensor", "barrier"}) {
+    const Diagnosis d = diagnosed_table(name, 0, 4);
+    ASSERT_EQ(d.findings.size(), 1U) << name << d.verdict;
+    EXPECT_EQ(d.findings.front().rank, Rank{4}) << name;
+    EXPECT_NEAR(d.findings.front().gain_ratio, 0.028 / 0.132, 0.03) << name;
+    EXPECT_EQ(diagnosed_table(name, 0, -1).answer.kind, AnswerKind::Nobody) << name;
+  }
+}
+
+TEST(OperationTables, WhereNothingMeetsNobodyIsTested) {
+  const Diagnosis d = diagnosed_table("update", 0, -1);
+  EXPECT_EQ(d.answer.kind, AnswerKind::CannotTell) << d.verdict;
+  ASSERT_FALSE(d.answer.reasons.empty());
+  EXPECT_EQ(d.answer.reasons.front().reason, AnswerReason::NothingMeets);
+}
+
+TEST(OperationTables, RanksThatAreCountedFromOneAreAllThere) {
+  const Diagnosis d = diagnosed_table("all_reduce", 1, -1);
+  EXPECT_EQ(d.coverage.ranks_expected, 6);
+  EXPECT_TRUE(d.coverage.missing_ranks.empty());
+  EXPECT_EQ(d.answer.kind, AnswerKind::Nobody) << d.verdict;
+}
+
+TEST(StageFindings, OneStallIsOneStall) {
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    const Diagnosis d =
+        diagnosed(40, seed, [](int s, int r, int p) { return s == 31 && r == 1 && p == 1 ? 20.0 : 0.0; });
+    EXPECT_TRUE(d.findings.empty()) << seed << d.verdict;
+    ASSERT_TRUE(d.single_stall) << d.verdict;
+    EXPECT_EQ(d.single_stall->rank, rank_of(1, 1));
+    EXPECT_EQ(d.single_stall->step, StepId{31});
+  }
+}
+
+}  // namespace
+}  // namespace cox::diagnose
