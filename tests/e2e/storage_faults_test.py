@@ -94,6 +94,11 @@ def case_failure_is_told(folder):
             told = json.load(f)["unwritten"]
         assert any(e == error and 0 <= rank < RANKS for rank, e in told), told
         assert f"could not be written any more ({os.strerror(error)})" in diagnosed(run) or "files of ranks could not" in diagnosed(run)
+    run = os.path.join(folder, "run-from-the-first")
+    told = subprocess.run([cox, "observe", "-o", run, "--", os.path.join(build, "many_marks"), str(RANKS), str(FEW_MARKS)],
+                          env=clean | {"LD_PRELOAD": faulty, "FAULT_AFTER": "0", "FAULT_ERRNO": str(errno.EIO)},
+                          capture_output=True, text=True, timeout=300)
+    assert told.returncode == 0 and f"no rank could record into {run}: {os.strerror(errno.EIO)}" in told.stderr, told
 
 
 def case_folder_moves(folder):

@@ -108,7 +108,10 @@ bool storage_failed(const observe::LaunchOutcome& outcome, const Recorded& heads
 /// Why no rank left anything, as far as that can be told afterwards.
 std::string nothing_recorded(const observe::LaunchOutcome& outcome, const Recorded& heads,
                              const std::string& dir) {
-  if (outcome.untouched) return {};  // said before the job
+  if (outcome.untouched) return {};                    // said before the job
+  if (heads.files == 0 && !outcome.unwritten.empty())  // not even its beginning
+    return fmt::format("cox: warning: no rank could record into {}: {}\n", dir,
+                       std::strerror(outcome.unwritten.front().error));
   if (storage_failed(outcome, heads)) return storage_words(outcome, heads) + '\n';
   if (heads.files > 0)
     return fmt::format(

@@ -104,6 +104,9 @@ void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Ou
     else if (s.cluster.nodes > 1)
       out.not_modelled.emplace_back(kNcclKnowsNoFabric);
   }
+  if (out.engine == EngineKind::MaxPlus && spec.algorithm == model::Algorithm::BidirectionalRing)
+    out.not_modelled.emplace_back(
+        "both directions of a ring at one card: each has a card of its own (--engine flow shares it)");
   if (out.engine == EngineKind::MaxPlus && spec.algorithm == model::Algorithm::Direct &&
       s.cluster.nodes > 1 && s.cluster.devices_per_node > 1)
     out.not_modelled.emplace_back(

@@ -69,7 +69,11 @@ LinkCosts link_costs(const model::Scenario& s, const model::Schedule& schedule) 
                   .across = one_node ? s.inside : s.across,
                   .ranks_per_node = s.cluster.devices_per_node,
                   .into = {}};
-  if (schedule.spec().channels == 1) return costs;
+  // Around a ring one message enters and leaves a node; of two directions it is told what is left out.
+  using enum model::Algorithm;
+  const model::Algorithm a = schedule.spec().algorithm;
+  const bool meets = schedule.spec().channels > 1 || (a != Ring && a != BidirectionalRing);
+  if (!meets) return costs;
   return with_shared_ports(std::move(costs), schedule, s.cluster,
                            devices_by_place(s, s.seed, in_order(schedule.ranks()), schedule.participants()));
 }

@@ -312,6 +312,13 @@ TEST(ScenarioCheck, Policies) {
       "f.toml:8:1: policy.local_steps has no meaning for policy.kind \"synchronous\" | only local-sgd has one");
   EXPECT_EQ(clash(kTraining + "[policy]\nkind = \"backup\"\nbackups = 32\n"),
             "f.toml:9:1: policy.backups = 32 of 32 workers: nobody is left | ");
+  EXPECT_EQ(
+      clash(kTraining +
+            "[job.collective]\nalgorithm = \"hierarchical\"\n[policy]\nkind = \"backup\"\nbackups = 1\n")
+          .rfind("f.toml:8:1: job.collective.algorithm has no meaning for policy.kind \"backup\"", 0),
+      0U)
+      << clash(kTraining +
+               "[job.collective]\nalgorithm = \"hierarchical\"\n[policy]\nkind = \"backup\"\nbackups = 1\n");
   EXPECT_EQ(clash("[policy]\nkind = \"backup\"\n"),
             "f.toml:2:1: policy.kind has no meaning for job.workload \"collective\" | "
             "only training has one: change job.workload, or leave policy.kind out");

@@ -29,6 +29,9 @@ std::optional<Unread> unread_in_collective(std::string_view key, const Draft& d)
     return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
   using enum Algorithm;
   const Algorithm a = d.job.collective.algorithm;
+  const bool by_node = a == Hierarchical2 || a == Hierarchical3 || a == TwoLevel;
+  if (training && d.scenario.policy.kind == PolicyKind::Backup && by_node)
+    return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
   const auto of = [](bool reads, std::string whose) {
     return unless(reads, {.chooses = "job.collective.algorithm", .whose = std::move(whose)});
   };

@@ -287,9 +287,8 @@ Status Plan::share_ports() {
   const auto share = [this](model::Collective kind, GroupCosts& group,
                             const std::vector<int>& ranks) -> Status {
     COX_TRY(const model::Schedule made, schedule(kind, Bytes{}, group.members));
-    const bool levels = made.spec().algorithm != model::Algorithm::Ring &&
-                        made.spec().algorithm != model::Algorithm::Direct && made.spec().group > 1;
-    if (group.per_node == group.members || (made.lanes() == 1 && !levels)) return {};
+    const bool meets = made.lanes() > 1 || made.spec().algorithm != model::Algorithm::Ring;
+    if (group.per_node == group.members || !meets) return {};
     group.links = with_shared_ports(std::move(group.links), made, scenario_.cluster, ranks);
     return {};
   };
