@@ -107,7 +107,7 @@ struct Diagnosis {
   std::vector<Remedy> remedies;        ///< what to do, most gain first
   trace::TimesKind times = trace::TimesKind::Clocked;
   SeriesState series = SeriesState::None;
-  /// Of a table of step times: ranks differ by less than half of what steps differ by, so they end their steps together.
+  /// Of a table of step times: ranks differ by less than half of what steps differ by, so they end their steps together. Asked where nobody is named.
   bool ranks_move_together = false;
   // Each where the input tells what it needs:
   std::shared_ptr<const Efficiencies> efficiencies;

@@ -36,18 +36,16 @@ struct OperationFinding {
   OperationCause cause = OperationCause::None;
   double slowdown = 1;  ///< S, and the bar below which nobody is named
   double slow_from = 1;
-  int stage = -1;               ///< StageImbalance
+  int stage = -1;               ///< StageImbalance; Communication: the stage whose transfers they are
   bool is_last_stage = false;   ///< StageImbalance
   std::int64_t data_ranks = 0;  ///< that the workers make up
   std::int64_t stages = 0;
-  std::vector<Rank> ranks;         ///< SlowWorker, StageImbalance
+  /// SlowWorker, StageImbalance; Communication: whose transfers nearly all of it are, empty where they are everybody's.
+  std::vector<Rank> ranks;
   double stage_share = 0;          ///< largest `removed` of a stage
   double worker_share = 0;         ///< largest `removed` of a worker
   double communication_share = 0;  ///< `removed` of all communication together
   std::string slowest_type;        ///< Communication: kind of transfer that is slowest; empty where not told
-  std::vector<Rank>
-      transfers_of;          ///< Communication: whose transfers nearly all of it are; empty: everybody's
-  int transfers_stage = -1;  ///< Communication: the stage that these are
   double slowest_type_slowdown = 1;
 };
 

@@ -312,8 +312,7 @@ struct RunInfo {
   /// The one of SIGINT, SIGTERM, SIGHUP and SIGQUIT that somebody outside of the job sent to `cox observe` and the job ended of,
   /// of a command that did not end with status 0; 0 = none, or not known.
   int told = 0;
-  int told_before_s =
-      -1;  ///< how long before the command's end that was, in seconds; -1 = none, or not known
+  int told_before_s = -1;  ///< seconds from that signal to the command's end; -1 = none, or not known
   std::vector<UnwrittenRank> unwritten{};  ///< as these said to `cox observe`; the first 256
   std::string logged_end{};  ///< how a log says that the job ended, where that is not well: `aborted`
   /// Of ranks whose program did not end with status 0, in order of time; where `cox observe` runs per rank.

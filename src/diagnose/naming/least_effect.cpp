@@ -128,17 +128,21 @@ bool is_named(const Evidenced& x, const Asked& a, const std::vector<double>& lat
   return late >= least_late && saved >= rules.least_gain * static_cast<double>(a.row.size()) * (1 + extra);
 }
 
-/// The largest bar of the ranks, without those of few ranks that are faster than the others: these have that much more to do
-/// before they are late at all.
-double without_the_fast(std::vector<double> bars) {
-  constexpr double kFar = 2;       // times the usual bar
-  constexpr std::size_t kFew = 4;  // at most a quarter
-  std::sort(bars.begin(), bars.end());
-  const double usual = bars[(bars.size() - 1) / 2];
-  const std::size_t few = bars.size() / kFew;
-  std::size_t last = bars.size() - 1;
-  while (last + few + 1 > bars.size() && bars[last] > kFar * usual) --last;
-  return bars[last];
+struct Bar {
+  double least = 0;  ///< extra work with which the rank is named
+  double lead = 0;   ///< by which it is faster than the median rank
+};
+
+/// The largest bar of the ranks, without those of few that are so much faster that this is most of it: they have that to do before
+/// they are late at all. A rank that scatters has a high bar, too, and stays.
+double largest_but_of_the_fast(std::vector<Bar> bars) {
+  constexpr double kFar = 2;  // times the usual bar
+  constexpr double kMostly = 0.5;
+  std::sort(bars.begin(), bars.end(), [](const Bar& a, const Bar& b) { return a.least < b.least; });
+  const double usual = bars[(bars.size() - 1) / 2].least;
+  const auto is_fast = [&](const Bar& b) { return b.least > kFar * usual && b.lead >= kMostly * b.least; };
+  for (std::size_t few = bars.size() / 4; few > 0 && is_fast(bars.back()); --few) bars.pop_back();
+  return bars.back().least;
 }
 
 }  // namespace
@@ -155,7 +159,7 @@ double least_named_delay(const Evidenced& x) {
   std::vector<Asked> asked;  // for all at once, where the median stays
   asked.reserve(ranks.size());
   for (const std::size_t r : ranks) asked.push_back(ask(x, r, std::vector<double>(steps, 0.0)));
-  std::vector<double> bars;
+  std::vector<Bar> bars;
   for (const std::size_t rank : ranks) {
     const std::vector<double> shifts = shifts_without(x, rank, steps);
     const bool moves = x.ranks() <= kFewRanks;
@@ -188,9 +192,9 @@ double least_named_delay(const Evidenced& x) {
                                                                                                  : low) =
           middle;
     }
-    bars.push_back(high);
+    bars.push_back({high, -ratio(x.accounts[rank].self_delay_median, x.typical_step)});
   }
-  const double least = without_the_fast(std::move(bars));
+  const double least = largest_but_of_the_fast(std::move(bars));
   // Whoever has that much more to do is not late by exactly that in every step.
   constexpr double kMargin = 1.15;
   return std::min(kMost, kMargin * least);

@@ -108,13 +108,13 @@ void locate_transfers(const OperationWhatIf& w, const PartEffect* stage, const C
                       const RemovedBy& removed_by, OperationFinding& f) {
   const double bar = kTheirTransfers * f.communication_share;
   if (!few.ranks.empty() && removed_by(few.ranks, true) >= bar) {
-    f.transfers_of = few.ranks;
-    std::sort(f.transfers_of.begin(), f.transfers_of.end());
+    f.ranks = few.ranks;
+    std::sort(f.ranks.begin(), f.ranks.end());
   } else if (stage != nullptr) {
     std::vector<Rank> ranks = ranks_of_stage(w, stage->index);
     if (ranks.size() == w.workers.size() || removed_by(ranks, true) < bar) return;
-    f.transfers_of = std::move(ranks);
-    f.transfers_stage = stage->index;
+    f.ranks = std::move(ranks);
+    f.stage = stage->index;
   }
 }
 

@@ -224,7 +224,7 @@ Finding finding_of(const OperationWhatIf& w, const OperationFinding& o) {
   Finding f;
   f.kind = o.cause == OperationCause::SlowWorker && o.ranks.size() == 1 ? FindingKind::SlowRank
                                                                         : FindingKind::SlowGroup;
-  f.ranks = o.cause == OperationCause::Communication ? o.transfers_of : o.ranks;
+  f.ranks = o.ranks;
   if (f.ranks.size() == 1) f.rank = f.ranks.front();
   f.cause = cause_of(o.cause);
   f.cause_class = class_of(f.cause);

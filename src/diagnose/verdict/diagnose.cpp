@@ -118,12 +118,16 @@ Trouble look_for_trouble(const Matched& matched, const DiagnoseOptions& options)
 
 /// Whether lengths of steps go up and down on all ranks alike: changes from step to step that they share are at least twice
 /// those that they do not. Own work of ranks scatters by itself; who waits for the others in a step takes their time.
-bool move_together(const Matched& matched, const Diagnosis& d, int threads) {
+bool move_together(const Matched& matched, const Diagnosis& d) {
   constexpr std::int64_t kLeastSteps = 20;
   constexpr double kShared = 2;
   if (matched.times() != trace::TimesKind::Steps || matched.ranks() < 3 || d.steps < kLeastSteps)
     return false;
-  const StepTable lengths = matched.by_step(InStep::Work, threads);
+  constexpr std::size_t kAsked = 64;
+  std::vector<std::int32_t> asked;
+  for (std::size_t r = 0; r < matched.ranks(); r += 1 + matched.ranks() / kAsked)
+    asked.push_back(static_cast<std::int32_t>(r));
+  const StepTable lengths = matched.by_step(InStep::Work, asked);
   std::vector<double> shared;
   std::vector<double> own;
   std::vector<double> changes(lengths.size());
@@ -205,7 +209,6 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   NamedFindings named = name_and_explain(matched, delays, d, options.threads);
   d.findings = std::move(named.all);
   d.late_gain_ratio = named.gain_ratio;
-  d.ranks_move_together = move_together(matched, d, options.threads);
   d.trouble = look_for_trouble(matched, options);
   d.cannot_tell = name_gaps(d, open_ends(matched, d));
   const bool never_met =
@@ -232,6 +235,7 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   d.waiting = facts_of(matched, d.locality, d.ranks, kinds);
   d.hosts = count_hosts(matched);
   settle_gains(d);
+  if (d.findings.empty()) d.ranks_move_together = move_together(matched, d);
   const bool unnamed = d.findings.empty() && d.steps > 0 && matched.ranks() > 1;
   const bool asked = !analyses_of(d).what_if_operations || arrivals_tell(*analyses_of(d).what_if_operations);
   if (unnamed && asked) {

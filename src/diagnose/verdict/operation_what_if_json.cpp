@@ -54,8 +54,7 @@ Json finding_json(const OperationFinding& f) {
           {"ranks", numbers_of(f.ranks)},
           {"stage_removed_ratio", f.stage_share},
           {"worker_removed_ratio", f.worker_share},
-          {"communication_removed_ratio", f.communication_share},
-          {"transfers_of", numbers_of(f.transfers_of)}};
+          {"communication_removed_ratio", f.communication_share}};
 }
 
 Json patterns_json(const ComputePatterns& p) {

@@ -91,9 +91,9 @@ std::string claim_of(const OperationFinding& f) {
       return fmt::format("{} {} slow and others in {} place are not", join(f.ranks), one ? "is" : "are",
                          one ? "its" : "their");
     case OperationCause::Communication:
-      if (f.transfers_of.empty()) return "transfers are slow";
-      return f.transfers_stage >= 0 ? fmt::format("transfers of stage {} are slow", f.transfers_stage)
-                                    : fmt::format("transfers of {} are slow", join(f.transfers_of));
+      if (f.ranks.empty()) return "transfers are slow";
+      return f.stage >= 0 ? fmt::format("transfers of stage {} are slow", f.stage)
+                          : fmt::format("transfers of {} are slow", join(f.ranks));
     case OperationCause::None:
       break;
   }
