@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often real jobs with a fault are told for what they are, and quiet ones for quiet: the table in docs/accuracy.md.
 
-usage: real_jobs.py BUILD SOURCE [--times N] [--quiet N] [--only WORD]... [--write FILE]
+usage: real_jobs.py BUILD SOURCE [--times N] [--quiet N] [--only WORD]... [--keep FOLDER] [--write FILE]
 --times     jobs per fault, another victim each time (10)
 --quiet     jobs without a fault, per program (20)
 --only      those whose program or fault holds WORD
+--keep      Runs that were not told right, in FOLDER
 --write     put the table between its marks into FILE
 Right: the kind of finding, its ranks, the position or period where there is one, and nobody else named; of a quiet job,
 nobody. Ranks: exactly the ranks, but not all of the rest. Silent: nobody though there was a fault. Everything else is wrong. Exit 0 = all right, 1 = not; what cannot run here is left out.
@@ -100,7 +101,7 @@ def judge(fault, victim, result):
     return ("right" if first[0] == kind and (place is None or first[2] == place) else "ranks"), said
 
 
-def trial(cox, command):
+def trial(cox, command, judged, keep):
     with tempfile.TemporaryDirectory(prefix="cox-real.") as folder:
         out = os.path.join(folder, "run")
         done = subprocess.run([cox, "observe", "-q", "-o", out, "--", *command], capture_output=True, text=True, env=environment,
@@ -110,16 +111,20 @@ def trial(cox, command):
         told = subprocess.run([cox, "diagnose", out, "--json"], capture_output=True, text=True, env=environment, timeout=120)
         if told.returncode not in (0, 1):
             sys.exit(f"real_jobs: diagnose: {told.stderr}")
-        return json.loads(told.stdout)["result"]
+        answer, said = judged(json.loads(told.stdout)["result"])
+        if keep and answer != "right":
+            shutil.copytree(out, keep)
+        return answer, said
 
 
-def count(cox, program, fault, times):
+def count(cox, program, fault, times, keep):
     name, command, kind = program
     counts, loads = {"right": 0, "ranks": 0, "wrong": 0, "silent": 0}, []
     for i in range(times):
         victim = (i + 1) % RANKS
         loads.append(os.getloadavg()[0])
-        answer, said = judge(fault, victim, trial(cox, command + fault_arguments(fault, kind, victim)))
+        kept = keep and os.path.join(keep, re.sub(r"\W+", "-", f"{name} {fault} {i}"))
+        answer, said = trial(cox, command + fault_arguments(fault, kind, victim), lambda r: judge(fault, victim, r), kept)
         counts[answer] += 1
         print(f"{name}, {fault}, rank {victim}: {answer}{'' if answer == 'right' else f': {said}'}", flush=True)
     return counts, sum(loads) / len(loads)
@@ -156,9 +161,12 @@ def main():
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--quiet", type=int, default=20)
     parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--keep", metavar="FOLDER")
     parser.add_argument("--write", metavar="FILE")
     args = parser.parse_args()
     cox = os.path.join(os.path.realpath(args.build), "cox")
+    if args.keep and os.path.exists(args.keep) and os.listdir(args.keep):
+        sys.exit(f"real_jobs: {args.keep} holds something")
     found = programs(os.path.realpath(args.build), os.path.realpath(args.source))
     rows, begin = [], time.monotonic()
     for program in found:
@@ -169,7 +177,7 @@ def main():
                 continue
             times = args.quiet if fault == "quiet" else args.times
             if times > 0:
-                rows.append((program[0], fault, *count(cox, program, fault, times)))
+                rows.append((program[0], fault, *count(cox, program, fault, times, args.keep)))
     if not rows:
         sys.exit("real_jobs: nothing to run")
     text = table(rows, [p[0] for p in found if any(r[0] == p[0] for r in rows)], time.monotonic() - begin)

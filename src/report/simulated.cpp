@@ -112,8 +112,14 @@ std::string scaling_section(std::span<const simulate::SizeOutcome> points) {
   }
   return "<section id=\"scaling\" aria-labelledby=\"scaling-title\">\n<h2 "
          "id=\"scaling-title\">Time against size</h2>\n"
-         "<p class=\"caption\">Mean time of a step; the same work per rank at every size. "
-         "Efficiency is the time at the smallest size over the time at this one.</p>\n<div class=\"chart\" id=\"scaling-chart\"></div>\n"
+         "<p class=\"caption\">Mean time of a step; " +
+         std::string(
+             points.front().fixed_batch
+                 ? "the same batch at every size. Efficiency is ranks times time at the smallest size over "
+                   "ranks times time at this one."
+                 : "the same work per rank at every size. Efficiency is the time at the smallest size over "
+                   "the time at this one.") +
+         "</p>\n<div class=\"chart\" id=\"scaling-chart\"></div>\n"
          "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th "
          "scope=\"col\" class=\"n\">ranks</th><th scope=\"col\" class=\"n\">step</th><th scope=\"col\" "
          "class=\"n\">efficiency</th></tr></thead>\n<tbody>\n" +

@@ -82,5 +82,17 @@ TEST(ScalingSection, ComparesWithTheSmallestSize) {
   EXPECT_EQ(data["high_s"].dump(), "[0.5,1.25]");
 }
 
+TEST(ScalingSection, SaysWhatItsEfficiencyIsOfAFixedBatch) {
+  const simulate::SizeOutcome small{
+      .nodes = 1, .ranks = 8, .step = {.mean = Seconds{1}, .replicas = 1}, .fixed_batch = true};
+  simulate::SizeOutcome large = small;
+  large.nodes = 2;
+  large.ranks = 16;
+  large.step.mean = Seconds{0.625};
+  const std::string page = scaling_section(std::vector{small, large});
+  EXPECT_NE(page.find("the same batch at every size"), std::string::npos) << page;
+  EXPECT_NE(page.find(">80 %<"), std::string::npos) << page;
+}
+
 }  // namespace
 }  // namespace cox::report

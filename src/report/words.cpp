@@ -196,6 +196,8 @@ std::string locality_words(const diagnose::NodeLocality& n) {
   text += fmt::format("{}, {} bound", count(n.ranks, "rank", "ranks"), n.bound);
   if (n.sharing_cores > 0) text += fmt::format(", {} share cores with another bound one", n.sharing_cores);
   if (n.across_numa_nodes > 0) text += fmt::format(", {} across NUMA nodes", n.across_numa_nodes);
+  if (!n.gpus.away.empty()) text += fmt::format(", {} away from all GPUs", n.gpus.away.size());
+  if (!n.ports.away.empty()) text += fmt::format(", {} away from all network ports", n.ports.away.size());
   return text;
 }
 

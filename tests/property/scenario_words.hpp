@@ -59,6 +59,9 @@ inline const std::set<std::string> kTitles = {"name",
                                               "neighbour[].name",
                                               "failures.class[].name"};
 
+// What other keys fix, so that another value is refused wherever it is said.
+inline const std::set<std::string> kFixed = {"job.layout.data"};
+
 // Keys of which each accepted word has an effect of its own. Of the others, two words may come to the same in a small
 // scenario: a tree of one leaf is a single switch.
 inline const std::set<std::string> kEachWord = {"cost.inside.form", "cost.across.form",
@@ -288,6 +291,7 @@ class Words : public testing::Test {
         {"job.file", {"\"other\""}},
         {"job.steps", {"5"}},
         {"job.micro_batches", {"4", "8"}},
+        {"job.global_batch", {"16", "32"}},
         {"policy.local_steps", {"2", "4"}},
         {"job.zero_stage", {"0", "1", "2", "3"}},
         {"job.bucket", {"\"150MB\"", "\"30MB\"", "\"1MB\""}},
@@ -317,7 +321,10 @@ class Words : public testing::Test {
         {"fabric.dragonfly.groups", {"4"}},
         {"fabric.tiers", {"2", "3"}},
         {"cost.across.overhead_per_byte", {"\"20ns/B\""}},
-        {"noise[].file", {"\"steps.csv\""}},
+        {"noise[].file", {"\"other.csv\""}},
+        {"failures.cold_factor", {"3"}},
+        {"cluster.sockets", {"2"}},
+        {"cost.nccl.channels", {"2", "32"}},
         {"job.nodes", {"[3, 1, 0, 2]", "[0, 2]"}},
         {"job.placement_file", {"\"reversed.txt\""}},
         {"cluster.nic_of", {"[0, 0]", "[1, 0]"}},

@@ -54,6 +54,13 @@ TEST_F(TrainingWords, OfReplicas) {
                 {}, zero == 3 && overlap == "true" ? "" : "job.");
 }
 
+TEST_F(TrainingWords, OfAFixedBatch) {
+  Table job = training_;
+  std::erase_if(job, [](const auto& word) { return word.first == "job.micro_batches"; });
+  walk({"a fixed batch", kPairs + job + Table{{"job.global_batch", "8"}}, layers_, {}, {}},
+       "job.global_batch");
+}
+
 TEST_F(TrainingWords, OfMechanisms) {
   walk_step("feedback", {{"job.overlap_feedback", "0.5"}, {"job.overlap_threshold", "\"100ms\""}}, {}, {},
             "job.overlap_");

@@ -57,6 +57,22 @@ TEST_F(PlaceWords, OfPlacements) {
   }
 }
 
+// Of four devices three use another one's card: all three at another socket, or one where each socket has two.
+TEST_F(PlaceWords, OfSockets) {
+  walk({"cards of other sockets",
+        kPairs + kExchange + engine("flow") +
+            Table{{"cluster.devices_per_node", "4"},
+                  {"cluster.nics_per_node", "4"},
+                  {"cluster.nic_of", "[1, 0, 2, 0]"},
+                  {"cluster.sockets", "4"},
+                  {"cluster.socket.latency", "\"5us\""},
+                  {"cluster.socket.bandwidth", "\"5GB/s\""}},
+        {},
+        {},
+        {"cards"}},
+       "cluster.socket");
+}
+
 TEST_F(PlaceWords, OfNoise) {
   const Table work = {{"job.compute", "\"1ms\""}, {"job.steps", "6"}};
   const Table scattered = {{"job.placement", "\"scattered\""}};

@@ -53,6 +53,14 @@ TEST_F(PriceWords, OfCompression) {
   }
 }
 
+TEST_F(PriceWords, OfNccl) {
+  const Table nccl = {{"cost.form", "\"nccl\""}};
+  for (const char* bytes : {"64kB", "8MB", "1GB"})
+    walk({std::string("NCCL's model of ") + bytes,
+          kPairs + kRing + nccl + Table{{"job.collective.bytes", fmt::format("\"{}\"", bytes)}}},
+         "cost.nccl.");
+}
+
 TEST_F(PriceWords, OfMeasuredTimes) {
   const Table table = {{"cost.form", "\"table\""}, {"cost.table", "\"one.table\""}};
   const Table machines = {{"cluster.nodes", "4"}, {"cluster.devices_per_node", "2"}};

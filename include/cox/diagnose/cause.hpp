@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "cox/base/units.hpp"
 
@@ -38,6 +40,9 @@ enum class Cause : std::uint8_t {
   Gc,
   Allocator,
   LateLaunch,
+  // By where it may run.
+  FarFromDevice,
+  SharedCores,
   // By a table of operations.
   StageImbalance,
   SlowWorker,
@@ -66,6 +71,9 @@ struct CauseTest {
   CauseTestState state = CauseTestState::NoData;
   double share = 0;  ///< of the extra time, what the rule explains
 };
+
+/// Part of the extra work that a phase, or what samples and devices tell, must hold to be called the cause.
+inline constexpr double kExplains = 0.8;
 
 struct PhaseExcess {
   Cause cause = Cause::Unknown;  ///< a phase, never unknown where it was found
@@ -100,11 +108,28 @@ struct DeviceWhy {
   std::optional<Duration> usual_queue;  ///< the others' median of the same
 };
 
-/// What was found out about one late rank, by source.
+/// Where late ranks may run, against the others.
+struct Placement {
+  CauseTestState far =
+      CauseTestState::NoData;  ///< `FarFromDevice`; no data: it is not known where devices are
+  CauseTestState shared = CauseTestState::NoData;  ///< `SharedCores`
+  std::string device;                              ///< that they are bound away from: `GPUs`, `network ports`
+  std::string host;                                ///< where that is so, the first of several
+  std::vector<int> device_nodes;                   ///< NUMA nodes of that host that have such a device
+
+  [[nodiscard]] Cause cause() const {
+    return far == CauseTestState::Fired      ? Cause::FarFromDevice
+           : shared == CauseTestState::Fired ? Cause::SharedCores
+                                             : Cause::Unknown;
+  }
+};
+
+/// What was found out about one late rank, by source; of several, their placement alone.
 struct Reasons {
   std::optional<PhaseExcess> phase;
   std::optional<Why> why;
   std::optional<DeviceWhy> device;
+  std::optional<Placement> placement;  ///< nothing: it is not known where they or the others may run
 };
 
 }  // namespace cox::diagnose

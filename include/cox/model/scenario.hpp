@@ -184,6 +184,9 @@ struct TrainingJob {
   std::vector<Layer> layers{};
   Seconds optimizer{};
   int micro_batches = 1;  ///< per step and replica (gradient accumulation, pipeline)
+  /// Of a step over all replicas, where it stays the same at any size (strong scaling): sequences, or micro-batches where
+  /// `sequences` is not known; `micro_batches` is a replica's part of it. Zero = each replica brings its own (weak scaling).
+  std::int64_t global_batch = 0;
   PipelineSchedule schedule = PipelineSchedule::OneForwardOneBackward;
   int interleave = 1;  ///< model chunks per stage
   int zero_stage = 0;  ///< 0 none, 1, 2, 3 = FSDP

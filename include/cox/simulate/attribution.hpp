@@ -40,13 +40,16 @@ struct Attribution {
 struct SizeOutcome {
   int nodes = 0;
   std::int64_t ranks = 0;
-  ReplicaSpread step;                        ///< mean time of a step, over replicas
+  ReplicaSpread step;        ///< mean time of a step, over replicas
+  bool fixed_batch = false;  ///< all ranks together have as much to do at any size, else each of them
   std::optional<Attribution> attribution{};  ///< where asked for: of the whole run
 
-  /// Time of a step at the smallest size over that at this one: 1 where growing costs nothing, the same work per rank at
-  /// every size. Held by: src/simulate/attribution/attribution_test.cpp
+  /// Time of a step at the smallest size over that at this one, of a fixed batch times the ranks there over those here: 1
+  /// where growing costs nothing. Held by: src/simulate/attribution/attribution_test.cpp
   [[nodiscard]] double efficiency(const SizeOutcome& smallest) const {
-    return step.mean.count() > 0 ? smallest.step.mean / step.mean : 0;
+    if (!(step.mean.count() > 0)) return 0;
+    const double shared = fixed_batch ? static_cast<double>(smallest.ranks) / static_cast<double>(ranks) : 1;
+    return smallest.step.mean / step.mean * shared;
   }
 };
 

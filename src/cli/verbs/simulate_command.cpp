@@ -207,7 +207,7 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
   std::vector<simulate::SizeOutcome> sizes;
   if (!nodes.empty()) {
     COX_TRY(const model::ScenarioOptions options, changes(call));
-    StepRate at(console.err, console.err_is_terminal, "sizes", patience);
+    StepRate at(console.err, console.err_is_terminal, "nodes of all sizes", patience);
     simulate::SimulateOptions how{.threads = call.common.threads};
     how.progress = options_of(call, told ? &at : nullptr).progress;
     COX_TRY(sizes, simulate::simulate_sizes(path, nodes, options, how, call.has("attribute")));

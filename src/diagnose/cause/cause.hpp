@@ -16,7 +16,4 @@ namespace cox::diagnose {
 /// Nothing where not all ranks recorded phases, or the finding is not about one rank.
 [[nodiscard]] std::optional<PhaseExcess> find_phase(const Evidenced& x, const Named& named);
 
-/// Part of the extra work that a phase must hold to be called the cause.
-inline constexpr double kExplains = 0.8;
-
 }  // namespace cox::diagnose

@@ -64,19 +64,43 @@ void test_device(const Reasons& r, std::vector<CauseTest>& out) {
   out.push_back(found(Cause::LateLaunch, w.cause, w.idle));
 }
 
-}  // namespace
+void test_placement(const Reasons& r, std::vector<CauseTest>& out) {
+  const Placement p = r.placement.value_or(Placement{});
+  out.push_back({Cause::FarFromDevice, p.far, 0});
+  out.push_back({Cause::SharedCores, p.shared, 0});
+}
 
-Cause cause_of(const Reasons& r) {
+/// Whether a placement that stands out may be what a cause comes from: it says more of the same, or nothing was known
+/// but where the time goes. A rank that computes for longer may simply have more to do, so a far device does not
+/// explain that; a core of which somebody else uses a thread may.
+bool comes_from(Cause placement, Cause cause) {
+  const bool only_where = class_of(cause) == CauseClass::Unknown;
+  if (placement == Cause::FarFromDevice)
+    return only_where || cause == Cause::Copies || cause == Cause::LateLaunch;
+  return only_where || cause == Cause::CpuContention || cause == Cause::OffCpu ||
+         cause == Cause::SlowCodeOrCpu;
+}
+
+Cause cause_without_placement(const Reasons& r) {
   if (r.why && r.why->cause != Cause::Unknown) return r.why->cause;
   if (r.device && r.device->cause != Cause::Unknown) return r.device->cause;
   if (r.phase && r.phase->share >= kExplains) return r.phase->cause;
   return Cause::Unknown;
 }
 
+}  // namespace
+
+Cause cause_of(const Reasons& r) {
+  const Cause cause = cause_without_placement(r);
+  const Cause placement = r.placement ? r.placement->cause() : Cause::Unknown;
+  return placement != Cause::Unknown && comes_from(placement, cause) ? placement : cause;
+}
+
 std::vector<CauseTest> test_causes(const Reasons& r) {
   std::vector<CauseTest> out;
   test_samples(r, out);
   test_device(r, out);
+  test_placement(r, out);
   out.push_back(r.phase ? judged(Cause::Unknown, r.phase->share) : without_data(Cause::Unknown));
   return out;
 }

@@ -4,6 +4,7 @@
 #include <hwloc.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -136,16 +137,70 @@ Bitmap widen_to_cores(hwloc_topology_t topology, const Bitmap& cpus) {
   return wide;
 }
 
-int numa_nodes_of(hwloc_topology_t topology, const Bitmap& cpus) {
-  int count = 0;
+/// NUMA nodes of which a rank may use CPUs.
+std::vector<int> numa_nodes_of(hwloc_topology_t topology, const Bitmap& cpus) {
+  std::vector<int> nodes;
   for (hwloc_obj_t node = nullptr;
        (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;)
-    count += hwloc_bitmap_intersects(node->cpuset, cpus.get()) != 0 ? 1 : 0;
-  return count;
+    if (hwloc_bitmap_intersects(node->cpuset, cpus.get()) != 0)
+      nodes.push_back(static_cast<int>(node->os_index));
+  return nodes;
+}
+
+bool has(const std::vector<int>& nodes, int node) {
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
+
+bool meet(const std::vector<int>& a, const std::vector<int>& b) {
+  return std::any_of(a.begin(), a.end(), [&](int node) { return has(b, node); });
 }
 
 int at_least_zero(int n) {
   return std::max(n, 0);
+}
+
+std::string_view text_of(const trace::RankTrack& track, const std::string& path) {
+  const std::string* value = value_of(track, path);
+  return value == nullptr ? std::string_view{} : std::string_view(*value);
+}
+
+/// A device of PCI that computes: 3D and other display controllers, processing accelerators, and what shows pictures
+/// only where those who make GPUs made it. A server's console is none.
+bool is_gpu(const trace::RankTrack& track, const std::string& folder) {
+  const std::string_view kind = text_of(track, folder + "/class");
+  if (kind.starts_with("0x0302") || kind.starts_with("0x0380") || kind.starts_with("0x12")) return true;
+  const std::string_view vendor = text_of(track, folder + "/vendor");
+  return kind.starts_with("0x0300") && (vendor == "0x10de" || vendor == "0x1002");
+}
+
+/// NUMA nodes of devices whose recorded path is `folder` NAME `file`; nothing where one of them says none (-1).
+template <class Counts>
+std::vector<int> nodes_of(const trace::RankTrack& track, std::string_view folder, std::string_view file,
+                          const Counts& counts) {
+  std::vector<int> nodes;
+  for (const trace::LocalityFact& fact : track.locality) {
+    if (!fact.path.starts_with(folder) || !fact.path.ends_with(file)) continue;
+    if (!counts(fact.path.substr(0, fact.path.size() - file.size()))) continue;
+    int node = -1;
+    const char* end = fact.value.data() + fact.value.size();
+    if (std::from_chars(fact.value.data(), end, node).ptr != end || node < 0) return {};
+    if (!has(nodes, node)) nodes.push_back(node);
+  }
+  std::sort(nodes.begin(), nodes.end());
+  return nodes;
+}
+
+/// Where the devices of a machine are, which one of its ranks recorded.
+void find_devices(const trace::RankTrack& track, NodeLocality& out) {
+  const auto any = [](const std::string&) { return true; };
+  out.gpus.nodes = nodes_of(track, "/sys/bus/pci/devices/", "/numa_node",
+                            [&](const std::string& folder) { return is_gpu(track, folder); });
+  constexpr std::string_view kFabric = "/sys/class/infiniband/";
+  const bool fabric =
+      std::any_of(track.locality.begin(), track.locality.end(),
+                  [&](const trace::LocalityFact& fact) { return fact.path.starts_with(kFabric); });
+  out.ports.nodes =
+      nodes_of(track, fabric ? kFabric : std::string_view("/sys/class/net/"), "/device/numa_node", any);
 }
 
 NodeLocality describe(const std::string& host, const std::vector<const trace::RankTrack*>& tracks) {
@@ -158,6 +213,7 @@ NodeLocality describe(const std::string& host, const std::vector<const trace::Ra
     if (text == nullptr) continue;
     online = set_of(*text);
     if (online) topology = topology_of(*track, *online);
+    if (topology) find_devices(*track, out);
     break;
   }
   if (online) out.cpus = hwloc_bitmap_weight(online->get());
@@ -176,7 +232,13 @@ NodeLocality describe(const std::string& host, const std::vector<const trace::Ra
     a.cores = widen_to_cores(topology.get(), a.cpus);
     a.bound = online && hwloc_bitmap_isincluded(online->get(), a.cpus.get()) == 0;
     out.bound += a.bound ? 1 : 0;
-    if (topology && a.bound && numa_nodes_of(topology.get(), a.cpus) > 1) ++out.across_numa_nodes;
+    if (topology && a.bound) {
+      const std::vector<int> nodes = numa_nodes_of(topology.get(), a.cpus);
+      out.across_numa_nodes += nodes.size() > 1 ? 1 : 0;
+      for (DeviceNodes* devices : {&out.gpus, &out.ports})
+        if (!devices->nodes.empty() && !meet(nodes, devices->nodes)) devices->away.push_back(track->rank);
+    }
+    out.known.push_back(track->rank);
     all.push_back(std::move(a));
   }
   out.ranks = static_cast<int>(all.size());
@@ -190,8 +252,10 @@ NodeLocality describe(const std::string& host, const std::vector<const trace::Ra
     hwloc_bitmap_or(twice.get(), twice.get(), both.get());
     hwloc_bitmap_or(once.get(), once.get(), a.cores.get());
   }
-  for (const Allowed& a : all)
-    out.sharing_cores += a.bound && hwloc_bitmap_intersects(a.cores.get(), twice.get()) != 0 ? 1 : 0;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i].bound && hwloc_bitmap_intersects(all[i].cores.get(), twice.get()) != 0)
+      out.sharing.push_back(out.known[i]);
+  out.sharing_cores = static_cast<int>(out.sharing.size());
   return out;
 }
 

@@ -67,6 +67,35 @@ TEST(Locality, ThreadsOfOneCoreAreShared) {
   EXPECT_EQ(n.across_numa_nodes, 1);  // 1 and 3
 }
 
+TEST(Locality, DevicesAreAtNodesAndWhoIsBoundToAnotherIsAway) {
+  trace::Run input = run_of({"0,4", "1,5", "2,6", "0-7"});
+  auto& facts = input.ranks[0].locality;
+  const auto pci = [&](const std::string& at, const char* kind, const char* vendor, const char* node) {
+    const std::string folder = "/sys/bus/pci/devices/" + at;
+    facts.push_back({folder + "/class", kind});
+    facts.push_back({folder + "/vendor", vendor});
+    facts.push_back({folder + "/numa_node", node});
+  };
+  pci("0000:17:00.0", "0x030200", "0x10de", "0");
+  pci("0000:03:00.0", "0x030000", "0x1a03", "1");  // the server's console
+  facts.push_back({"/sys/class/net/eth0/device/numa_node", "0"});
+  facts.push_back({"/sys/class/infiniband/mlx5_0/device/numa_node", "1"});
+  const NodeLocality n = understand_locality(input).at(0);
+  EXPECT_EQ(n.gpus.nodes, std::vector<int>{0});
+  EXPECT_EQ(n.gpus.away, std::vector<Rank>{Rank{2}}) << "who is not bound is not away";
+  EXPECT_EQ(n.ports.nodes, std::vector<int>{1});
+  EXPECT_EQ(n.ports.away, (std::vector<Rank>{Rank{0}, Rank{1}}));
+}
+
+TEST(Locality, ADeviceThatIsNowhereSaysNothingOfItsKind) {
+  trace::Run input = run_of({"0,4", "2,6"});
+  input.ranks[0].locality.push_back({"/sys/class/net/eth0/device/numa_node", "0"});
+  input.ranks[0].locality.push_back({"/sys/class/net/eth1/device/numa_node", "-1"});
+  const NodeLocality n = understand_locality(input).at(0);
+  EXPECT_TRUE(n.ports.nodes.empty());
+  EXPECT_TRUE(n.ports.away.empty());
+}
+
 TEST(Locality, UnboundRanksShareNothingThatWasBound) {
   const trace::Run input = run_of({"0-7", "0-7"});
   const NodeLocality n = understand_locality(input).at(0);

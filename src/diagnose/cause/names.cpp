@@ -36,6 +36,8 @@ constexpr std::array kCauses{
     CauseEntry{Cause::Gc, "gc", CauseClass::Host},
     CauseEntry{Cause::Allocator, "allocator", CauseClass::Host},
     CauseEntry{Cause::LateLaunch, "late_launch", CauseClass::Host},
+    CauseEntry{Cause::FarFromDevice, "far_from_device", CauseClass::Locality},
+    CauseEntry{Cause::SharedCores, "shared_cores", CauseClass::Locality},
     CauseEntry{Cause::StageImbalance, "stage_imbalance", CauseClass::Compute},
     CauseEntry{Cause::SlowWorker, "slow_worker", CauseClass::Compute},
     CauseEntry{Cause::Communication, "communication", CauseClass::Fabric},

@@ -53,9 +53,45 @@ TEST(CauseTests, AreCalledAsTheCauseTheyWouldNameAndSayWhatTheyNeed) {
   EXPECT_STREQ(rule_name({}), "phase");
   EXPECT_EQ(sentence_of({.rule = Cause::OffCpu}, {}), "needs samples of the process");
   EXPECT_EQ(sentence_of({.rule = Cause::Gc}, {}), "needs a profiler trace of the device");
+  EXPECT_EQ(sentence_of({.rule = Cause::SharedCores}, {}), "needs where ranks may run");
   EXPECT_EQ(sentence_of(CauseTest{}, {}), "needs phases marked on all ranks");
-  const Reasons sampled{.phase = {}, .why = Why{}, .device = {}};
+  Reasons placed{.phase = {}, .why = {}, .device = {}, .placement = Placement{}};
+  EXPECT_EQ(sentence_of({.rule = Cause::FarFromDevice}, placed),
+            "needs to know at which NUMA nodes devices are");
+  placed.placement->far = CauseTestState::Fired;
+  placed.placement->device = "network ports";
+  placed.placement->host = "n1";
+  placed.placement->device_nodes = {0, 2};
+  EXPECT_EQ(
+      sentence_of({.rule = Cause::FarFromDevice}, placed),
+      "bound to CPUs away from the network ports of n1, which are at NUMA nodes 0, 2; no other rank is");
+  const Reasons sampled{.phase = {}, .why = Why{}, .device = {}, .placement = {}};
   EXPECT_EQ(sentence_of({.rule = Cause::SlowCpuClock}, sampled), "needs the CPU's frequency");
+}
+
+TEST(CauseSentence, APhaseIsToldFromWhereItExplains) {
+  Finding f;
+  LateEvidence e;
+  e.reasons.phase = PhaseExcess{.cause = Cause::Data, .share = 0.5, .per_step = {}};
+  f.tests = {{.rule = Cause::Unknown, .state = CauseTestState::NotFired, .share = 0.5}};
+  f.evidence = e;
+  EXPECT_EQ(cause_sentence(f), "not known: nothing in this input explains most of it");
+  e.reasons.phase->share = 0.9;
+  f.cause = Cause::AsleepOrIo;
+  f.evidence = e;
+  EXPECT_EQ(cause_sentence(f), "in its data loader; it slept or waited for input and output");
+}
+
+TEST(CauseSentence, NoDeviceIsToldWhereNoneWasRecorded) {
+  Finding f;
+  LateEvidence e;
+  f.cause = Cause::DataLoading;
+  e.reasons.device = DeviceWhy{.has_device = false, .queue = {}, .usual_queue = {}};
+  f.evidence = e;
+  EXPECT_EQ(cause_sentence(f), "it waited for input");
+  e.reasons.device->has_device = true;
+  f.evidence = e;
+  EXPECT_EQ(cause_sentence(f), "its device waited for input");
 }
 
 }  // namespace

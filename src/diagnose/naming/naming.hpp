@@ -18,8 +18,8 @@
 
 namespace cox::diagnose {
 
-/// The bars to clear. All delays are parts of the usual step time, so that a Run in slow
-/// motion gives the same names.
+/// The bars to clear. All delays are parts of the usual step time, so that a Run in slow motion gives the same names; where
+/// ranks that poll share CPUs the least ones are raised to a time (verdict/shared_cpus.hpp).
 struct NamingRules {
   double least_delay = 0.04;            ///< usual delay per step
   double least_burst_delay = 0.08;      ///< the same within a window, and of a pause

@@ -146,6 +146,62 @@ std::vector<SlowerThanPeers> slower_workers(const model::Program& p, const Sums&
   return out;
 }
 
+/// Each pass of a worker over the lower median of its like's over the same micro-batch, less 1.
+std::map<std::uint32_t, std::vector<double>> excess_by_pass(const model::Program& p,
+                                                            const Computes& computes) {
+  using Place = std::tuple<int, std::int32_t, std::int32_t, bool>;  // stage, step, micro-batch, which pass
+  std::map<Place, std::vector<std::pair<std::uint32_t, double>>> alike;
+  for (const auto& [key, passes] : computes) {
+    const auto& [worker, step, batch] = key;
+    const int stage = p.ranks[worker].role.pipeline;
+    if (passes.forward > 0) alike[{stage, step, batch, true}].emplace_back(worker, passes.forward);
+    if (passes.backward > 0) alike[{stage, step, batch, false}].emplace_back(worker, passes.backward);
+  }
+  std::map<std::uint32_t, std::vector<double>> excess;
+  for (const auto& [place, all] : alike) {
+    std::vector<double> peers;
+    for (const auto& [worker, seconds] : all) peers.push_back(seconds);
+    const double usual = peers.size() < 2 ? 0 : lower_median(peers);
+    for (const auto& [worker, seconds] : all) {
+      auto& of_worker = excess[worker];
+      if (usual > 0) of_worker.push_back(seconds / usual - 1);
+    }
+  }
+  return excess;
+}
+
+/// Whether the others are as good as equal: their means over the passes are below a fiftieth of this worker's.
+bool is_alone(const std::map<std::uint32_t, double>& means, std::uint32_t worker) {
+  constexpr std::size_t kLeastWorkers = 3;
+  constexpr double kNothing = 0.02;
+  return means.size() >= kLeastWorkers && std::all_of(means.begin(), means.end(), [&](const auto& other) {
+           return other.first == worker || std::abs(other.second) <= kNothing * means.at(worker);
+         });
+}
+
+void ask_passes(const model::Program& p, const Computes& computes, ComputePatterns& out) {
+  const auto excess = excess_by_pass(p, computes);
+  std::map<std::uint32_t, double> means;
+  for (const auto& [worker, all] : excess) {
+    Welford mean;
+    for (const double e : all) mean.add(e);
+    means[worker] = mean.mean();
+  }
+  bool first = true;
+  for (const auto& [worker, all] : excess) {
+    const auto passes = static_cast<std::int64_t>(all.size());
+    out.passes = first ? passes : std::min(out.passes, passes);
+    first = false;
+    if (passes == 0) continue;
+    const auto late = std::count_if(all.begin(), all.end(), [](double e) { return e >= kSlower / 2; });
+    const double chance = binomial_upper_tail(late, passes, 0.5) * static_cast<double>(excess.size());
+    std::vector<double> sample = all;
+    const bool many = passes >= kLeastSteps && median_in_place(sample) >= kSlower && chance < kByChance;
+    if (many || (means[worker] >= kSlower && is_alone(means, worker)))
+      out.slower_in_passes.push_back(p.ranks[worker].rank);
+  }
+}
+
 std::optional<ReplicaTurns> turns_of(const model::Program& p, const Sums& sums) {
   // A replica is as slow as its slowest stage against that stage's usual.
   std::map<std::int32_t, std::map<int, double>> replicas;  // step, data rank
@@ -223,8 +279,13 @@ ComputePatterns find_compute_patterns(const model::Program& program) {
   const Computes computes = computes_of(program);
   if (computes.empty()) return {};
   const Sums sums = by_step(computes);
-  return {uneven_micro_batches(computes), slower_workers(program, sums), turns_of(program, sums),
-          lengths_of(program)};
+  ComputePatterns out{.micro_batches = uneven_micro_batches(computes),
+                      .workers = slower_workers(program, sums),
+                      .replicas = turns_of(program, sums),
+                      .stages = lengths_of(program),
+                      .slower_in_passes = {}};
+  ask_passes(program, computes, out);
+  return out;
 }
 
 std::vector<std::string> notes_of(const ComputePatterns& p) {

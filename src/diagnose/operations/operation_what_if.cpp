@@ -23,31 +23,31 @@ namespace {
 constexpr std::int64_t kNoSlowdown = 1000;  // a part of the time that small is none
 constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
 
-/// One usual value per type.
+/// What is usual, per node: one value per type; of collectives by their usual names one per place in the step, since a name
+/// stands for all sizes there (buckets, layers, a scalar for the log).
 std::vector<Duration> usual_of(const OperationModel& m, const OperationReference& reference) {
-  std::vector<std::vector<double>> samples(m.types.size());
+  using Kind = std::pair<std::uint32_t, std::uint32_t>;
+  const auto kind_of = [&](std::size_t i) {
+    const bool by_place = m.types[m.type[i]].role == OperationRole::Synchronization;
+    return Kind{m.type[i], by_place ? m.ordinal[i] : 0};
+  };
+  std::map<Kind, std::vector<double>> samples;
   for (std::size_t i = 0; i < m.original.size(); ++i)
-    if (m.type[i] != kNoType) samples[m.type[i]].push_back(static_cast<double>(m.original[i].count()));
-  std::vector<Duration> usual(m.types.size());
-  for (std::size_t t = 0; t < samples.size(); ++t) {
-    std::vector<double>& s = samples[t];
-    if (s.empty()) continue;
+    if (m.type[i] != kNoType) samples[kind_of(i)].push_back(static_cast<double>(m.original[i].count()));
+  std::map<Kind, Duration> usual;
+  for (auto& [kind, s] : samples) {
     double value = 0;
     if (reference.kind == OperationReference::Kind::Quantile)
       value = quantile_in_place(s, reference.quantile);
-    else if (m.types[t].is_communication)
+    else if (m.types[kind.first].is_communication)
       value = median_in_place(s);
     else
       value = std::accumulate(s.begin(), s.end(), 0.0) / static_cast<double>(s.size());
-    usual[t] = Duration(std::llround(value));
+    usual[kind] = Duration(std::llround(value));
   }
-  return usual;
-}
-
-std::vector<Duration> durations_of(const OperationModel& m, const std::vector<Duration>& usual) {
   std::vector<Duration> out(m.original.size());
   for (std::size_t i = 0; i < out.size(); ++i)
-    out[i] = m.type[i] == kNoType ? Duration::zero() : usual[m.type[i]];
+    if (m.type[i] != kNoType) out[i] = usual[kind_of(i)];
   return out;
 }
 
@@ -55,10 +55,7 @@ std::vector<Duration> durations_of(const OperationModel& m, const std::vector<Du
 class Simulator {
  public:
   Simulator(const OperationModel& model, const model::Program& program, const OperationWhatIfOptions& options)
-      : m_(model),
-        program_(program),
-        options_(options),
-        ideal_(durations_of(model, usual_of(model, options.reference))) {
+      : m_(model), program_(program), options_(options), ideal_(usual_of(model, options.reference)) {
     original_time_ = time(m_.original);
     ideal_time_ = time(ideal_);
   }
@@ -415,7 +412,7 @@ void add_fabric(Simulator& sim, OperationWhatIf& w) {
 
 void add_references(Simulator& sim, OperationWhatIf& w) {
   const auto add = [&](std::string name, const OperationReference& reference) {
-    const Duration ideal = sim.time(durations_of(sim.model(), usual_of(sim.model(), reference)));
+    const Duration ideal = sim.time(usual_of(sim.model(), reference));
     w.references.push_back({std::move(name), ideal, ideal > Duration::zero() ? ratio(w.original, ideal) : 1});
   };
   add("mean of compute, median of communication", {});

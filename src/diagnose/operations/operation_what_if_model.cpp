@@ -18,13 +18,13 @@ namespace {
 constexpr Duration kImpossible{-10'000'000'000};  // -10 ms
 
 /// Where a rank stands: the replica of the model that it is part of, and its stage in it.
-struct Place {
+struct Standing {
   std::uint32_t replica = 0;  ///< number of the data rank, tensor rank and copy
   std::uint32_t column = 0;   ///< number of the tensor rank and copy: whose data ranks reduce together
   int stage = 0;
 };
 
-std::vector<Place> place_ranks(const model::Program& program) {
+std::vector<Standing> place_ranks(const model::Program& program) {
   struct Seat {
     int data;
     int tensor;
@@ -50,7 +50,7 @@ std::vector<Place> place_ranks(const model::Program& program) {
   for (auto& [key, number] : replicas) number = next++;
   next = 0;
   for (auto& [key, number] : columns) number = next++;
-  std::vector<Place> places;
+  std::vector<Standing> places;
   places.reserve(seats.size());
   for (const Seat& s : seats)
     places.push_back({replicas[{s.tensor, s.copy, s.data}], columns[{s.tensor, s.copy}], s.stage});
@@ -72,7 +72,7 @@ struct Item {
 /// Join of everything of a step, and of one group of operations that transfer together.
 class StepBuilder {
  public:
-  StepBuilder(OperationModel& model, const std::vector<Place>& places, const model::Program& o)
+  StepBuilder(OperationModel& model, const std::vector<Standing>& places, const model::Program& o)
       : model_(model), places_(places), o_(o) {}
 
   /// Adds a step; false, and nothing added, where its operations wait for each other in a circle.
@@ -193,17 +193,17 @@ class StepBuilder {
       if (before.empty() && start != model::kNoOperation) before.push_back(start);
       if (members.size() > 1) {
         ++model_.meetings;
-        before.assign(1, add_node(before, Duration::zero(), kNoType, kNoType));
+        before.assign(1, add_node(before, Duration::zero(), kNoType, kNoType, 0));
       }
       for (const std::uint32_t i : members) {
         const SliceOperation& op = items_[i].op;
         const Duration transfer = op.end - begin;
         node_[i] = add_node(before, transfer <= kImpossible ? Duration::zero() : transfer, op.type,
-                            o_.rank[op.index]);
+                            o_.rank[op.index], op.ordinal);
         if (has_after_[i] == 0) ends.push_back(node_[i]);
       }
     }
-    model_.step_end.push_back(add_node(ends, Duration::zero(), kNoType, kNoType));
+    model_.step_end.push_back(add_node(ends, Duration::zero(), kNoType, kNoType, 0));
     model_.operations += static_cast<std::int64_t>(items_.size());
   }
 
@@ -214,10 +214,11 @@ class StepBuilder {
   }
 
   model::OperationIndex add_node(std::span<const model::OperationIndex> before, Duration d,
-                                 std::uint32_t type, std::uint32_t rank) {
+                                 std::uint32_t type, std::uint32_t rank, std::uint32_t ordinal) {
     model_.original.push_back(d);
     model_.type.push_back(type);
     model_.rank.push_back(rank);
+    model_.ordinal.push_back(ordinal);
     return model_.graph.add(before);
   }
 
@@ -230,7 +231,7 @@ class StepBuilder {
            std::map<std::uint32_t, std::int64_t>>
       sizes_;
   OperationModel& model_;
-  const std::vector<Place>& places_;
+  const std::vector<Standing>& places_;
   const model::Program& o_;
   std::span<const Item> items_;
   std::vector<std::uint32_t> party_, first_member_, members_;
@@ -305,13 +306,13 @@ Duration end_of(const model::Program& o, std::size_t i) {
   return o.begin[i] > Duration::max() - d ? Duration::max() : o.begin[i] + d;
 }
 
-std::vector<Item> sorted_items(const model::Program& o, const std::vector<Place>& places,
+std::vector<Item> sorted_items(const model::Program& o, const std::vector<Standing>& places,
                                OperationModel& model) {
   std::vector<Item> items;
   items.reserve(o.size());
   for (std::size_t i = 0; i < o.size(); ++i) {
     if (o.begin[i] == model::kNoDuration || o.duration[i] == model::kNoDuration) continue;
-    const Place& p = places[o.rank[i]];
+    const Standing& p = places[o.rank[i]];
     items.push_back({.step = o.step[i],
                      .replica = p.replica,
                      .sequence = o.sequence[i],
@@ -365,7 +366,7 @@ Result<OperationModel> build_operation_model(const model::Program& program) {
   OperationModel model;
   name_types(program, model);
   note_unknown_types(program, model);
-  const std::vector<Place> places = place_ranks(program);
+  const std::vector<Standing> places = place_ranks(program);
   const std::vector<Item> items = sorted_items(program, places, model);
   if (items.empty()) return refuse("no operation of the Run has a begin and a duration");
 

@@ -86,6 +86,7 @@ struct OperationModel {
   std::vector<Duration> original;               ///< per node: recorded duration or transfer; zero for joins
   std::vector<std::uint32_t> type;              ///< per node: index into `types`; kNoType for joins
   std::vector<std::uint32_t> rank;              ///< per node: index into Program::ranks; kNoType for joins
+  std::vector<std::uint32_t> ordinal;           ///< per node: among those of its rank and type in the step
   std::vector<Type> types;                      ///< by Program::names
   std::vector<std::string> merged;              ///< names of results
   std::vector<model::OperationIndex> step_end;  ///< per step: joins all of it, and the next step begins there

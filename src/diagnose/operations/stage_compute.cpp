@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::size_t kLeastAlike = 2;
 
-bool is_compute(OperationRole r) {
-  return r == OperationRole::ForwardCompute || r == OperationRole::BackwardCompute;
+/// What a rank does by itself: passes, and what stands beside them (an optimizer, a loss, something unknown).
+bool is_own(const OperationRule& rule) {
+  return !rule.is_communication && rule.role != OperationRole::ClipGrads;
 }
 
 std::int32_t place_of(std::span<const std::int64_t> steps, std::int64_t step) {
@@ -42,12 +43,11 @@ Result<StageCompute> StageCompute::of(const model::Program& program, std::span<c
 }
 
 void StageCompute::compare(const model::Program& p, std::span<const std::int64_t> steps) {
-  std::vector<bool> counts;
-  counts.reserve(p.names.size());
-  for (const std::string& name : p.names) counts.push_back(is_compute(rule_of(name).role));
+  own_.reserve(p.names.size());
+  for (const std::string& name : p.names) own_.push_back(is_own(rule_of(name)));
   computed_.assign(p.ranks.size(), std::vector<Duration>(steps.size()));
   for (std::size_t i = 0; i < p.size(); ++i) {
-    if (!counts[p.name[i]] || p.duration[i] == model::kNoDuration) continue;
+    if (!own_[p.name[i]] || p.duration[i] == model::kNoDuration) continue;
     if (const std::int32_t s = place_of(steps, p.step[i]); s >= 0)
       add_to(computed_[p.rank[i]][static_cast<std::size_t>(s)], std::max(Duration::zero(), p.duration[i]));
   }
@@ -68,11 +68,24 @@ void StageCompute::compare(const model::Program& p, std::span<const std::int64_t
     }
 }
 
+bool StageCompute::lasts(const std::vector<std::size_t>& ranks) const {
+  constexpr double kMostSteps = 0.75;
+  return !ranks.empty() && std::all_of(ranks.begin(), ranks.end(), [&](std::size_t r) {
+    Duration sum{};
+    for (const Duration e : excess_[r]) add_to(sum, e);
+    const auto steps = static_cast<std::int64_t>(excess_[r].size());
+    if (steps == 0 || sum <= Duration::zero()) return false;
+    const auto late = std::count_if(excess_[r].begin(), excess_[r].end(),
+                                    [&](Duration e) { return e > sum / (2 * steps); });
+    return static_cast<double>(late) >= kMostSteps * static_cast<double>(steps);
+  });
+}
+
 Duration StageCompute::saved(const std::function<bool(std::size_t, std::size_t)>& picks) {
   durations_ = model_.original;
   for (std::size_t i = 0; i < durations_.size(); ++i) {
     if (model_.type[i] == kNoType || step_of_[i] < 0) continue;
-    if (!is_compute(model_.types[model_.type[i]].role)) continue;
+    if (!own_[model_.type[i]]) continue;
     const std::size_t rank = model_.rank[i];
     const auto s = static_cast<std::size_t>(step_of_[i]);
     if (excess_[rank][s] <= Duration::zero() || !picks(rank, s)) continue;

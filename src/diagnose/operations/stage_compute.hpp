@@ -21,8 +21,8 @@ namespace cox::diagnose {
 /// Arrivals say little in a pipeline, where who is late has mostly waited for its neighbour. Ranks of one stage compute alike,
 /// so what one of them computes longer is its own.
 ///
-/// Formula: excess = own forward and backward compute of a step - lower median of the stage's, not below zero; zero where a
-///          stage has one rank in that step.
+/// Formula: excess = what it does by itself in a step (passes, optimizer, what is unknown) - lower median of those of the same stage and tensor rank, not
+///          below zero; zero where there is one such rank in that step.
 /// Threads: `saved` is not to be called by two at once.
 /// Held by: src/diagnose/verdict/stage_findings_test.cpp
 class StageCompute {
@@ -33,6 +33,8 @@ class StageCompute {
   /// [index into the program's ranks][index into `steps`]
   [[nodiscard]] const std::vector<std::vector<Duration>>& excess() const { return excess_; }
 
+  /// Whether each of these ranks is late by more than half of its mean excess in three steps of four: for good, not now and then.
+  [[nodiscard]] bool lasts(const std::vector<std::size_t>& ranks) const;
   /// By how much the Run would be shorter had these ranks computed as their like in these steps. Cost: one replay.
   [[nodiscard]] Duration saved(const std::function<bool(std::size_t rank, std::size_t step)>& picks);
 
@@ -41,6 +43,7 @@ class StageCompute {
   void compare(const model::Program& program, std::span<const std::int64_t> steps);
 
   OperationModel model_;
+  std::vector<bool> own_;  ///< per type: done by a rank itself
   std::vector<std::vector<Duration>> computed_;
   std::vector<std::vector<Duration>> excess_;
   std::vector<std::int32_t> step_of_;  ///< per node of the model: index into `steps`, -1 where there is none

@@ -28,17 +28,17 @@ double replay_error(const Analyses& analyses) {
 /// Of a table of step times: ranks that differ by nothing while their steps do end their steps together.
 bool contains_waiting(const Diagnosis& d) {
   constexpr double kAlike = 5e-4;   // of a step: own work of two ranks is never so equal
-  constexpr double kDiffer = 0.01;  // of a step: what steps of one rank differ by
+  constexpr double kDiffer = 0.05;  // of what steps of one rank differ by
   if (d.times != trace::TimesKind::Steps || d.ranks.size() < 2 || d.steps <= 0 ||
       d.step_time.median <= Duration::zero())
     return false;
   const double differ =
       ratio(d.step_time.p95, d.step_time.median) - ratio(d.step_time.p05, d.step_time.median);
-  if (differ < kDiffer) return false;
+  if (differ <= 0) return false;
   return std::all_of(d.ranks.begin(), d.ranks.end(),
                      [&](const RankAccount& r) {
                        return ratio(r.self_delay, d.step_time.median) <=
-                              kAlike * static_cast<double>(d.steps);
+                              std::min(kAlike, kDiffer * differ) * static_cast<double>(d.steps);
                      }) ||
          d.ranks_move_together;
 }
@@ -64,6 +64,9 @@ std::vector<AnswerReason> doubts(const Diagnosis& d, std::optional<double> least
     if (analyses.what_if_operations->meetings == 0 && c.ranks_seen > 1)
       found.push_back(AnswerReason::NothingMeets);
     if (!analyses.what_if_operations->is_faithful) found.push_back(AnswerReason::ReplayOff);
+    const auto steps = static_cast<std::int64_t>(analyses.what_if_operations->steps.size());
+    if (steps < kEnoughSteps && analyses.what_if_operations->patterns.passes < kEnoughSteps)
+      found.push_back(AnswerReason::FewSteps);
     return found;
   }
   if (d.steps == 0)

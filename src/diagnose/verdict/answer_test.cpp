@@ -88,6 +88,26 @@ TEST(Answer, StepTimesThatContainTheWaitingAreNoTestThoughClocksDiffer) {
   }
 }
 
+// The steadier the job, the less its steps differ; what they share still is nearly all of it.
+TEST(Answer, StepTimesOfASteadyJobContainTheWaitingToo) {
+  for (const double varies : {0.002, 0.005}) {
+    testing::Job job;
+    job.ranks = 8;
+    job.steps = 100;
+    job.work = [=](int r, int s) {
+      const Duration jitter = testing::lognormal_work(5, r, s, 100us, 0.5);
+      return testing::lognormal_work(3, 99, s, 300ms, varies) + jitter;
+    };
+    trace::Run run = testing::make_job(job);
+    run.times = trace::TimesKind::Steps;
+    EXPECT_EQ(of(run).answer.kind, AnswerKind::CannotTell) << varies;
+    job.work = [=](int r, int s) { return testing::lognormal_work(3, r, s, 300ms, varies); };
+    run = testing::make_job(job);
+    run.times = trace::TimesKind::Steps;
+    EXPECT_EQ(of(run).answer.kind, AnswerKind::Nobody) << varies << " of each rank's own";
+  }
+}
+
 // A fast rank is late by far more work only; of the others less is enough.
 TEST(Answer, AFastRankDoesNotRaiseWhatIsPromised) {
   test::RunShape shape = even();

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cox/base/stats.hpp"
+#include "cox/base/units_text.hpp"
 #include "cox/base/unknown_unit.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/trace/time_unit.hpp"
@@ -32,6 +33,7 @@
 #include "diagnose/verdict/answer.hpp"
 #include "diagnose/verdict/finding.hpp"
 #include "diagnose/verdict/gain.hpp"
+#include "diagnose/verdict/shared_cpus.hpp"
 #include "diagnose/verdict/single_stall.hpp"
 #include "diagnose/verdict/stages.hpp"
 #include "diagnose/words/sentences.hpp"
@@ -208,9 +210,15 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   // What a table of operations says beside arrival times: add_findings_of_analyses.
   NamedFindings named = name_and_explain(matched, delays, d, options.threads);
   d.findings = std::move(named.all);
+  ask_placement(d.findings, d.locality, matched.nodes().size() > 1);
   d.late_gain_ratio = named.gain_ratio;
   d.trouble = look_for_trouble(matched, options);
   d.cannot_tell = name_gaps(d, open_ends(matched, d));
+  const Duration least = least_beside_pollers(matched, d.locality, d.ranks, d.step_time.median);
+  if (d.steps > 0 && ratio(least, d.step_time.median) > NamingRules{}.least_delay)
+    d.cannot_tell.push_back(
+        "who is late by less than " + to_string(least) +
+        " a step: ranks share CPUs, and one that waits may keep a CPU from one that works for so long");
   const bool never_met =
       !matched.has_synchronisations() && matched.provenance() != trace::Provenance::Imported;
   if (never_met)

@@ -7,6 +7,7 @@
 #include "diagnose/cause/cause.hpp"
 #include "diagnose/cause/cause_rules.hpp"
 #include "diagnose/cause/device_why.hpp"
+#include "diagnose/cause/placement.hpp"
 #include "diagnose/cause/why.hpp"
 #include "diagnose/match/presence.hpp"
 #include "diagnose/match/span_math.hpp"
@@ -16,6 +17,7 @@
 #include "diagnose/naming/positions.hpp"
 #include "diagnose/naming/resolution.hpp"
 #include "diagnose/operations/stage_compute.hpp"
+#include "diagnose/verdict/shared_cpus.hpp"
 
 namespace cox::diagnose {
 namespace {
@@ -175,6 +177,12 @@ Evidenced evidenced(const Matched& matched, const StepTable& delays, const Diagn
               .typical_step = d.step_time.median,
               .resolution = resolution_of(matched)};
   for (const Duration t : d.step_times) add_to(x.stepped, t);
+  if (x.typical_step > Duration::zero()) {
+    const double least =
+        ratio(least_beside_pollers(matched, d.locality, d.ranks, x.typical_step), x.typical_step);
+    x.rules.least_delay = std::max(x.rules.least_delay, least);
+    x.rules.least_burst_delay = std::max(x.rules.least_burst_delay, least);
+  }
   return x;
 }
 
@@ -215,6 +223,25 @@ NamedFindings name_and_explain(const Matched& matched, const StepTable& delays, 
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.gain_ratio > b.gain_ratio; });
   return out;
+}
+
+void ask_placement(std::span<Finding> findings, std::span<const NodeLocality> hosts, bool several_hosts) {
+  // Who is bound badly is so all along: that is no reason for a pause, a turn or a stretch.
+  const auto lasts = [](const Finding& f) {
+    return (f.kind == FindingKind::SlowRank || f.kind == FindingKind::SlowGroup) &&
+           std::holds_alternative<LateEvidence>(f.evidence);
+  };
+  std::vector<Rank> named;
+  for (const Finding& f : findings)
+    if (lasts(f)) named.insert(named.end(), f.ranks.begin(), f.ranks.end());
+  for (Finding& f : findings) {
+    if (!lasts(f)) continue;
+    Reasons& reasons = std::get<LateEvidence>(f.evidence).reasons;
+    reasons.placement = find_placement(f.ranks, named, hosts, several_hosts);
+    f.cause = cause_of(reasons);
+    f.cause_class = class_of(f.cause);
+    f.tests = test_causes(reasons);
+  }
 }
 
 NamedFindings findings_in_stages(const Matched& matched, StageCompute& compute, const Diagnosis& d,

@@ -3,10 +3,12 @@
 /// Ranks that are named, as findings with their numbers.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/diagnose/finding.hpp"
+#include "cox/diagnose/locality.hpp"
 
 #include "diagnose/match/matched.hpp"
 #include "diagnose/naming/naming.hpp"
@@ -27,6 +29,9 @@ struct NamedFindings {
 /// `by_step(InStep::Delay)`.
 [[nodiscard]] NamedFindings name_and_explain(const Matched& matched, const StepTable& delays,
                                              const Diagnosis& d, int threads);
+
+/// Tells the causes of findings about ranks that are late all along again, with where they may run.
+void ask_placement(std::span<Finding> findings, std::span<const NodeLocality> hosts, bool several_hosts);
 
 /// Turns, pauses and stretches of a table of several stages, most costly first: `name_in_stages`. Gains are those of the
 /// table's replay. Ranks that `d` names already are left out.

@@ -155,6 +155,10 @@ Json json_of(const NodeLocality& n) {
   j["bound"] = n.bound;
   j["sharing_cores"] = n.sharing_cores;
   j["across_numa_nodes"] = n.across_numa_nodes;
+  j["gpu_numa_nodes"] = n.gpus.nodes;
+  j["away_from_gpus"] = numbers_of(n.gpus.away);
+  j["port_numa_nodes"] = n.ports.nodes;
+  j["away_from_ports"] = numbers_of(n.ports.away);
   return j;
 }
 

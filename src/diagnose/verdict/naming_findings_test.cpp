@@ -2,6 +2,10 @@
 // What positions, turns, pauses and own work alone become in a diagnosis.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "cox/diagnose/diagnosis.hpp"
 
 #include "diagnose/match/synthetic_job.hpp"
@@ -18,6 +22,7 @@ struct Calls {
   int steps = 120;
   int per_step = 4;
   int nodes = 1;
+  std::vector<std::string> cpus{};  ///< that each rank is bound to, of 16
   std::function<Duration(int rank, int step, int call)> late = [](int, int, int) { return Duration::zero(); };
 };
 
@@ -42,6 +47,8 @@ Diagnosis diagnosis_of(const Calls& c) {
         testing::add_call(run.ranks[r].events, model::Collective::AllReduce, entry[r], free_at[r], 64, seq);
       }
     }
+  for (std::size_t r = 0; r < c.cpus.size(); ++r)
+    run.ranks[r].locality = {{"/sys/devices/system/cpu/online", "0-15"}, {"affinity", c.cpus[r]}};
   auto d = diagnose(run);
   EXPECT_TRUE(d.has_value());
   return d ? *std::move(d) : Diagnosis{};
@@ -65,6 +72,30 @@ TEST(NamingFindings, ARankThatIsLateAtOnePositionIsNamedThere) {
   EXPECT_NE(d.verdict.find("rank 5 sets the pace all along before all-reduce 3 of 4 on world"),
             std::string::npos)
       << d.verdict;
+}
+
+TEST(NamingFindings, RanksThatShareACoreAreLateByItAllAlong) {
+  Calls c;
+  c.cpus = {"0", "1", "2", "3", "4", "2", "6", "7"};
+  c.late = [](int r, int, int) { return r == 2 || r == 5 ? Duration{3ms} : Duration{}; };
+  const Diagnosis d = diagnosis_of(c);
+  ASSERT_FALSE(d.findings.empty()) << d.verdict;
+  std::set<Rank> named;
+  for (const Finding& f : d.findings) {
+    EXPECT_EQ(f.cause, Cause::SharedCores) << name_of(f.cause);
+    named.insert(f.ranks.begin(), f.ranks.end());
+  }
+  EXPECT_EQ(named, (std::set<Rank>{Rank{2}, Rank{5}}));
+}
+
+TEST(NamingFindings, WhatPausesIsNotBoundBadlyNowAndThen) {
+  Calls c;
+  c.cpus = {"0", "1", "2", "3", "4", "2", "6", "7"};
+  c.late = [](int r, int s, int k) { return r == 2 && k == 0 && s % 10 == 9 ? Duration{40ms} : Duration{}; };
+  const Diagnosis d = diagnosis_of(c);
+  ASSERT_EQ(d.findings.size(), 1U) << d.verdict;
+  EXPECT_EQ(d.findings[0].kind, FindingKind::PeriodicPause);
+  EXPECT_EQ(d.findings[0].cause, Cause::Unknown);
 }
 
 TEST(NamingFindings, ARankThatIsLateBeforeOneSubmitIsNamedThere) {

@@ -44,16 +44,20 @@ std::string table_of(int steps, unsigned seed, const More& more) {
   return text;
 }
 
-Diagnosis diagnosed(int steps, unsigned seed, const More& more) {
+Diagnosis diagnosed_text(const std::string& text) {
   const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
   const auto path =
       std::filesystem::path(::testing::TempDir()) / (std::string("cox-operations-") + test->name());
-  std::ofstream(path, std::ios::binary) << table_of(steps, seed, more);
+  std::ofstream(path, std::ios::binary) << text;
   const auto job = trace::kOperationCsvReader.read(path, {.threads = 1});
   std::filesystem::remove(path);
   DiagnoseOptions options;
   options.program = &job.value().program;
   return diagnose(job.value().run, options).value();
+}
+
+Diagnosis diagnosed(int steps, unsigned seed, const More& more) {
+  return diagnosed_text(table_of(steps, seed, more));
 }
 
 double even(int /*step*/, int /*rank*/) {
@@ -133,6 +137,79 @@ TEST(OperationFindings, OneStepThatIsLongOnAllIsTold) {
   EXPECT_TRUE(std::any_of(brief.says.begin(), brief.says.end(), [](const std::string& s) {
     return s.find("Step 31 is long, the only one, of all ranks alike") != std::string::npos;
   }));
+}
+
+// One name for all sizes: 60 ms are usual of the first of a step, 0.5 ms of those behind it.
+TEST(OperationFindings, CollectivesOfOneNameAreUsualByTheirPlaceInTheStep) {
+  const auto table = [](const More& more) {
+    std::mt19937 bits(7);
+    std::normal_distribution<double> noise(0, 0.02);
+    std::string text = "step,rank,optype,seq_id,start_ts,duration\n";
+    double start = 0;
+    int seq = 0;
+    for (int step = 0; step < 40; ++step) {
+      double from = start;
+      for (const double length : {0.06, 0.0005, 0.0005}) {
+        std::vector<double> ends;
+        for (int r = 0; r < kRanks; ++r) {
+          const double work = 0.05 * (1 + noise(bits)) + more(step, r) / 3;
+          ends.push_back(from + work);
+          text += fmt::format("{},{},compute,{},{:.7f},{:.7f}\n", step, r, seq, from, work);
+        }
+        const double left = *std::max_element(ends.begin(), ends.end()) + length * (1 + noise(bits));
+        for (int r = 0; r < kRanks; ++r) {
+          const double end = ends[static_cast<std::size_t>(r)];
+          text += fmt::format("{},{},all_reduce,{},{:.7f},{:.7f}\n", step, r, seq, end, left - end);
+        }
+        ++seq;
+        from = left;
+      }
+      start = from;
+    }
+    return text;
+  };
+  const Diagnosis quiet = diagnosed_text(table(even));
+  EXPECT_TRUE(quiet.findings.empty()) << quiet.verdict;
+  const Diagnosis slow = diagnosed_text(table([](int, int r) { return r == 3 ? 0.06 : 0.0; }));
+  ASSERT_EQ(slow.findings.size(), 1U) << slow.verdict;
+  EXPECT_EQ(slow.findings.front().rank, Rank{3});
+  EXPECT_NEAR(slow.findings.front().gain_ratio, 0.06 / 0.28, 0.06) << slow.verdict;
+}
+
+TEST(OperationFindings, FewStepsNameWhoStandsOutOverManyPasses) {
+  const auto table = [](int steps, int passes, unsigned seed, double more) {
+    std::mt19937 bits(seed);
+    std::normal_distribution<double> noise(0, 0.1);
+    std::string text = "step,rank,optype,mb_id,seq_id,start_ts,duration\n";
+    double start = 0;
+    for (int step = 0; step < steps; ++step) {
+      std::vector<double> at(4, start);
+      for (int m = 0; m < passes; ++m)
+        for (int r = 0; r < 4; ++r)
+          for (const char* type : {"forward-compute", "backward-compute"}) {
+            double& now = at[static_cast<std::size_t>(r)];
+            const double work = 0.05 * (1 + noise(bits) + (r == 2 ? more : 0));
+            text += fmt::format("{},{},{},{},{},{:.7f},{:.7f}\n", step, r, type, m, m, now, work);
+            now += work;
+          }
+      const double left = *std::max_element(at.begin(), at.end()) + 0.002;
+      for (int r = 0; r < 4; ++r) {
+        const double end = at[static_cast<std::size_t>(r)];
+        text += fmt::format("{},{},grads-reduce-scatter,,0,{:.7f},{:.7f}\n", step, r, end, left - end);
+      }
+      start = left;
+    }
+    return text;
+  };
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const Diagnosis few = diagnosed_text(table(1, 1, seed, 0));
+    EXPECT_EQ(few.answer.kind, AnswerKind::CannotTell) << seed << few.verdict;
+    const Diagnosis even_one = diagnosed_text(table(2, 8, seed, 0));
+    EXPECT_TRUE(even_one.findings.empty()) << seed << even_one.verdict;
+    const Diagnosis slow = diagnosed_text(table(2, 8, seed, 0.3));
+    ASSERT_EQ(slow.findings.size(), 1U) << seed << slow.verdict;
+    EXPECT_EQ(slow.findings.front().rank, Rank{2});
+  }
 }
 
 }  // namespace

@@ -65,7 +65,10 @@ constexpr std::array kLevers{
     Lever{Cause::Fabric, "repair_fabric",
           "look at {}: errors, speed, routing; or place ranks so that it is not shared"},
     Lever{Cause::LateLaunch, "host_speed",
-          "look at what the host of {} does before it launches: its device waits for it"}};
+          "look at what the host of {} does before it launches: its device waits for it"},
+    Lever{Cause::FarFromDevice, "bind_ranks",
+          "bind {} to CPUs of a NUMA node that has GPUs or network ports (--all says which do)"},
+    Lever{Cause::SharedCores, "pin_ranks", "bind {} to a core each: several are bound to the same ones"}};
 
 std::string subject_of(const Finding& f) {
   if (!f.components.empty()) return component_words(f);

@@ -31,8 +31,8 @@ using More = std::function<double(int step, int replica, int stage)>;
 class Pipeline {
  public:
   /// Reductions of `slow_stage` take 200 ms instead of 2.
-  Pipeline(int steps, unsigned seed, More more, int slow_stage)
-      : more_(std::move(more)), slow_stage_(slow_stage), bits_(seed) {
+  Pipeline(int steps, unsigned seed, More more, int slow_stage, More optimizer = {})
+      : more_(std::move(more)), optimizer_(std::move(optimizer)), slow_stage_(slow_stage), bits_(seed) {
     text_ = "step,dp_rank,stage,optype,seq_id,mb_id,start_ts,duration\n";
     for (int step = 0; step < steps; ++step) run(step);
   }
@@ -63,6 +63,11 @@ class Pipeline {
         row(step, d, p, "grads-reduce-scatter", 0,
             free[static_cast<std::size_t>(d)][static_cast<std::size_t>(p)], last + length);
       next = std::max(next, last + length);
+      for (int d = 0; optimizer_ && d < kReplicas; ++d) {
+        const double end = last + length + kForward * optimizer_(step, d, p);
+        row(step, d, p, "optimizer", 0, last + length, end);
+        next = std::max(next, end);
+      }
     }
     now_ = next;
   }
@@ -88,6 +93,7 @@ class Pipeline {
   }
 
   More more_;
+  More optimizer_;  ///< in units of a forward pass, behind the reduction
   int slow_stage_;
   std::mt19937 bits_;
   double now_ = 0;
@@ -233,6 +239,23 @@ TEST(StageFindings, OneStallIsOneStall) {
     ASSERT_TRUE(d.single_stall) << d.verdict;
     EXPECT_EQ(d.single_stall->rank, rank_of(1, 1));
     EXPECT_EQ(d.single_stall->step, StepId{31});
+  }
+}
+
+TEST(StageFindings, WhoIsSlowBesideItsPassesIsNamed) {
+  // Of the first stage, whose backward passes are the last.
+  const More none = [](int, int, int) { return 0.0; };
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    const Pipeline slow(60, seed, none, -1, [](int, int d, int p) { return d == 2 && p == 0 ? 3.0 : 1.0; });
+    const Diagnosis d = diagnosed_text(slow.text());
+    ASSERT_FALSE(d.findings.empty()) << seed << d.verdict;
+    EXPECT_EQ(d.findings.front().rank, rank_of(2, 0)) << d.verdict;
+    const Pipeline pauses(60, seed, none, -1,
+                          [](int s, int d, int p) { return d == 2 && p == 0 && s % 10 == 3 ? 8.0 : 1.0; });
+    const Diagnosis p = diagnosed_text(pauses.text());
+    ASSERT_EQ(p.findings.size(), 1U) << seed << p.verdict;
+    EXPECT_EQ(p.findings.front().kind, FindingKind::PeriodicPause) << p.verdict;
+    EXPECT_EQ(p.findings.front().rank, rank_of(2, 0));
   }
 }
 

@@ -13,6 +13,16 @@
 #include "diagnose/verdict/single_stall.hpp"
 
 namespace cox::diagnose {
+namespace {
+
+std::vector<std::size_t> places_of(const Matched& matched, const std::vector<Rank>& ranks) {
+  std::vector<std::size_t> places;
+  for (std::size_t r = 0; r < matched.ranks(); ++r)
+    if (std::find(ranks.begin(), ranks.end(), matched.rank(r)) != ranks.end()) places.push_back(r);
+  return places;
+}
+
+}  // namespace
 
 void add_findings_in_stages(const Matched& matched, const model::Program& program, Diagnosis& d,
                             int threads) {
@@ -20,7 +30,8 @@ void add_findings_in_stages(const Matched& matched, const model::Program& progra
   if (!w || w->stages.size() < 2 || d.run_time <= Duration::zero()) return;
   auto compute = StageCompute::of(program, matched.steps().numbers);
   if (!compute) return;
-  if (w->finding.cause == OperationCause::SlowWorker && !is_slow_all_along(*w) && !d.findings.empty())
+  if (w->finding.cause == OperationCause::SlowWorker && !is_slow_all_along(*w) && !d.findings.empty() &&
+      !compute->lasts(places_of(matched, w->finding.ranks)))
     d.findings.erase(d.findings.begin());
   NamedFindings stages = findings_in_stages(matched, *compute, d, threads);
   d.late_gain_ratio = stages.gain_ratio;

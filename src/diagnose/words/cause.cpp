@@ -72,6 +72,20 @@ std::string sentence_of(Cause rule, const DeviceWhy& w) {
   }
 }
 
+std::string sentence_of(Cause rule, const Placement& p) {
+  if (rule == Cause::SharedCores)
+    return p.shared == CauseTestState::Fired
+               ? "bound to cores that another rank is bound to; no other ranks are"
+               : "bound to cores of its own, or not alone in sharing them";
+  if (p.far == CauseTestState::NoData) return "needs to know at which NUMA nodes devices are";
+  if (p.far == CauseTestState::NotFired)
+    return "may use CPUs beside GPUs and network ports, or is not alone in being bound elsewhere";
+  std::string nodes;
+  for (const int node : p.device_nodes) nodes += fmt::format("{}{}", nodes.empty() ? "" : ", ", node);
+  return fmt::format("bound to CPUs away from the {} of {}, which are at NUMA node{} {}; no other rank is",
+                     p.device, p.host, p.device_nodes.size() == 1 ? "" : "s", nodes);
+}
+
 }  // namespace
 
 std::string sentence_of(const CauseTest& t, const Reasons& r) {
@@ -80,6 +94,8 @@ std::string sentence_of(const CauseTest& t, const Reasons& r) {
                                  name_of(r.phase->cause))
                    : "needs phases marked on all ranks";
   if (t.rule <= Cause::OffCpu) return r.why ? sentence_of(t.rule, *r.why) : "needs samples of the process";
+  if (t.rule == Cause::FarFromDevice || t.rule == Cause::SharedCores)
+    return r.placement ? sentence_of(t.rule, *r.placement) : "needs where ranks may run";
   return r.device ? sentence_of(t.rule, *r.device) : "needs a profiler trace of the device";
 }
 

@@ -31,7 +31,7 @@ const char* place_of(Cause c) {
 }
 
 /// Empty for a cause that says where and not why.
-const char* reason_of(Cause c) {
+const char* reason_of(Cause c, bool many, bool has_device) {
   switch (c) {
     case Cause::CpuQuota:
       return "a quota denied it a CPU";
@@ -52,13 +52,18 @@ const char* reason_of(Cause c) {
     case Cause::Copies:
       return "its device copied for longer";
     case Cause::DataLoading:
-      return "its device waited for input";
+      return has_device ? "its device waited for input" : "it waited for input";
     case Cause::Gc:
       return "its host collected garbage";
     case Cause::Allocator:
       return "its host allocated memory";
     case Cause::LateLaunch:
       return "its host launched late: the device had nothing to do";
+    case Cause::FarFromDevice:
+      return many ? "they are bound to CPUs away from devices, no other rank is"
+                  : "it is bound to CPUs away from devices, no other rank is";
+    case Cause::SharedCores:
+      return "they are bound to cores that they share, no other rank is";
     case Cause::StageImbalance:
       return "its stage has more to compute than the others";
     case Cause::SlowWorker:
@@ -75,16 +80,22 @@ const char* reason_of(Cause c) {
 }  // namespace
 
 bool has_no_data(const Finding& f) {
-  return !f.tests.empty() &&
-         std::ranges::all_of(f.tests, [](const CauseTest& t) { return t.state == CauseTestState::NoData; });
+  // Where ranks may run is known of any Run; that nothing is wrong with it is no answer.
+  const auto silent = [](const CauseTest& t) {
+    const bool of_place = t.rule == Cause::FarFromDevice || t.rule == Cause::SharedCores;
+    return t.state == CauseTestState::NoData || (of_place && t.state == CauseTestState::NotFired);
+  };
+  return !f.tests.empty() && std::ranges::all_of(f.tests, silent);
 }
 
 std::string cause_sentence(const Finding& f) {
   std::string text = place_of(f.cause);
   if (const auto* e = std::get_if<LateEvidence>(&f.evidence);
-      e != nullptr && e->reasons.phase && text.empty())
+      e != nullptr && e->reasons.phase && e->reasons.phase->share >= kExplains && text.empty())
     text = place_of(e->reasons.phase->cause);
-  const std::string why = reason_of(f.cause);
+  const auto* late = std::get_if<LateEvidence>(&f.evidence);
+  const bool has_device = late != nullptr && late->reasons.device && late->reasons.device->has_device;
+  const std::string why = reason_of(f.cause, f.ranks.size() > 1, has_device);
   if (!text.empty() && !why.empty()) text += "; ";
   text += why;
   if (!text.empty()) return text;

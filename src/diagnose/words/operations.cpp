@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
@@ -17,7 +19,7 @@ std::string share(double part) {
 
 /// Fixing one part may bring more than all parts as usual: others were faster than usual.
 std::string of_slowdown(double part) {
-  return part > 1 ? "all" : share(part);
+  return part > 1 ? "all" : share(std::max(part, 0.0));
 }
 
 std::string join(const std::vector<Rank>& ranks) {

@@ -235,8 +235,8 @@ std::string sentence_of(AnswerReason r, const Diagnosis& d, const ReasonFacts& f
     }
     case AnswerReason::OrderRefused:
       if (facts.contains_waiting)
-        return "step times go up and down together on all ranks, step by step: they contain the waiting for "
-               "the slowest, and who that was is not in them";
+        return "step times go up and down together on all ranks, step by step, as where they contain the waiting for "
+               "the slowest: then who that was is not in them (own work, timed before a rank waits, would tell)";
       return "members leave as far apart as they enter, so who came last cannot be told";
     case AnswerReason::NothingMeets:
       return "no operation of the table is known as one at which ranks wait for each other, so what one costs another is "

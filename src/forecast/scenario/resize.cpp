@@ -44,6 +44,8 @@ std::string obstacle(const model::Scenario& s) {
       return "its torus is longer one way than another: which way it grows is not said";
   }
   const bool training = s.job.workload() == model::Workload::Training;
+  if (training && s.job.as<model::TrainingJob>().global_batch > 0)
+    return "its job.global_batch is fixed, so that ranks have less to do at another size (`cox simulate FILE --scaling` plays it)";
   if (!s.cluster.classes.empty() && training && s.job.as<model::TrainingJob>().layout.pipeline > 1)
     return "which stages are on which class of nodes changes with the size";
   return {};

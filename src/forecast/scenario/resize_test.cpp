@@ -29,6 +29,18 @@ TEST(Resize, ATorusKeepsItsDimensionsAndTheSmallestSum) {
   EXPECT_EQ(check_resizable(s).error().id, "forecast-004");
 }
 
+TEST(Resize, AFixedBatchHasNoOtherSize) {
+  model::Scenario s = job(8, model::FabricKind::FullBisection);
+  model::TrainingJob work;
+  work.layout.data = 16;
+  s.job.work = work;
+  EXPECT_TRUE(check_resizable(s));
+  std::get<model::TrainingJob>(s.job.work).global_batch = 64;
+  ASSERT_FALSE(check_resizable(s));
+  EXPECT_EQ(check_resizable(s).error().id, "forecast-004");
+  EXPECT_NE(check_resizable(s).error().message.find("--scaling"), std::string::npos);
+}
+
 TEST(Resize, ADragonflyGetsMoreGroups) {
   model::Scenario s = job(72, model::FabricKind::Dragonfly);
   s.fabric.dragonfly_groups = 9;

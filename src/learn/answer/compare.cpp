@@ -13,6 +13,7 @@
 
 #include "learn/answer/cluster.hpp"
 #include "learn/answer/comparison.hpp"
+#include "learn/answer/expense.hpp"
 #include "learn/answer/race.hpp"
 
 namespace cox::learn {
@@ -169,7 +170,10 @@ class Contest {
 
   /// The fastest first; then those that did not reach it on every seed, then those that could not run.
   void rank() {
-    for (WayResult& w : out_.ways) sum_up(w);
+    for (WayResult& w : out_.ways) {
+      sum_up(w);
+      w.expense = expense_of(setting_, w);
+    }
     const WayResult first = out_.ways.front();
     for (WayResult& w : out_.ways) hold_against(first, w);
     const auto key = [](const WayResult& r) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cox/base/power.hpp"
 #include "cox/base/resample.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
@@ -40,6 +41,14 @@ struct Attempt {
   std::optional<Divergence> diverged{};
 };
 
+/// What the time to the target takes; nothing of what the scenario does not tell.
+struct Expense {
+  std::optional<double> node_hours{};
+  std::optional<Energy> energy{};
+  std::optional<double> cost{};  ///< in the scenario's currency
+  std::optional<Flops> flops{};  ///< of the scenario's job, computed and thrown away ones too
+};
+
 /// A way and all its attempts with the rate that was best for it.
 struct WayResult {
   Way way{};
@@ -56,6 +65,7 @@ struct WayResult {
   double samples = 0;
   double sent_bytes = 0;  ///< mean; 0 = not known
   double mean_age = 0;
+  std::optional<Expense> expense{};
   int busiest = 0;  ///< of the attempt in which one worker's share was the largest
   double busiest_share = 0;
   /// Against the first way, seed by seed, where both reached it: time, 95 % of it, and what it is the product of.

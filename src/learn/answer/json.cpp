@@ -42,6 +42,10 @@ Json json_of(const WayResult& w, bool baseline) {
          {"samples", nullptr},
          {"sent_bytes", nullptr},
          {"mean_age", nullptr},
+         {"node_hours", nullptr},
+         {"energy_j", nullptr},
+         {"cost", nullptr},
+         {"flops", nullptr},
          {"time_ratio", nullptr},
          {"time_ratio_95", nullptr},
          {"samples_ratio", nullptr},
@@ -53,6 +57,12 @@ Json json_of(const WayResult& w, bool baseline) {
     j["samples"] = w.samples;
     if (w.sent_bytes > 0) j["sent_bytes"] = w.sent_bytes;
     j["mean_age"] = w.mean_age;
+  }
+  if (const auto& e = w.expense) {
+    if (e->node_hours) j["node_hours"] = *e->node_hours;
+    if (e->energy) j["energy_j"] = e->energy->in_joules();
+    if (e->cost) j["cost"] = *e->cost;
+    if (e->flops) j["flops"] = e->flops->count();
   }
   if (w.time_ratio > 0) {
     j["time_ratio"] = w.time_ratio;
@@ -72,6 +82,7 @@ std::string to_json(const Comparison& c, const model::Scenario& scenario, const 
       {"scenario", scenario.name},
       {"workers", c.workers},
       {"gradients_bytes", c.gradients.count()},
+      {"currency", scenario.node_price.currency},
       {"problem", name_of(q.problem.kind)},
       {"parameters", c.parameters},
       {"optimizer", name_of(q.optimizer.kind)},

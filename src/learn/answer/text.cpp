@@ -70,6 +70,34 @@ std::vector<std::string> row_of(const WayResult& w, const WayResult& first) {
       factor_text(w.rate_factor)};
 }
 
+/// What the time to the target takes, where the scenario tells more of it than hours.
+void add_expenses(const Comparison& c, const model::Scenario& scenario, std::vector<TextLine>& lines) {
+  const auto known = [&](const auto& of) {
+    return std::ranges::any_of(c.ways,
+                               [&](const WayResult& w) { return w.expense && of(*w.expense).has_value(); });
+  };
+  const bool energy = known([](const Expense& e) { return e.energy; });
+  const bool cost = known([](const Expense& e) { return e.cost; });
+  const bool flops = known([](const Expense& e) { return e.flops; });
+  if (!energy && !cost && !flops) return;
+  std::vector<std::string> head{"to the target", "node-hours"};
+  if (energy) head.emplace_back("energy");
+  if (cost) head.push_back(scenario.node_price.currency.empty() ? "cost" : scenario.node_price.currency);
+  if (flops) head.emplace_back("operations");
+  std::vector<std::vector<std::string>> rows{head};
+  for (const WayResult& w : c.ways) {
+    if (!w.expense) continue;
+    const Expense& e = *w.expense;
+    std::vector<std::string> row{w.way.name, e.node_hours ? fmt::format("{:.4g}", *e.node_hours) : ""};
+    if (energy) row.push_back(e.energy ? to_string(*e.energy) : "");
+    if (cost) row.push_back(e.cost ? fmt::format("{:.4g}", *e.cost) : "");
+    if (flops) row.push_back(e.flops ? to_string(*e.flops) : "");
+    rows.push_back(std::move(row));
+  }
+  for (TextLine& line : table(rows)) lines.push_back(std::move(line));
+  lines.emplace_back();
+}
+
 /// Why the first of the table is there.
 std::string reason_of(const Comparison& c) {
   const WayResult& best = c.ways.front();
@@ -149,6 +177,7 @@ std::vector<TextLine> text_lines(const Comparison& c, const model::Scenario& sce
   lines.emplace_back(
       "samples: computed until the target; age: versions that others made meanwhile; rate: x that asked for");
   lines.emplace_back();
+  add_expenses(c, scenario, lines);
   if (!first.all_reached())
     lines.push_back(fmt::format("no ratios: {} did not reach the target on every seed", first.way.name));
   if (c.ways.front().time_ratio > 0) lines.push_back(reason_of(c));

@@ -172,6 +172,7 @@ std::string to_json(const std::string& input, const model::Scenario& scenario, c
   for (const SizeOutcome& p : sizes)
     result["sizes"].push_back(Json{{"nodes", p.nodes},
                                    {"ranks", p.ranks},
+                                   {"batch", p.fixed_batch ? "fixed" : "per_rank"},
                                    {"step", json_of(p.step)},
                                    {"attribution", p.attribution ? json_of(*p.attribution) : Json(nullptr)}});
   result["attribution"] = attribution == nullptr ? Json(nullptr) : json_of(*attribution);

@@ -93,10 +93,10 @@ void add_all_steps(const Outcome& o, std::vector<std::string>& lines) {
   const QuantileSketch& steps = o.steps;
   if (steps.count() < kMany) return;
   const auto at = [&](double q) { return to_string(Seconds{steps.quantile(q)}, 4); };
-  lines.push_back(
-      fmt::format("{} steps{} p50 {}, p95 {}, p99 {}, p999 {} (each within {})", grouped(steps.count()),
-                  o.steps_replicas > 1 ? fmt::format(" of {} seeds:", grouped(o.steps_replicas)) : ":",
-                  at(0.5), at(0.95), at(0.99), at(0.999), percent(steps.relative_error())));
+  lines.push_back(fmt::format(
+      "all steps    {}{}: p50 {}, p95 {}, p99 {}, p999 {} (each within {})", grouped(steps.count()),
+      o.steps_replicas > 1 ? fmt::format(" of {} seeds", grouped(o.steps_replicas)) : "", at(0.5), at(0.95),
+      at(0.99), at(0.999), percent(steps.relative_error())));
 }
 
 /// With and without pacing on the same draws, and where the controllers stand at the end.
@@ -253,25 +253,30 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o, 
   lines.push_back(fmt::format("{}: {}", s.name, what(s, o)));
   lines.push_back(how(o));
   lines.emplace_back();
-  lines.push_back(fmt::format("total        {}", shown(o.total)));
-  add_steps(o, lines);
-  const ReplicaSpread& spread = o.over_replicas;
-  if (spread.replicas > 1)
-    lines.push_back(fmt::format("{} seeds    mean {} (95 %), p50 {}, p99 {}", grouped(spread.replicas),
-                                with_half_width(spread.mean, spread.half_width_95, kDigits),
-                                shown(spread.p50), shown(spread.p99)));
-  add_all_steps(o, lines);
-  if (!o.groups.empty())
-    add_exposed(o, lines);
-  else if (step != nullptr)
-    lines.push_back(exposed(*step, middle_step(s)));
+  if (const ReplicaSpread& spread = o.over_replicas; spread.replicas > 1) {
+    lines.push_back(fmt::format(
+        "total        mean of {} seeds {} (95 %), p50 {}, p99 {}", grouped(spread.replicas),
+        with_half_width(spread.mean, spread.half_width_95, kDigits), shown(spread.p50), shown(spread.p99)));
+    add_all_steps(o, lines);
+  } else {
+    lines.push_back(fmt::format("total        {}", shown(o.total)));
+    add_steps(o, lines);
+    add_all_steps(o, lines);
+  }
+  if (!o.groups.empty()) add_exposed(o, lines);
+  if (o.over_replicas.replicas > 1) {
+    if (o.time) add_job(s, o, lines);
+    lines.push_back(fmt::format("first seed   {}; what follows is of this one", shown(o.total)));
+    add_steps(o, lines);
+  }
+  if (o.groups.empty() && step != nullptr) lines.push_back(exposed(*step, middle_step(s)));
   if (o.mfu)
     lines.push_back(
         fmt::format("MFU          {} of {} a device{}", percent(*o.mfu), to_string(s.cluster.device_peak),
                     o.goodput_mfu && *o.goodput_mfu < *o.mfu
                         ? fmt::format("; {} without updates that were discarded", percent(*o.goodput_mfu))
                         : ""));
-  if (o.time) add_job(s, o, lines);
+  if (o.time && o.over_replicas.replicas <= 1) add_job(s, o, lines);
   if (o.paced) add_paced(*o.paced, lines);
   add_links(o, lines);
   for (const NeighbourOutcome& n : o.neighbours) lines.push_back(neighbour(n));
@@ -340,6 +345,10 @@ std::vector<std::string> text_lines(const Attribution& a, int steps) {
 std::vector<std::string> text_lines(const std::vector<SizeOutcome>& sizes) {
   std::vector<std::string> lines = {fmt::format("{:>8} {:>10}  {:<30} {:>10} {:>11}", "nodes", "ranks",
                                                 "step", "efficiency", "throughput")};
+  if (!sizes.empty() && sizes.front().fixed_batch)
+    lines.insert(
+        lines.begin(),
+        "the same batch at any size: efficiency is ranks x step at the smallest over ranks x step here");
   for (const SizeOutcome& p : sizes) {
     const double efficiency = p.efficiency(sizes.front());
     const double ranks = static_cast<double>(p.ranks) / static_cast<double>(sizes.front().ranks);

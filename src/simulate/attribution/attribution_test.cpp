@@ -97,6 +97,8 @@ TEST(Attribution, EfficiencyIsTheSmallestSizesTimeOverThisOnes) {
   const SizeOutcome large{.nodes = 2, .ranks = 16, .step = {.mean = Seconds{1}}};
   EXPECT_EQ(small.efficiency(small), 1);
   EXPECT_EQ(large.efficiency(small), 0.5);
+  const SizeOutcome half{.nodes = 2, .ranks = 16, .step = {.mean = Seconds{0.25}}, .fixed_batch = true};
+  EXPECT_EQ(half.efficiency(small), 1) << "half of the work each";
   EXPECT_EQ(SizeOutcome{}.efficiency(small), 0) << "no time, no efficiency";
 }
 

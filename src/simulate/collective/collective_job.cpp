@@ -81,6 +81,15 @@ bool groups_ranks(const model::CollectiveSpec& spec) {
          (spec.algorithm == Ring && spec.channels > 1);
 }
 
+/// Whether the rounds it begins or ends with have no regular form.
+bool has_lists(const model::Schedule& schedule) {
+  for (int lane = 0; lane < schedule.lanes(); ++lane) {
+    const std::int64_t rounds = schedule.rounds(lane);
+    if (rounds > 0 && (!schedule.regular(0, lane) || !schedule.regular(rounds - 1, lane))) return true;
+  }
+  return false;
+}
+
 /// What the numbers are not, and where they are from.
 void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Outcome& out) {
   const model::Scenario& s = job.scenario;
@@ -96,6 +105,11 @@ void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Ou
     out.notes.emplace_back(
         "channels meet only at devices' scale-up ports, each with its part of them: by max-plus, within a few per cent of "
         "the flow engine; loads of links are not counted");
+  const auto* work = std::get_if<model::CollectiveJob>(&s.job.work);
+  const bool in_order = work != nullptr && work->order == model::RankOrder::Linear && s.job.places.packed();
+  const int together = in_order && !job.whole ? s.cluster.devices_per_node : 1;
+  if (std::string one = one_ring_note(spec, together, s.cluster); !one.empty())
+    out.notes.push_back(std::move(one));
   if (job.uncompressed > Bytes{}) out.notes.push_back(compression_note(job.carried, job.uncompressed));
   if (job.whole) {
     out.notes.insert(out.notes.end(), job.whole->notes.begin(), job.whole->notes.end());
@@ -104,14 +118,24 @@ void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Ou
     else if (s.cluster.nodes > 1)
       out.not_modelled.emplace_back(kNcclKnowsNoFabric);
   }
-  if (out.engine == EngineKind::MaxPlus && spec.algorithm == model::Algorithm::BidirectionalRing)
-    out.not_modelled.emplace_back(
-        "both directions of a ring at one card: each has a card of its own (--engine flow shares it)");
+  const bool trees = spec.algorithm == model::Algorithm::DoubleBinaryTree;
+  if (out.engine == EngineKind::MaxPlus && s.cluster.nodes > 1 &&
+      (trees || spec.algorithm == model::Algorithm::BidirectionalRing))
+    out.not_modelled.push_back(
+        fmt::format("both {} at one card: each has a card of its own (--engine flow shares it)",
+                    trees ? "trees" : "directions of a ring"));
   if (out.engine == EngineKind::MaxPlus && spec.algorithm == model::Algorithm::Direct &&
       s.cluster.nodes > 1 && s.cluster.devices_per_node > 1)
     out.not_modelled.emplace_back(
         "two messages of a rank that meet in its network card and share it: one goes after the other "
         "(--engine flow does it)");
+  else if (out.engine == EngineKind::MaxPlus && s.cluster.nodes > 1 &&
+           s.cluster.nics_per_node < s.cluster.devices_per_node && has_lists(job.schedule))
+    out.not_modelled.push_back(fmt::format(
+        "{} devices of a node share {} network interface{}: {} gives each a way of its own (--engine flow "
+        "shares it)",
+        s.cluster.devices_per_node, s.cluster.nics_per_node, s.cluster.nics_per_node == 1 ? "" : "s",
+        model::name_of(spec.algorithm)));
 }
 
 Outcome outcome_of(const CollectiveSetup& job, const model::CollectiveSpec& spec,

@@ -65,6 +65,15 @@ void table_notes(std::optional<Bytes> below, std::optional<Bytes> above, std::ve
                     to_string(*above)));
 }
 
+std::string one_ring_note(const model::CollectiveSpec& spec, int per_node, const model::Cluster& cluster) {
+  const int cards = std::min(per_node, cluster.nics_per_node);
+  if (spec.algorithm != model::Algorithm::Ring || spec.channels != 1 || cards < 2 || spec.ranks <= per_node)
+    return {};
+  return fmt::format(
+      "one ring leaves a node by one of its {} network cards; job.collective.channels = {} uses {}",
+      cluster.nics_per_node, cards, cards == cluster.nics_per_node ? "all" : fmt::format("{}", cards));
+}
+
 std::string compression_note(const model::Compressed& sum, Bytes bytes) {
   return fmt::format("sums of {} are carried as {} of {}; packing takes {}, unpacking {}", to_string(bytes),
                      name_of(sum.kind), to_string(sum.bytes), to_string(sum.encode), to_string(sum.decode));

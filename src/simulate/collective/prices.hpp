@@ -41,5 +41,9 @@ inline constexpr std::string_view kTableKnowsNoNeighbours =
 void table_notes(std::optional<Bytes> below, std::optional<Bytes> above, std::vector<std::string>& notes);
 /// The sentence of an Outcome about sums of `bytes` that are sent with fewer.
 [[nodiscard]] std::string compression_note(const model::Compressed& sum, Bytes bytes);
+/// What one ring leaves unused of nodes with several network cards; empty where it is no single ring, or members of a node
+/// (`per_node` of them) have one card.
+[[nodiscard]] std::string one_ring_note(const model::CollectiveSpec& spec, int per_node,
+                                        const model::Cluster& cluster);
 
 }  // namespace cox::simulate

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -188,9 +189,12 @@ Result<std::vector<SizeOutcome>> simulate_sizes(const fs::path& scenario, const 
                                                 const model::ScenarioOptions& changes,
                                                 const SimulateOptions& options, bool attributed) {
   std::vector<SizeOutcome> points;
-  SimulateOptions quiet = options;
-  quiet.progress = {};
+  // A size takes about as long as it has nodes; with attribution nearly all of it goes there.
+  const std::int64_t all = std::accumulate(nodes.begin(), nodes.end(), std::int64_t{0});
+  std::int64_t before = 0;
   for (const int n : nodes) {
+    SimulateOptions quiet = options;
+    quiet.progress = {};
     model::ScenarioOptions at = changes;
     at.set.push_back(fmt::format("cluster.nodes={}", n));
     COX_TRY(const model::ReadScenario read, model::read_scenario(scenario, at));
@@ -198,12 +202,19 @@ Result<std::vector<SizeOutcome>> simulate_sizes(const fs::path& scenario, const 
     const double steps = std::max(1, read.scenario.job.steps);
     ReplicaSpread step = outcome.over_replicas;
     for (Seconds* part : {&step.mean, &step.half_width_95, &step.p50, &step.p99}) *part /= steps;
-    points.push_back({.nodes = n, .ranks = outcome.ranks, .step = step});
+    const auto* job = std::get_if<model::TrainingJob>(&read.scenario.job.work);
+    const bool fixed = job != nullptr && job->global_batch > 0;
+    points.push_back({.nodes = n, .ranks = outcome.ranks, .step = step, .fixed_batch = fixed});
     if (attributed) {
+      if (options.progress)
+        quiet.progress = [&](std::int64_t done, std::int64_t total) {
+          const double part = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
+          options.progress(before + static_cast<std::int64_t>(part * n), all);
+        };
       COX_TRY(points.back().attribution, attribute(read.scenario, quiet));
     }
-    if (options.progress)
-      options.progress(static_cast<std::int64_t>(points.size()), static_cast<std::int64_t>(nodes.size()));
+    before += n;
+    if (options.progress) options.progress(before, all);
   }
   return points;
 }

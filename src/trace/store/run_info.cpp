@@ -29,7 +29,7 @@ constexpr int kMaxDepth = 32;
 constexpr std::int64_t kMostRedacted = 1'000'000;
 constexpr std::size_t kLongestEnd = 64;
 constexpr std::int64_t kMostSignal = 127;
-constexpr std::int64_t kMostSeconds = 1'000'000'000;
+constexpr std::int64_t kMostSeconds = 9'000'000;  // a hundred days: a Duration holds 9.2e6 s
 constexpr std::size_t kMostUnwritten = 256;
 constexpr const char* kEndsFile = "run.ends";
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
 namespace cox::model {
@@ -257,6 +258,38 @@ void derive_job(const Cluster& cluster, JobKeys& job, Notes& notes) {
   }
 }
 
+/// How many micro-batches of a fixed batch fall to a replica.
+Status derive_micro_batches(Draft& draft, Notes& notes) {
+  TrainingJob& t = draft.job.training;
+  if (t.global_batch == 0 || draft.job.workload != Workload::Training) return {};
+  if (notes.said("job.micro_batches"))
+    return notes.clash({"job.global_batch"}, "both job.global_batch and job.micro_batches are given",
+                       "a fixed batch says how many micro-batches a replica has; keep one");
+  if (notes.find("job.layout.data") == nullptr)
+    return {};  // the layout fits no number of replicas, which is told first
+  const std::int64_t each = std::max<std::int64_t>(t.sequences, 1);
+  const std::int64_t at_once = each * t.layout.data;
+  if (t.global_batch % at_once != 0)
+    return notes.clash(
+        {"job.global_batch"},
+        fmt::format("job.global_batch = {} cannot be shared out among {} in micro-batches of {}",
+                    t.global_batch, counted(t.layout.data, "replica", "replicas"), each),
+        t.global_batch < at_once ? "use fewer replicas: more devices for each by tensor, pipeline or context"
+                                 : "choose a batch that is a multiple of replicas x micro-batch");
+  constexpr std::int64_t kMostMicroBatches = 1'000'000;
+  if (t.global_batch / at_once > kMostMicroBatches)
+    return notes.clash(
+        {"job.global_batch"},
+        fmt::format("job.global_batch = {} are {} micro-batches for each of {}, at most {} are simulated",
+                    t.global_batch, t.global_batch / at_once, counted(t.layout.data, "replica", "replicas"),
+                    kMostMicroBatches),
+        "make micro-batches larger (job.model.micro_batch)");
+  t.micro_batches = static_cast<int>(t.global_batch / at_once);
+  notes.derive("job.micro_batches",
+               fmt::format("job.global_batch / ({} replicas x {})", t.layout.data, each));
+  return {};
+}
+
 Status derive(Draft& draft, Notes& notes) {
   Scenario& s = draft.scenario;
   if (!notes.said("name")) {
@@ -267,6 +300,7 @@ Status derive(Draft& draft, Notes& notes) {
   derive_classes(s.cluster, notes);
   derive_job(s.cluster, draft.job, notes);
   COX_CHECK(derive_layers(draft, notes));
+  COX_CHECK(derive_micro_batches(draft, notes));
   derive_inside(s.cluster, s.inside, notes);
   derive_across(s.cluster, s.fabric, s.across, notes);
   derive_nccl(s.cluster, s.nccl, notes);

@@ -149,5 +149,35 @@ utilisation = 0.5
   EXPECT_EQ(explained(made, "job.layers[0].count").value, "10");
 }
 
+TEST(Derive, AFixedBatchIsSharedOutAmongReplicas) {
+  const std::string job = cluster(8) + "[job]\nworkload = \"training\"\nglobal_batch = ";
+  const std::string layers = "\n[[job.layers]]\nforward = \"1ms\"\n";
+  const auto made = read(job + "48" + layers);
+  EXPECT_EQ(made.scenario.job.as<TrainingJob>().micro_batches, 6);
+  EXPECT_EQ(explained(made, "job.micro_batches").why, "job.global_batch / (8 replicas x 1)");
+  const auto error = [&](const std::string& text) {
+    const auto wrong = parse_scenario(text, "f.toml", "", {});
+    return wrong ? std::string("read") : wrong.error().message + " | " + wrong.error().hint;
+  };
+  EXPECT_EQ(
+      error(job + "12" + layers),
+      "job.global_batch = 12 cannot be shared out among 8 replicas in micro-batches of 1 | choose a batch that is "
+      "a multiple of replicas x micro-batch");
+  EXPECT_EQ(
+      error(job + "4" + layers),
+      "job.global_batch = 4 cannot be shared out among 8 replicas in micro-batches of 1 | use fewer replicas: more "
+      "devices for each by tensor, pipeline or context");
+  EXPECT_EQ(
+      error(job + "8000008" + layers),
+      "job.global_batch = 8000008 are 1000001 micro-batches for each of 8 replicas, at most 1000000 are "
+      "simulated | make micro-batches larger (job.model.micro_batch)");
+  EXPECT_EQ(error(job + "16\nlayout.tensor = 3" + layers).find("job.global_batch"), std::string::npos)
+      << "the layout is what does not fit";
+  EXPECT_EQ(
+      error(job + "16\nmicro_batches = 2" + layers),
+      "both job.global_batch and job.micro_batches are given | a fixed batch says how many micro-batches a replica "
+      "has; keep one");
+}
+
 }  // namespace
 }  // namespace cox::model

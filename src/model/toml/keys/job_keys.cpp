@@ -49,6 +49,8 @@ JobKeys keys_of(const Job& job, const Cluster& cluster) {
   }
   if (const auto* training = std::get_if<TrainingJob>(&job.work)) {
     keys.training = *training;
+    if (training->global_batch > 0)
+      keys.training.micro_batches = TrainingJob{}.micro_batches;  // follows from it
     keys.collective = training->collective;
     keys.compression = training->compression;
     keys.iteration.pace = training->pace;

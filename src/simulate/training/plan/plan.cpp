@@ -380,6 +380,9 @@ void Plan::note_collectives(std::vector<std::string>& notes) const {
     else if (made && spec.group == 1 && spec.algorithm == model::Algorithm::Hierarchical2)
       notes.push_back(
           fmt::format("{}: hierarchical is one ring, as no two members surely share a node", what));
+    else if (std::string one = one_ring_note(spec, group.per_node, scenario_.cluster);
+             made && !exchange && !one.empty() && std::ranges::find(notes, one) == notes.end())
+      notes.push_back(std::move(one));
   };
   using enum model::Collective;
   if (scenario_.price == model::CollectivePrice::Nccl) {
@@ -512,8 +515,8 @@ std::vector<std::string> Plan::not_modelled() const {
     all.emplace_back(kTableKnowsNoNeighbours);
     if (dips() && ranks_per_unit() > 1) all.emplace_back("dips of the times of tensor and context groups");
   }
-  if (scenario_.price == model::CollectivePrice::Rounds && !network_ && !striped_ && data_.members > 1 &&
-      c.nics_per_node < std::min(c.devices_per_node, ranks()))
+  if (scenario_.price == model::CollectivePrice::Rounds && !network_ && !server_network_ && !striped_ &&
+      data_.members > 1 && c.nics_per_node < std::min(c.devices_per_node, ranks()))
     all.push_back(
         fmt::format("{} devices of a node share {} network interface{}; what runs at the same time is "
                     "not slowed by that (--engine flow does it)",

@@ -207,7 +207,7 @@ void add_operations(PartBuilder& builder, const OperationRows& table, const Step
 
 /// Tables do not say how many ranks the job has. Where all places of the layout are there and ranks are not
 /// numbered through, each row's rank stands for several (one of each tensor group was recorded), and nobody
-/// knows the number (0). Otherwise a gap is a rank that is missing.
+/// knows the number (0). Ranks 1 to n are counted from 1. Otherwise a gap is a rank that is missing.
 int count_world(PartBuilder& builder) {
   const std::vector<RankTrack>& ranks = builder.run().ranks;
   std::set<std::tuple<int, int, int>> places;
@@ -229,8 +229,13 @@ int count_world(PartBuilder& builder) {
                     places.size(), all, places.size() == 1 ? "is" : "are"));
     return highest;
   }
-  const bool through = static_cast<std::size_t>(highest - ranks.front().rank.value()) == ranks.size();
-  if (through && ranks.front().rank.value() == 1) return highest - 1;  // counted from 1
+  const int first = ranks.front().rank.value();
+  const bool through = first <= 1 && static_cast<std::size_t>(highest - first) == ranks.size();
+  if (through && first == 1) {
+    builder.note(
+        fmt::format("ranks are taken as counted from 1, so that none of {} is missing", highest - 1));
+    return highest - 1;
+  }
   if (last.data < 0 || last.pipeline < 0 || through) return highest;
   builder.note(fmt::format(
       "{}, numbered up to {}, {} for several, and what those do among themselves is not in the table",

@@ -2,6 +2,7 @@
 #include "trace/import/tables/step_table.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "cox/base/number_text.hpp"
@@ -347,6 +349,12 @@ class StepTableReader {
                              columns_.value_name, counted(columns_.other_times, "column", "columns"),
                              columns_.other_times == 1 ? "is" : "are"));
     if (!columns_.more.empty()) part_.note(fmt::format("a step is {}", columns_.value_name));
+    if (!columns_.left_out.empty())
+      part_.note(fmt::format(
+          "{} {} not used: nothing says whether that is a part of a step",
+          fmt::join(std::span(columns_.left_out).first(std::min<std::size_t>(columns_.left_out.size(), 4)),
+                    ", "),
+          columns_.left_out.size() == 1 ? "is" : "are"));
     if (columns_.is_part)
       part_.note(fmt::format("{} is a part of a step: what is said of steps is said of that part",
                              columns_.value_name));

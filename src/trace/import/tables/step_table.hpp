@@ -35,8 +35,9 @@ struct StepColumns {
   std::vector<WideColumn> wide;   ///< empty in a long table
   std::vector<std::size_t> run;   ///< columns that tell several runs apart
   StepUnit unit = StepUnit::None;
-  std::vector<std::size_t> more;  ///< long: parts of a step in other columns, which are added to `value`
-  bool is_part = false;           ///< long: `value` is a part of a step and the only one that is used
+  std::vector<std::size_t> more;      ///< long: parts of a step in other columns, which are added to `value`
+  bool is_part = false;               ///< long: `value` is a part of a step and the only one that is used
+  std::vector<std::string> left_out;  ///< beside parts: other times, of which is not known what they hold
   std::string waiting_name;  ///< long, of ranks: a part that is left out, since it holds waiting for others
   std::string value_name;    ///< long: as in the table, cleaned; `a + b` of several
   IsClock is_clock = IsClock::No;  ///< long

@@ -134,7 +134,7 @@ enum class Part : std::uint8_t { None, Input, Compute, Forward, Backward, Update
 /// By a name without its unit. A bare word is one only where it has a unit or ends in `time`: the table of anything has
 /// a column `data`.
 Part part_of(std::string_view name, StepUnit unit) {
-  static constexpr std::array<std::pair<std::string_view, Part>, 23> kParts{{
+  static constexpr std::array<std::pair<std::string_view, Part>, 27> kParts{{
       {"data", Part::Input},
       {"data_load", Part::Input},
       {"data_loading", Part::Input},
@@ -151,6 +151,10 @@ Part part_of(std::string_view name, StepUnit unit) {
       {"bwd", Part::Backward},
       {"optimizer", Part::Update},
       {"optim", Part::Update},
+      {"opt", Part::Update},
+      {"opt_step", Part::Update},
+      {"optim_step", Part::Update},
+      {"update", Part::Update},
       {"optimizer_step", Part::Update},
       {"comm", Part::Communication},
       {"communication", Part::Communication},
@@ -250,6 +254,10 @@ bool choose_parts(const std::vector<Candidate>& all, const std::vector<std::stri
   for (const Candidate& c : all)
     if (of_ranks && c.part == Part::Communication && found.waiting_name.empty())
       found.waiting_name = clean_text(fields[c.column].substr(0, kLongestName));
+  // What else has a unit of time may be a part, too.
+  for (const Candidate& c : all)
+    if (c.part == Part::None && c.unit != StepUnit::None)
+      found.left_out.push_back(clean_text(fields[c.column].substr(0, kLongestName)));
   found.value = parts.front()->column;
   found.unit = parts.front()->unit;
   found.is_part = parts.size() == 1;

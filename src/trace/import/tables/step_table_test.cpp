@@ -330,6 +330,11 @@ TEST_F(StepTable, PartsOfAStepAddUpWhereNothingHoldsTheWhole) {
   EXPECT_EQ(own_work(ranks, 1), (std::vector<Duration>{140ms, 140ms}));
   EXPECT_TRUE(has_note(ranks, "a step is compute_ms + data_ms"));
   EXPECT_TRUE(has_note(ranks, "comm_ms is not used: it holds waiting"));
+  const trace::Run more =
+      read("rank,step,forward_ms,opt_ms,misc_ms\n1,0,9,2,1\n2,0,9,1,1\n1,1,9,2,1\n2,1,9,1,1\n");
+  EXPECT_EQ(own_work(more, 0), (std::vector<Duration>{11ms, 11ms})) << "opt is the update";
+  EXPECT_TRUE(has_note(more, "misc_ms is not used: nothing says whether that is a part"));
+  EXPECT_TRUE(has_note(more, "ranks are taken as counted from 1"));
   const trace::Run series = read("step,forward_time,backward_time\n0,1,2\n1,1,3\n");
   EXPECT_TRUE(has_note(series, "a step is forward_time + backward_time"));
   const trace::Run held =

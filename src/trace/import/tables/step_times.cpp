@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/import/tables/step_times.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -110,6 +112,11 @@ void StepTimes::add_ranks(PartBuilder& part) {
   count_of_ranks_ = members.size();
   part.run().times = TimesKind::Steps;
   part.run().world_size = static_cast<int>(members.size());
+  const bool from_one = !members.empty() && members.front() == Rank(1) &&
+                        members.back() == Rank(static_cast<Rank::rep>(members.size()));
+  if (from_one)
+    part.note(
+        fmt::format("ranks are taken as counted from 1, so that none of {} is missing", members.size()));
   implied_ = part.communicator("implied", std::move(members), static_cast<int>(count_of_ranks_));
 }
 
