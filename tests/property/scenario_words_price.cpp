@@ -55,9 +55,11 @@ TEST_F(PriceWords, OfCompression) {
 
 TEST_F(PriceWords, OfNccl) {
   const Table nccl = {{"cost.form", "\"nccl\""}};
-  for (const char* bytes : {"64kB", "8MB", "1GB"})
+  for (const char* bytes : {"8MB", "1GB"})  // below, nobody takes NVLS
     walk({std::string("NCCL's model of ") + bytes,
-          kPairs + kRing + nccl + Table{{"job.collective.bytes", fmt::format("\"{}\"", bytes)}}},
+          kPairs + nccl +
+              Table{{"job.collective.kind", "\"all-reduce\""},
+                    {"job.collective.bytes", fmt::format("\"{}\"", bytes)}}},
          "cost.nccl.");
 }
 

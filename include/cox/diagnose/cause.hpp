@@ -109,7 +109,7 @@ struct DeviceWhy {
 };
 
 /// Where late ranks may run, against the others.
-struct Placement {
+struct Binding {
   CauseTestState far =
       CauseTestState::NoData;  ///< `FarFromDevice`; no data: it is not known where devices are
   CauseTestState shared = CauseTestState::NoData;  ///< `SharedCores`
@@ -129,7 +129,7 @@ struct Reasons {
   std::optional<PhaseExcess> phase;
   std::optional<Why> why;
   std::optional<DeviceWhy> device;
-  std::optional<Placement> placement;  ///< nothing: it is not known where they or the others may run
+  std::optional<Binding> placement;  ///< nothing: it is not known where they or the others may run
 };
 
 }  // namespace cox::diagnose

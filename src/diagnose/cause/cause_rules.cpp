@@ -65,7 +65,7 @@ void test_device(const Reasons& r, std::vector<CauseTest>& out) {
 }
 
 void test_placement(const Reasons& r, std::vector<CauseTest>& out) {
-  const Placement p = r.placement.value_or(Placement{});
+  const Binding p = r.placement.value_or(Binding{});
   out.push_back({Cause::FarFromDevice, p.far, 0});
   out.push_back({Cause::SharedCores, p.shared, 0});
 }

@@ -55,7 +55,7 @@ TEST(CauseTests, AreCalledAsTheCauseTheyWouldNameAndSayWhatTheyNeed) {
   EXPECT_EQ(sentence_of({.rule = Cause::Gc}, {}), "needs a profiler trace of the device");
   EXPECT_EQ(sentence_of({.rule = Cause::SharedCores}, {}), "needs where ranks may run");
   EXPECT_EQ(sentence_of(CauseTest{}, {}), "needs phases marked on all ranks");
-  Reasons placed{.phase = {}, .why = {}, .device = {}, .placement = Placement{}};
+  Reasons placed{.phase = {}, .why = {}, .device = {}, .placement = Binding{}};
   EXPECT_EQ(sentence_of({.rule = Cause::FarFromDevice}, placed),
             "needs to know at which NUMA nodes devices are");
   placed.placement->far = CauseTestState::Fired;

@@ -29,7 +29,7 @@ CauseTestState theirs_alone(std::span<const Rank> late, std::span<const Rank> na
 /// Asks about one kind of device, where the hosts of the late ranks say where theirs are.
 void ask_distance(std::span<const Rank> late, std::span<const Rank> named,
                   std::span<const NodeLocality> hosts, DeviceNodes NodeLocality::*devices, const char* what,
-                  Placement& out) {
+                  Binding& out) {
   const NodeLocality* where = nullptr;
   for (const NodeLocality& host : hosts) {
     const bool concerned = std::any_of(late.begin(), late.end(), [&](Rank r) { return has(host.known, r); });
@@ -48,14 +48,14 @@ void ask_distance(std::span<const Rank> late, std::span<const Rank> named,
 
 }  // namespace
 
-std::optional<Placement> find_placement(std::span<const Rank> late, std::span<const Rank> named,
-                                        std::span<const NodeLocality> hosts, bool several_hosts) {
+std::optional<Binding> find_placement(std::span<const Rank> late, std::span<const Rank> named,
+                                      std::span<const NodeLocality> hosts, bool several_hosts) {
   const auto known = over_hosts(hosts, [](const NodeLocality& h) -> auto& { return h.known; });
   const bool late_known =
       !late.empty() && std::all_of(late.begin(), late.end(), [&](Rank r) { return has(known, r); });
   const bool others_known = std::any_of(known.begin(), known.end(), [&](Rank r) { return !has(named, r); });
   if (!late_known || !others_known) return std::nullopt;
-  Placement out;
+  Binding out;
   ask_distance(late, named, hosts, &NodeLocality::gpus, "GPUs", out);
   if (several_hosts && out.far != CauseTestState::Fired)
     ask_distance(late, named, hosts, &NodeLocality::ports, "network ports", out);

@@ -19,8 +19,7 @@ namespace cox::diagnose {
 /// `named`: all ranks that are late all along, `late` among them.
 /// Cost:    linear in ranks times named ones.
 /// Held by: src/diagnose/cause/placement_test.cpp
-[[nodiscard]] std::optional<Placement> find_placement(std::span<const Rank> late, std::span<const Rank> named,
-                                                      std::span<const NodeLocality> hosts,
-                                                      bool several_hosts);
+[[nodiscard]] std::optional<Binding> find_placement(std::span<const Rank> late, std::span<const Rank> named,
+                                                    std::span<const NodeLocality> hosts, bool several_hosts);
 
 }  // namespace cox::diagnose

@@ -84,7 +84,7 @@ TEST(Placement, NothingIsSaidOfRanksOfWhichItIsNotKnown) {
 TEST(Placement, ExplainsWhatIsNotExplainedOtherwise) {
   Reasons r;
   EXPECT_EQ(state_of(r, Cause::FarFromDevice), CauseTestState::NoData);
-  r.placement = Placement{.far = CauseTestState::Fired, .device = "GPUs", .host = "n0", .device_nodes = {0}};
+  r.placement = Binding{.far = CauseTestState::Fired, .device = "GPUs", .host = "n0", .device_nodes = {0}};
   EXPECT_EQ(cause_of(r), Cause::FarFromDevice);
   r.why = Why{.cause = Cause::SlowCodeOrCpu, .clock = std::nullopt};
   EXPECT_EQ(cause_of(r), Cause::SlowCodeOrCpu) << "it may have more to do";
@@ -95,7 +95,7 @@ TEST(Placement, ExplainsWhatIsNotExplainedOtherwise) {
   r.device->cause = Cause::SlowKernels;
   EXPECT_EQ(cause_of(r), Cause::SlowKernels);
   r.device.reset();
-  r.placement = Placement{.shared = CauseTestState::Fired, .device = {}, .host = {}, .device_nodes = {}};
+  r.placement = Binding{.shared = CauseTestState::Fired, .device = {}, .host = {}, .device_nodes = {}};
   r.why = Why{.cause = Cause::CpuContention, .clock = std::nullopt};
   EXPECT_EQ(cause_of(r), Cause::SharedCores);
   r.why->cause = Cause::CpuQuota;

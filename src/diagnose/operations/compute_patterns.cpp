@@ -196,8 +196,9 @@ void ask_passes(const model::Program& p, const Computes& computes, ComputePatter
     const auto late = std::count_if(all.begin(), all.end(), [](double e) { return e >= kSlower / 2; });
     const double chance = binomial_upper_tail(late, passes, 0.5) * static_cast<double>(excess.size());
     std::vector<double> sample = all;
-    const bool many = passes >= kLeastSteps && median_in_place(sample) >= kSlower && chance < kByChance;
-    if (many || (means[worker] >= kSlower && is_alone(means, worker)))
+    const bool many = passes >= kLeastSteps && median_in_place(sample) >= kSlower && chance < kByChance &&
+                      static_cast<double>(late) >= kAgree * static_cast<double>(passes);
+    if (many || (passes < kLeastSteps && means[worker] >= kSlower && is_alone(means, worker)))
       out.slower_in_passes.push_back(p.ranks[worker].rank);
   }
 }

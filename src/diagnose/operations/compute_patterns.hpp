@@ -56,9 +56,9 @@ struct ComputePatterns {
   std::vector<StageLength> stages;  ///< by stage; empty where there is one
   /// Passes over micro-batches of the worker that has fewest of them, over all steps.
   std::int64_t passes = 0;
-  /// Workers whose passes are longer than those of their like over the same micro-batches: 3 % in the median over ten at least, by
-  /// chance (sign test, over all workers) less than 1e-3; or of three workers and more one whose others differ by a fiftieth of
-  /// that at most. What few steps can be asked.
+  /// Workers whose passes are longer than those of their like over the same micro-batches: 3 % in the median over ten at least, in
+  /// three of four, by chance (sign test, over all workers) less than 1e-3; of fewer passes and three workers or more, one whose
+  /// others differ by a fiftieth of its excess at most. What few steps can be asked.
   std::vector<Rank> slower_in_passes;
 
   /// Whether a stage is longer in usual steps, by 3 % at least. Scatter, and bad moments of one of its ranks, also make steps wait for

@@ -103,6 +103,14 @@ void name_stage(const OperationWhatIf& w, const PartEffect& stage, OperationFind
                                 [&](const PartEffect& p) { return p.index <= stage.index; });
 }
 
+/// The same over passes, which tell where steps are too few for a test over many ranks.
+bool are_slower_in_passes(const OperationWhatIf& w, const std::vector<Rank>& ranks) {
+  const auto& told = w.patterns.slower_in_passes;
+  return !ranks.empty() && std::all_of(ranks.begin(), ranks.end(), [&](Rank r) {
+    return std::find(told.begin(), told.end(), r) != told.end();
+  });
+}
+
 /// Of fewer than ten steps: whether each of these stands out over its passes, or brings a fifth of the time (a quarter of a step more in
 /// every step). Who has no like cannot be asked.
 bool few_steps_tell(const OperationWhatIf& w, const CulpritSet& few) {
@@ -110,10 +118,7 @@ bool few_steps_tell(const OperationWhatIf& w, const CulpritSet& few) {
   if (static_cast<std::int64_t>(w.steps.size()) >= kLeastSteps || w.workers.size() <= w.stages.size())
     return true;
   const double gain = few.removed * (1 - 1 / std::max(w.slowdown, 1.0));
-  const auto& told = w.patterns.slower_in_passes;
-  return gain >= kHuge || std::all_of(few.ranks.begin(), few.ranks.end(), [&](Rank r) {
-           return std::find(told.begin(), told.end(), r) != told.end();
-         });
+  return gain >= kHuge || are_slower_in_passes(w, few.ranks);
 }
 
 /// Whose transfers they are, where that is not everybody: a few workers, or a stage.
@@ -181,7 +186,7 @@ OperationFinding find_operation_cause(const OperationWhatIf& w, double communica
 bool is_slow_all_along(const OperationWhatIf& w) {
   const bool testable = static_cast<std::int64_t>(w.steps.size()) >= kLeastSteps && w.workers.size() > 1 &&
                         w.workers.size() > w.stages.size();
-  return !testable || are_all_slower(w, w.finding.ranks);
+  return !testable || are_all_slower(w, w.finding.ranks) || are_slower_in_passes(w, w.finding.ranks);
 }
 
 std::vector<OperationFinding> find_more(const OperationWhatIf& w) {

@@ -183,9 +183,9 @@ TEST(OperationFindings, FewStepsNameWhoStandsOutOverManyPasses) {
     std::string text = "step,rank,optype,mb_id,seq_id,start_ts,duration\n";
     double start = 0;
     for (int step = 0; step < steps; ++step) {
-      std::vector<double> at(4, start);
+      std::vector<double> at(8, start);
       for (int m = 0; m < passes; ++m)
-        for (int r = 0; r < 4; ++r)
+        for (int r = 0; r < 8; ++r)
           for (const char* type : {"forward-compute", "backward-compute"}) {
             double& now = at[static_cast<std::size_t>(r)];
             const double work = 0.05 * (1 + noise(bits) + (r == 2 ? more : 0));
@@ -193,7 +193,7 @@ TEST(OperationFindings, FewStepsNameWhoStandsOutOverManyPasses) {
             now += work;
           }
       const double left = *std::max_element(at.begin(), at.end()) + 0.002;
-      for (int r = 0; r < 4; ++r) {
+      for (int r = 0; r < 8; ++r) {
         const double end = at[static_cast<std::size_t>(r)];
         text += fmt::format("{},{},grads-reduce-scatter,,0,{:.7f},{:.7f}\n", step, r, end, left - end);
       }
@@ -209,6 +209,9 @@ TEST(OperationFindings, FewStepsNameWhoStandsOutOverManyPasses) {
     const Diagnosis slow = diagnosed_text(table(2, 8, seed, 0.3));
     ASSERT_EQ(slow.findings.size(), 1U) << seed << slow.verdict;
     EXPECT_EQ(slow.findings.front().rank, Rank{2});
+    const Diagnosis twelve = diagnosed_text(table(12, 1, seed, 0.5));
+    ASSERT_EQ(twelve.findings.size(), 1U) << "too few steps for a test over them" << twelve.verdict;
+    EXPECT_EQ(twelve.findings.front().rank, Rank{2});
   }
 }
 

@@ -72,7 +72,7 @@ std::string sentence_of(Cause rule, const DeviceWhy& w) {
   }
 }
 
-std::string sentence_of(Cause rule, const Placement& p) {
+std::string sentence_of(Cause rule, const Binding& p) {
   if (rule == Cause::SharedCores)
     return p.shared == CauseTestState::Fired
                ? "bound to cores that another rank is bound to; no other ranks are"

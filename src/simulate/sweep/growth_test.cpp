@@ -58,8 +58,12 @@ TEST_P(Growth, FollowsTheMessages) {
     ASSERT_TRUE(out) << out.error().to_string();
     messages.push_back(static_cast<double>(out->messages));
     evaluated.push_back(static_cast<double>(out->evaluated));
-    EXPECT_GT(out->evaluated, 0);
+    if (out->engine == model::EngineKind::ClosedForm)
+      EXPECT_EQ(out->evaluated, 0) << "a formula plays nothing";
+    else
+      EXPECT_GT(out->evaluated, 0);
   }
+  if (evaluated.back() == 0) return;
   // Most of its messages are those of tensor groups, which are computed once. Played are those of data rings, and
   // these quadruple.
   const bool rings =
@@ -77,7 +81,8 @@ TEST_P(Growth, FollowsTheMessages) {
 std::vector<std::string> examples() {
   std::vector<std::string> names;
   for (const fs::directory_entry& e : fs::directory_iterator(COX_EXAMPLES))
-    if (e.path().extension() == ".toml") names.push_back(e.path().stem().string());
+    if (e.path().extension() == ".toml" && e.path().stem() != "placement-file")  // a list of one size
+      names.push_back(e.path().stem().string());
   std::ranges::sort(names);
   return names;
 }
