@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,10 @@ struct OperationFinding {
   double stage_share = 0;          ///< largest `removed` of a stage
   double worker_share = 0;         ///< largest `removed` of a worker
   double communication_share = 0;  ///< `removed` of all communication together
-  std::string slowest_type;        ///< Communication: kind of transfer that is slowest; empty where not told
+  /// SlowWorker: by how much the run would be shorter had these ranks computed as fast as their like, who are those of the same stage
+  /// that are not named; nothing where there are none.
+  std::optional<double> gain{};
+  std::string slowest_type;  ///< Communication: kind of transfer that is slowest; empty where not told
   double slowest_type_slowdown = 1;
 };
 

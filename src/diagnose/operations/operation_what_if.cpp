@@ -438,6 +438,65 @@ RemovedBy removed_by(Simulator& sim) {
   };
 }
 
+/// How fast named workers compute against their like, whom the mean of all does not tell where they are few: a mean holds them.
+class AgainstLike {
+ public:
+  AgainstLike(Simulator& sim, const std::vector<Rank>& named) : sim_(sim) {
+    const OperationModel& m = sim.model();
+    for (const model::ProgramRank& r : sim.program().ranks)
+      named_.push_back(std::find(named.begin(), named.end(), r.rank) != named.end());
+    for (std::size_t i = 0; i < m.original.size(); ++i)
+      if (is_own(i) && !named_[m.rank[i]]) like_[kind_of(i)].add(static_cast<double>(m.original[i].count()));
+  }
+  /// Part of the run's time that goes when `ranks` take no longer for each type than their like.
+  [[nodiscard]] std::optional<double> gain(const std::vector<Rank>& ranks) {
+    const OperationModel& m = sim_.model();
+    std::vector<bool> meant;
+    for (const model::ProgramRank& r : sim_.program().ranks)
+      meant.push_back(std::find(ranks.begin(), ranks.end(), r.rank) != ranks.end());
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Welford> own;  // rank, type
+    for (std::size_t i = 0; i < m.original.size(); ++i)
+      if (is_own(i) && meant[m.rank[i]])
+        own[{m.rank[i], m.type[i]}].add(static_cast<double>(m.original[i].count()));
+    std::vector<Duration> faster = m.original;
+    for (std::size_t i = 0; i < faster.size(); ++i) {
+      if (!is_own(i) || !meant[m.rank[i]]) continue;
+      const auto like = like_.find(kind_of(i));
+      if (like == like_.end()) return std::nullopt;
+      const double mean = own[{m.rank[i], m.type[i]}].mean();
+      if (mean > like->second.mean())
+        faster[i] = duration_from_seconds(in_seconds(faster[i]) * like->second.mean() / mean);
+    }
+    return std::clamp(1 - ratio(sim_.time(faster), sim_.original_time()), 0.0, 1.0);
+  }
+
+ private:
+  [[nodiscard]] bool is_own(std::size_t i) const {
+    const OperationModel& m = sim_.model();
+    return m.type[i] != kNoType && !m.types[m.type[i]].is_communication;
+  }
+  [[nodiscard]] std::pair<std::uint32_t, int> kind_of(std::size_t i) const {
+    const OperationModel& m = sim_.model();
+    return {m.type[i], sim_.program().ranks[m.rank[i]].role.pipeline};
+  }
+
+  Simulator& sim_;
+  std::vector<bool> named_;
+  std::map<std::pair<std::uint32_t, int>, Welford> like_;  // type, stage
+};
+
+void add_gains(Simulator& sim, OperationWhatIf& w) {
+  std::vector<Rank> named;
+  const auto each = [&](const auto& f) {
+    if (w.finding.cause == OperationCause::SlowWorker) f(w.finding);
+    for (OperationFinding& more : w.more) f(more);
+  };
+  each([&](OperationFinding& f) { named.insert(named.end(), f.ranks.begin(), f.ranks.end()); });
+  if (named.empty() || w.original <= Duration::zero()) return;
+  AgainstLike like(sim, named);
+  each([&](OperationFinding& f) { f.gain = like.gain(f.ranks); });
+}
+
 }  // namespace
 
 const char* name_of(OperationCause c) {
@@ -485,6 +544,7 @@ Result<OperationWhatIf> what_if_operations(const model::Program& program,
   w.patterns = find_compute_patterns(program);
   w.finding = find_operation_cause(w, share_of_communication(sim), removed_by(sim), options);
   w.more = find_more(w);
+  add_gains(sim, w);
   return w;
 }
 

@@ -234,6 +234,7 @@ Finding finding_of(const OperationWhatIf& w, const OperationFinding& o) {
   f.share_ratio = std::clamp(share, 0.0, 1.0);
   f.gain_ratio =
       w.original > Duration::zero() ? std::clamp(share * (1 - ratio(w.ideal, w.original)), 0.0, 1.0) : 0;
+  if (o.gain) f.gain_ratio = *o.gain;
   f.evidence = OperationEvidence{o, w.fidelity};
   return f;
 }
