@@ -179,6 +179,7 @@ bool is_alone(const std::map<std::uint32_t, double>& means, std::uint32_t worker
          });
 }
 
+/// Who is slower than its like, with passes as the repetitions.
 void ask_passes(const model::Program& p, const Computes& computes, ComputePatterns& out) {
   const auto excess = excess_by_pass(p, computes);
   std::map<std::uint32_t, double> means;

@@ -103,7 +103,7 @@ void name_stage(const OperationWhatIf& w, const PartEffect& stage, OperationFind
                                 [&](const PartEffect& p) { return p.index <= stage.index; });
 }
 
-/// The same over passes, which tell where steps are too few for a test over many ranks.
+/// Whether each of these is slower than its like over passes, which tell where steps are too few for a test over many ranks.
 bool are_slower_in_passes(const OperationWhatIf& w, const std::vector<Rank>& ranks) {
   const auto& told = w.patterns.slower_in_passes;
   return !ranks.empty() && std::all_of(ranks.begin(), ranks.end(), [&](Rank r) {

@@ -426,12 +426,19 @@ double share_of_communication(Simulator& sim) {
   return sim.removed(sim.time_removed([&](std::size_t i) { return m.types[m.type[i]].is_communication; }));
 }
 
+/// By place in the program's ranks: whether it is one of these.
+std::vector<bool> mask_of(const model::Program& program, const std::vector<Rank>& ranks) {
+  std::vector<bool> mask;
+  mask.reserve(program.ranks.size());
+  for (const model::ProgramRank& r : program.ranks)
+    mask.push_back(std::find(ranks.begin(), ranks.end(), r.rank) != ranks.end());
+  return mask;
+}
+
 RemovedBy removed_by(Simulator& sim) {
   return [&sim](const std::vector<Rank>& ranks, bool communication) {
     const OperationModel& m = sim.model();
-    std::vector<bool> meant;
-    for (const model::ProgramRank& r : sim.program().ranks)
-      meant.push_back(std::find(ranks.begin(), ranks.end(), r.rank) != ranks.end());
+    const std::vector<bool> meant = mask_of(sim.program(), ranks);
     return sim.removed(sim.time_removed([&](std::size_t i) {
       return meant[m.rank[i]] && m.types[m.type[i]].is_communication == communication;
     }));
@@ -441,19 +448,16 @@ RemovedBy removed_by(Simulator& sim) {
 /// How fast named workers compute against their like, whom the mean of all does not tell where they are few: a mean holds them.
 class AgainstLike {
  public:
-  AgainstLike(Simulator& sim, const std::vector<Rank>& named) : sim_(sim) {
+  AgainstLike(Simulator& sim, const std::vector<Rank>& all_named) : sim_(sim) {
     const OperationModel& m = sim.model();
-    for (const model::ProgramRank& r : sim.program().ranks)
-      named_.push_back(std::find(named.begin(), named.end(), r.rank) != named.end());
+    const std::vector<bool> named = mask_of(sim.program(), all_named);
     for (std::size_t i = 0; i < m.original.size(); ++i)
-      if (is_own(i) && !named_[m.rank[i]]) like_[kind_of(i)].add(static_cast<double>(m.original[i].count()));
+      if (is_own(i) && !named[m.rank[i]]) like_[kind_of(i)].add(static_cast<double>(m.original[i].count()));
   }
   /// Part of the run's time that goes when `ranks` take no longer for each type than their like.
   [[nodiscard]] std::optional<double> gain(const std::vector<Rank>& ranks) {
     const OperationModel& m = sim_.model();
-    std::vector<bool> meant;
-    for (const model::ProgramRank& r : sim_.program().ranks)
-      meant.push_back(std::find(ranks.begin(), ranks.end(), r.rank) != ranks.end());
+    const std::vector<bool> meant = mask_of(sim_.program(), ranks);
     std::map<std::pair<std::uint32_t, std::uint32_t>, Welford> own;  // rank, type
     for (std::size_t i = 0; i < m.original.size(); ++i)
       if (is_own(i) && meant[m.rank[i]])
@@ -481,10 +485,10 @@ class AgainstLike {
   }
 
   Simulator& sim_;
-  std::vector<bool> named_;
   std::map<std::pair<std::uint32_t, int>, Welford> like_;  // type, stage
 };
 
+/// What fixing each slow worker brings; who is named elsewhere is nobody's like.
 void add_gains(Simulator& sim, OperationWhatIf& w) {
   std::vector<Rank> named;
   const auto each = [&](const auto& f) {
