@@ -4,9 +4,18 @@
 . "$(dirname "$0")/shell.sh"
 need python3
 fault=$1
-code=$(status "$source_dir/cox-demo" --build "$build" --out "$work/demo" --fault "$fault" --slow-rank 5)
-cat "$work/out" "$work/err"
-equal "$code" 0 "exit status"
+demo() {
+  code=$(status "$source_dir/cox-demo" --build "$build" --out "$work/demo" --fault "$fault" --slow-rank 5)
+  cat "$work/out" "$work/err"
+  equal "$code" 0 "exit status"
+}
+demo
+# Eight ranks on two CPUs: other programs' load can make all of them as uneven as the fault. A wrong name is none of that.
+if [ "$(json "$work/demo/diagnosis.json" "len(r['findings'])")" = 0 ]; then
+  "$build/cox" diagnose "$work/demo/run" --all
+  echo "nobody was named: once more"
+  demo
+fi
 first() { json "$work/demo/diagnosis.json" "r['findings'][0]['$1']"; }
 case $fault in
   host)

@@ -77,9 +77,10 @@ RawHeader header_of(const std::string& file) {
   return h;
 }
 
+/// In the order in which their chunks were begun, as readers take them: slots are used again, so places in a file have another.
 std::vector<RawRecord> records_of(const std::string& file) {
   const RawHeader h = header_of(file);
-  std::vector<RawRecord> out;
+  std::vector<std::pair<std::uint64_t, RawRecord>> by_ticket;
   for (std::size_t at = kHeaderBytes; at + sizeof(ChunkHeader) <= file.size(); at += h.chunk_bytes) {
     ChunkHeader chunk{};
     std::memcpy(&chunk, file.data() + at, sizeof chunk);
@@ -88,9 +89,13 @@ std::vector<RawRecord> records_of(const std::string& file) {
       if (at + sizeof chunk + (i + 1) * sizeof(RawRecord) > file.size()) break;  // read while it was written
       RawRecord r{};
       std::memcpy(&r, file.data() + at + sizeof chunk + i * sizeof r, sizeof r);
-      out.push_back(r);
+      by_ticket.emplace_back(chunk.ticket, r);
     }
   }
+  std::stable_sort(by_ticket.begin(), by_ticket.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<RawRecord> out;
+  for (const auto& [ticket, record] : by_ticket) out.push_back(record);
   return out;
 }
 
