@@ -6,6 +6,7 @@
 
 #include "cox/report/terminal.hpp"
 
+#include "report/layout.hpp"
 #include "report/sample.hpp"
 #include "support/make_run.hpp"
 
@@ -145,6 +146,13 @@ TEST(Lines, ASentenceIsBrokenAndARowIsNot) {
   EXPECT_EQ(render_line(text, narrow),
             "my job: a table of sizes and values that\nis wider than so few columns\n");
   EXPECT_EQ(render_line(TextLine(), narrow), "\n");
+}
+
+TEST(RunsTable, NamesThatDifferAtTheirEndsAreToldApart) {
+  EXPECT_EQ(cut_middle("short", 8), "short");
+  EXPECT_EQ(cut_middle("experiment-of-today-seed-1", 15), "experi...seed-1");
+  EXPECT_EQ(cut_middle("\xC3\xA4\xC3\xB6\xC3\xBC\xC3\xA4\xC3\xB6\xC3\xBC\xC3\xA4\xC3\xB6", 7),
+            "\xC3\xA4\xC3\xB6...\xC3\xA4\xC3\xB6");
 }
 
 TEST(RunsTable, OfSeriesSaysWhichAreQuiet) {

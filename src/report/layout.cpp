@@ -47,6 +47,17 @@ std::string cut(std::string_view text, std::size_t width) {
   return std::string(text.substr(0, bytes)) + std::string(kMore.substr(0, std::min(width, kMore.size())));
 }
 
+std::string cut_middle(std::string_view text, std::size_t width) {
+  const std::size_t have = columns_of(text);
+  if (have <= width || width < 5) return cut(text, width);
+  const std::size_t end_columns = (width - 3) / 2;
+  std::size_t from = text.size();
+  for (std::size_t columns = 0; columns < end_columns; ++columns)
+    while (from > 0 && goes_on(text[--from])) {
+    }
+  return cut(text, width - end_columns) + std::string(text.substr(from));
+}
+
 std::string in_charset(std::string text, Charset charset) {
   if (charset == Charset::Utf8) return text;
   std::string out;

@@ -34,6 +34,8 @@ using cox::columns_of;  // beside the one below, which would hide it
 [[nodiscard]] std::string left(std::string_view text, std::size_t width);
 /// At most `width` columns, the end replaced by "..." where it is longer.
 [[nodiscard]] std::string cut(std::string_view text, std::size_t width);
+/// The same with what is left out in the middle: names differ at their ends.
+[[nodiscard]] std::string cut_middle(std::string_view text, std::size_t width);
 
 /// As the terminal can show it: for ASCII a micro sign becomes `u` and every other letter beyond it `?`.
 [[nodiscard]] std::string in_charset(std::string text, Charset charset);

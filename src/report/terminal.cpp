@@ -64,9 +64,11 @@ std::string finding_lines(const diagnose::Finding& f, std::size_t number, const 
 std::string step_lines(const Diagnosis& d, const Writer& w) {
   if (d.step_time.count == 0) return "no steps were found in this input\n";
   std::string out = w.wrapped(
-      "", fmt::format("step time {} median, {} to {} (5th to 95th percentile), cv {}, n = {}; steps are {}",
-                      to_string(d.step_time.median), to_string(d.step_time.p05), to_string(d.step_time.p95),
-                      percent(d.step_time.cv), grouped(d.step_time.count), step_source_words(d.step_source)));
+      "",
+      fmt::format(
+          "step time {} median, {} to {} (5th to 95th percentile), standard deviation {} of the mean, n = {}; steps are {}",
+          to_string(d.step_time.median), to_string(d.step_time.p05), to_string(d.step_time.p95),
+          percent(d.step_time.cv), grouped(d.step_time.count), step_source_words(d.step_source)));
   if (d.collectives_per_step > 0)
     out += w.wrapped("", fmt::format("per step (median): {} collective{}, the program waits {} time{}",
                                      grouped(d.collectives_per_step), d.collectives_per_step == 1 ? "" : "s",

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <variant>
 #include <vector>
 
 #include "cox/base/number_text.hpp"
@@ -81,7 +82,9 @@ std::string_view kind_words(diagnose::FindingKind k) {
 std::string price_words(const diagnose::Finding& f) {
   if (f.gain_at_most) return fmt::format("gain not told, at most {}", percent(*f.gain_at_most));
   if (!diagnose::is_gain_told(f)) return "gain not told: who is absent may have been later";
-  return fmt::format("{} of lost time; gain (estimated) {}", percent(f.share_ratio), diagnose::gain_words(f));
+  const bool of_table = std::holds_alternative<diagnose::OperationEvidence>(f.evidence);
+  return fmt::format("{} of {}; gain (estimated) {}", percent(f.share_ratio),
+                     of_table ? "the slowdown" : "lost time", diagnose::gain_words(f));
 }
 
 std::string subject(const diagnose::Finding& f) {
@@ -216,10 +219,13 @@ std::string host_clock_words(const diagnose::Coverage& c) {
 
 std::string clock_line(const diagnose::Diagnosis& d) {
   const diagnose::Coverage& c = d.coverage;
-  std::string text = fmt::format(
-      "clocks: {} {}, residual {}; waits told from {}", grouped(c.clock_domains),
-      c.clock_domains == 1 ? "domain" : "domains", to_string(c.clock_residual),
-      d.wait_method == diagnose::WaitMethod::Duration ? "durations of the same call" : "entry times");
+  std::string text = c.clock_domains == 1 ? "clocks: one for all ranks"
+                                          : fmt::format("clocks: {}", grouped(c.clock_domains));
+  if (c.clock_residual > Duration::zero())
+    text += fmt::format(", which agree to {} once fitted (residual)", to_string(c.clock_residual));
+  text += fmt::format("; waits told from {}", d.wait_method == diagnose::WaitMethod::Duration
+                                                  ? "durations of the same call"
+                                                  : "entry times");
   if (const std::string hosts = host_clock_words(d.coverage); !hosts.empty()) text += "; " + hosts;
   if (!c.clocks_comparable && c.wait_validity_ratio > 0) {
     text += fmt::format(" (ends spread {} as wide as begins; under 0.1 is good)",

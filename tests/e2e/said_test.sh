@@ -53,6 +53,7 @@ done
 grep -q '^one .*named  *2 ' table || fail "$(cat table)"
 grep -q -- '--run NAME' table || fail "$(cat table)"
 "$cox" diagnose several -q --run one | grep -q '^! Rank 2' || fail "no answer for one of several"
+"$cox" diagnose several -q --run o...e | grep -q '^! Rank 2' || fail "no answer for a name as a narrow table cuts it"
 
 # A folder that may not be read is called that.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then

@@ -37,6 +37,10 @@ struct Comparison {
   double lost_before = 0;    ///< part of the run lost to late arrivals
   double lost_after = 0;
   Change change = Change::Unclear;
+  Duration mean_before{};  ///< step time: pauses and stretches move it, and leave the median where it is
+  Duration mean_after{};
+  RatioInterval mean_ratio;  ///< after over before, means
+  Change mean_change = Change::Unclear;
   std::vector<JobDifference> differs;  ///< empty where they are alike
   std::string not_alike;               ///< the same as a sentence; empty where they are alike
   std::vector<Finding> gone;           ///< named before, not after
@@ -47,7 +51,7 @@ struct Comparison {
 
 /// Compares two diagnoses of one job.
 ///
-/// Formula: ratio of the medians of step times; interval by a moving block bootstrap (the cube root of the
+/// Formula: ratio of the medians (and of the means) of step times; interval by a moving block bootstrap (the cube root of the
 ///          number of steps, 1,000 resamplings, fixed seed), so that neighbours that resemble each other do
 ///          not pass for many. Unclear where the interval holds 1, below 0.5 %, and under 10 steps.
 /// Source:  Kuensch 1989 (moving blocks). Cost: 1,000 x steps. Held by:

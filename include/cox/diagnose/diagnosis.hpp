@@ -91,6 +91,9 @@ struct Diagnosis {
   bool cost_is_spread = false;    ///< a test says that no rank is last for more than half of it
   std::vector<Finding> findings;  ///< most costly first; empty where nobody is named
   double late_gain_ratio = 0;  ///< of the run: what fixing all who are late by own work would save together
+  /// Of the run: what fixing all findings would save together, by one replay; nothing where none was asked. Gains of single findings
+  /// do not add up to it.
+  std::optional<double> joint_gain_ratio;
   std::optional<SingleStall> single_stall;  ///< asked where nobody is named
   Trouble trouble;                          ///< what hangs, and who disagrees
   Answer answer;                            ///< which kind of answer this is, and why

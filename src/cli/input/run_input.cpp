@@ -101,6 +101,22 @@ Result<trace::ImportedJob> only(std::vector<trace::ImportedJob> jobs, const std:
   return std::move(jobs.front());
 }
 
+/// By its name; else by the only one that a name with `...` in it, as a narrow table prints it, may stand for.
+std::vector<trace::ImportedJob>::iterator find_named(std::vector<trace::ImportedJob>& jobs,
+                                                     std::string_view wanted) {
+  const auto exact = std::find_if(jobs.begin(), jobs.end(),
+                                  [&](const trace::ImportedJob& j) { return j.run.info.name == wanted; });
+  const std::size_t gap = wanted.find("...");
+  if (exact != jobs.end() || gap == std::string_view::npos) return exact;
+  const auto is_meant = [&](const trace::ImportedJob& j) {
+    const std::string& name = j.run.info.name;
+    return name.starts_with(wanted.substr(0, gap)) && name.ends_with(wanted.substr(gap + 3));
+  };
+  return std::count_if(jobs.begin(), jobs.end(), is_meant) == 1
+             ? std::find_if(jobs.begin(), jobs.end(), is_meant)
+             : jobs.end();
+}
+
 }  // namespace
 
 std::unique_ptr<Progress> make_progress(const Invocation& call, Console& console, const std::string& label) {
@@ -140,8 +156,7 @@ Result<FoundJobs> read_jobs(const std::string& path, const Invocation& call, Con
   COX_TRY(FoundJobs found, read_all_jobs(path, call, console));
   std::vector<trace::ImportedJob>& jobs = found.jobs;
   if (const std::string wanted = call.value("run"); !wanted.empty()) {
-    const auto at = std::find_if(jobs.begin(), jobs.end(),
-                                 [&](const trace::ImportedJob& j) { return j.run.info.name == wanted; });
+    const auto at = find_named(jobs, wanted);
     if (at == jobs.end())
       return fail(Error{.code = Errc::Usage,
                         .id = "cli-003",

@@ -69,6 +69,17 @@ double correlation_of(const std::vector<double>& a, const std::vector<double>& b
   return scale > 0 ? products / scale : 0;
 }
 
+/// Each pass over the median of those around it, less 1: blocks of `kAround`, the last one longer.
+void add_against_usual(const std::vector<double>& passes, std::vector<double>& out) {
+  constexpr std::size_t kAround = 20;
+  for (std::size_t from = 0; from < passes.size();) {
+    const std::size_t to = from + 2 * kAround > passes.size() ? passes.size() : from + kAround;
+    const auto at = [&](std::size_t i) { return passes.begin() + static_cast<std::ptrdiff_t>(i); };
+    const double usual = median({at(from), at(to)});
+    for (; from < to; ++from) out.push_back(passes[from] / usual - 1);
+  }
+}
+
 std::optional<UnevenMicroBatches> uneven_micro_batches(const Computes& computes) {
   std::map<std::uint32_t, std::vector<Passes>> by_worker;
   for (const auto& [key, passes] : computes)
@@ -83,12 +94,8 @@ std::optional<UnevenMicroBatches> uneven_micro_batches(const Computes& computes)
       f.push_back(p.forward);
       b.push_back(p.backward);
     }
-    const double usual_f = median(f);
-    const double usual_b = median(b);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      forward.push_back(f[i] / usual_f - 1);
-      backward.push_back(b[i] / usual_b - 1);
-    }
+    add_against_usual(f, forward);
+    add_against_usual(b, backward);
   }
   if (forward.size() < kLeastPairs) return std::nullopt;
   // One wild operation is no correlation: what lies far out counts as far out, no further.
@@ -240,6 +247,32 @@ std::optional<ReplicaTurns> turns_of(const model::Program& p, const Sums& sums) 
 }
 
 /// All that ranks do by themselves: both passes, and what a stage has beside them (a loss, an optimizer).
+/// What the usual rank of each stage computes in each step.
+std::map<std::int32_t, std::map<int, double>> stages_by_step(const model::Program& p, const Sums& sums) {
+  std::map<std::int32_t, std::map<int, std::vector<double>>> samples;
+  for (const auto& [worker, steps] : sums)
+    for (const auto& [step, seconds] : steps) samples[step][p.ranks[worker].role.pipeline].push_back(seconds);
+  std::map<std::int32_t, std::map<int, double>> out;
+  for (auto& [step, stages] : samples)
+    for (auto& [stage, sample] : stages) out[step][stage] = lower_median(sample);
+  return out;
+}
+
+bool lasts(const StageLength& s, const std::map<std::int32_t, std::map<int, double>>& steps) {
+  std::int64_t asked = 0;
+  std::int64_t longer = 0;
+  for (const auto& [step, stages] : steps) {
+    const auto mine = stages.find(s.stage);
+    std::vector<double> others;
+    for (const auto& [stage, seconds] : stages)
+      if (stage != s.stage) others.push_back(seconds);
+    if (mine == stages.end() || others.empty()) continue;
+    ++asked;
+    longer += mine->second >= (1 + s.excess / 2) * median_in_place(others);
+  }
+  return asked < kLeastSteps || static_cast<double>(longer) >= kAgree * static_cast<double>(asked);
+}
+
 std::vector<StageLength> lengths_of(const model::Program& p) {
   std::vector<bool> own;
   own.reserve(p.names.size());
@@ -266,6 +299,8 @@ std::vector<StageLength> lengths_of(const model::Program& p) {
     const double middle = median_in_place(others);
     if (middle > 0) out.push_back({stage, seconds / middle - 1});
   }
+  const std::map<std::int32_t, std::map<int, double>> steps = stages_by_step(p, sums);
+  for (StageLength& s : out) s.lasts = lasts(s, steps);
   return out;
 }
 
@@ -274,7 +309,7 @@ std::vector<StageLength> lengths_of(const model::Program& p) {
 bool ComputePatterns::is_longer(int stage) const {
   const auto at =
       std::find_if(stages.begin(), stages.end(), [&](const StageLength& s) { return s.stage == stage; });
-  return at == stages.end() || at->excess >= kSlower;
+  return at == stages.end() || (at->excess >= kSlower && at->lasts);
 }
 
 ComputePatterns find_compute_patterns(const model::Program& program) {

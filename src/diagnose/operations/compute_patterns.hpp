@@ -47,6 +47,8 @@ struct ReplicaTurns {
 struct StageLength {
   int stage = -1;
   double excess = 0;  ///< usual compute over the median of the other stages', less 1
+  bool lasts =
+      true;  ///< in three steps of four it is longer than them by half of that at least, where there are ten steps
 };
 
 struct ComputePatterns {
@@ -61,12 +63,12 @@ struct ComputePatterns {
   /// others differ by a fiftieth of its excess at most. What few steps can be asked.
   std::vector<Rank> slower_in_passes;
 
-  /// Whether a stage is longer in usual steps, by 3 % at least. Scatter, and bad moments of one of its ranks, also make steps wait for
-  /// a stage; they are no imbalance. True where nothing is known of its compute.
+  /// Whether a stage is longer in usual steps, by 3 % at least, and lasts so. Scatter, a slow stretch, and bad moments of one of its ranks
+  /// also make steps wait for a stage; they are no imbalance. True where nothing is known of its compute.
   [[nodiscard]] bool is_longer(int stage) const;
 };
 
-/// Bars: correlation 0.8 and a spread of 5 % over 20 pairs; a worker 3 % above its stage's lower median, in three of
+/// Bars: correlation 0.8 and a spread of 5 % over 20 pairs, each against the usual one of the steps around it, so that a lasting change is none; a worker 3 % above its stage's lower median, in three of
 /// four steps and ten at least, by chance (sign test, over all workers) less than 1e-3; a replica 5 % above the median
 /// one, in a third of the steps at least, and never the same in more than 60 % of those with three replicas or more; what a stage
 /// computes: lower median over its ranks of the median over steps.

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
+#include <utility>
 
 namespace cox::diagnose {
 namespace {
@@ -144,6 +146,57 @@ void name_communication(const OperationWhatIf& w, OperationFinding& f) {
   f.slowest_type_slowdown = type->slowdown;
 }
 
+/// A stage that is named already, or all of it, is no second one.
+std::optional<OperationFinding> longest_stage(const OperationWhatIf& w) {
+  const auto& stages = w.patterns.stages;
+  if (w.finding.cause == OperationCause::StageImbalance || w.finding.data_ranks < 2 || stages.size() < 2)
+    return std::nullopt;
+  const auto longest =
+      std::max_element(stages.begin(), stages.end(),
+                       [](const StageLength& a, const StageLength& b) { return a.excess < b.excess; });
+  const auto part = std::find_if(w.stages.begin(), w.stages.end(),
+                                 [&](const PartEffect& p) { return p.index == longest->stage; });
+  if (part == w.stages.end() || !w.patterns.is_longer(longest->stage)) return std::nullopt;
+  OperationFinding f = w.finding;
+  name_stage(w, *part, f);
+  f.stage_share = part->removed;
+  f.worker_share = 0;
+  for (const WorkerEffect& e : w.workers)
+    if (e.role.pipeline == longest->stage && std::isfinite(e.removed))
+      f.worker_share = std::max(f.worker_share, e.removed);
+  if (std::all_of(f.ranks.begin(), f.ranks.end(), [&](Rank r) {
+        return std::find(w.finding.ranks.begin(), w.finding.ranks.end(), r) != w.finding.ranks.end();
+      }))
+    return std::nullopt;
+  return f;
+}
+
+/// Where all of a replica are slower than their like, these are one: all of its ranks.
+void join_replica(const OperationWhatIf& w, OperationFinding& f) {
+  if (f.stages < 2 || f.data_ranks < 2) return;
+  const auto data_rank = [&](Rank r) {
+    const auto at =
+        std::find_if(w.workers.begin(), w.workers.end(), [&](const WorkerEffect& e) { return e.rank == r; });
+    return at == w.workers.end() ? -1 : at->role.data;
+  };
+  const int replica = data_rank(f.ranks.front());
+  std::vector<Rank> all;
+  for (const WorkerEffect& e : w.workers)
+    if (e.role.data == replica) all.push_back(e.rank);
+  const bool holds =
+      std::all_of(f.ranks.begin(), f.ranks.end(), [&](Rank r) { return data_rank(r) == replica; });
+  const auto part = std::find_if(w.data_ranks.begin(), w.data_ranks.end(),
+                                 [&](const PartEffect& p) { return p.index == replica; });
+  const bool each = std::all_of(all.begin(), all.end(), [&](Rank r) {
+    return std::any_of(w.patterns.workers.begin(), w.patterns.workers.end(),
+                       [&](const SlowerThanPeers& s) { return s.rank == r; });
+  });
+  if (!holds || part == w.data_ranks.end() || !each) return;
+  f.ranks = std::move(all);
+  std::sort(f.ranks.begin(), f.ranks.end());
+  f.worker_share = part->removed;
+}
+
 }  // namespace
 
 OperationFinding find_operation_cause(const OperationWhatIf& w, double communication_share,
@@ -179,6 +232,7 @@ OperationFinding find_operation_cause(const OperationWhatIf& w, double communica
   } else if (is_worker) {
     f.cause = OperationCause::SlowWorker;
     f.ranks = few.ranks;
+    join_replica(w, f);
   }
   return f;
 }
@@ -189,11 +243,13 @@ bool is_slow_all_along(const OperationWhatIf& w) {
   return !testable || are_all_slower(w, w.finding.ranks) || are_slower_in_passes(w, w.finding.ranks);
 }
 
-std::vector<OperationFinding> find_more(const OperationWhatIf& w) {
+std::vector<OperationFinding> find_more(const OperationWhatIf& w, const GainBeside& gain) {
   std::vector<OperationFinding> more;
   if (w.finding.cause == OperationCause::None) return more;
+  if (auto stage = longest_stage(w); stage && gain(*stage) >= w.finding.slow_from - 1)
+    more.push_back(*std::move(stage));
   for (const SlowerThanPeers& slow : w.patterns.workers) {
-    if (more.size() == kMostMore) break;
+    if (more.size() >= kMostMore) break;
     const auto& named = w.finding.ranks;
     const bool told = w.finding.cause == OperationCause::SlowWorker &&
                       std::find(named.begin(), named.end(), slow.rank) != named.end();

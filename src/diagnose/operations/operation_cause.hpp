@@ -19,9 +19,13 @@ using RemovedBy = std::function<double(const std::vector<Rank>& ranks, bool comm
                                                     const RemovedBy& removed_by,
                                                     const OperationWhatIfOptions& options);
 
+/// By which part the Run is shorter when a finding is put right beside `w.finding`.
+using GainBeside = std::function<double(const OperationFinding& more)>;
+
 /// The search goes on: workers beside those that `w.finding` names as slow that are slower than their like in their
-/// stage (`w.patterns`), and with whom a tenth of the slowdown would go.
-[[nodiscard]] std::vector<OperationFinding> find_more(const OperationWhatIf& w);
+/// stage (`w.patterns`), and with whom a tenth of the slowdown would go; beside workers or transfers the longest stage, where
+/// that brings 3 % (`w.finding.slow_from`) beyond them.
+[[nodiscard]] std::vector<OperationFinding> find_more(const OperationWhatIf& w, const GainBeside& gain);
 
 /// Whether whom `w.finding` names is slow in most steps, as far as there are ten steps and others of its stage to hold it
 /// against: what a table says of one stall, or of a stretch, is no worker that is slow.

@@ -15,6 +15,7 @@
 #include "cox/replay/replay.hpp"
 
 #include "diagnose/operations/operation_cause.hpp"
+#include "diagnose/operations/operation_repairs.hpp"
 #include "diagnose/operations/operation_what_if_model.hpp"
 
 namespace cox::diagnose {
@@ -445,60 +446,36 @@ RemovedBy removed_by(Simulator& sim) {
   };
 }
 
-/// How fast named workers compute against their like, whom the mean of all does not tell where they are few: a mean holds them.
-class AgainstLike {
- public:
-  AgainstLike(Simulator& sim, const std::vector<Rank>& all_named) : sim_(sim) {
-    const OperationModel& m = sim.model();
-    const std::vector<bool> named = mask_of(sim.program(), all_named);
-    for (std::size_t i = 0; i < m.original.size(); ++i)
-      if (is_own(i) && !named[m.rank[i]]) like_[kind_of(i)].add(static_cast<double>(m.original[i].count()));
-  }
-  /// Part of the run's time that goes when `ranks` take no longer for each type than their like.
-  [[nodiscard]] std::optional<double> gain(const std::vector<Rank>& ranks) {
-    const OperationModel& m = sim_.model();
-    const std::vector<bool> meant = mask_of(sim_.program(), ranks);
-    std::map<std::pair<std::uint32_t, std::uint32_t>, Welford> own;  // rank, type
-    for (std::size_t i = 0; i < m.original.size(); ++i)
-      if (is_own(i) && meant[m.rank[i]])
-        own[{m.rank[i], m.type[i]}].add(static_cast<double>(m.original[i].count()));
-    std::vector<Duration> faster = m.original;
-    for (std::size_t i = 0; i < faster.size(); ++i) {
-      if (!is_own(i) || !meant[m.rank[i]]) continue;
-      const auto like = like_.find(kind_of(i));
-      if (like == like_.end()) return std::nullopt;
-      const double mean = own[{m.rank[i], m.type[i]}].mean();
-      if (mean > like->second.mean())
-        faster[i] = duration_from_seconds(in_seconds(faster[i]) * like->second.mean() / mean);
-    }
-    return std::clamp(1 - ratio(sim_.time(faster), sim_.original_time()), 0.0, 1.0);
-  }
-
- private:
-  [[nodiscard]] bool is_own(std::size_t i) const {
-    const OperationModel& m = sim_.model();
-    return m.type[i] != kNoType && !m.types[m.type[i]].is_communication;
-  }
-  [[nodiscard]] std::pair<std::uint32_t, int> kind_of(std::size_t i) const {
-    const OperationModel& m = sim_.model();
-    return {m.type[i], sim_.program().ranks[m.rank[i]].role.pipeline};
-  }
-
-  Simulator& sim_;
-  std::map<std::pair<std::uint32_t, int>, Welford> like_;  // type, stage
-};
-
-/// What fixing each slow worker brings; who is named elsewhere is nobody's like.
-void add_gains(Simulator& sim, OperationWhatIf& w) {
+/// Who is named as slow is nobody's like.
+std::vector<Rank> slow_workers(const OperationWhatIf& w) {
   std::vector<Rank> named;
-  const auto each = [&](const auto& f) {
-    if (w.finding.cause == OperationCause::SlowWorker) f(w.finding);
-    for (OperationFinding& more : w.more) f(more);
+  for_each_finding(w, [&](const OperationFinding& f) {
+    if (f.cause == OperationCause::SlowWorker) named.insert(named.end(), f.ranks.begin(), f.ranks.end());
+  });
+  return named;
+}
+
+/// What putting this right brings beyond what `w.finding` does.
+double gain_beside(const OperationRepairs& repairs, const OperationWhatIf& w, const OperationFinding& other) {
+  std::vector<Rank> named = slow_workers(w);
+  if (other.cause == OperationCause::SlowWorker)
+    named.insert(named.end(), other.ranks.begin(), other.ranks.end());
+  std::vector<Duration> durations = repairs.model().original;
+  if (!repairs.put_right(w.finding, named, durations)) return 0;
+  const double before = repairs.gain(durations);
+  return repairs.put_right(other, named, durations) ? repairs.gain(durations) - before : 0;
+}
+
+/// What fixing each brings alone.
+void add_gains(const OperationRepairs& repairs, OperationWhatIf& w) {
+  const std::vector<Rank> named = slow_workers(w);
+  const auto add = [&](OperationFinding& f) {
+    std::vector<Duration> durations = repairs.model().original;
+    if (repairs.put_right(f, named, durations)) f.gain = repairs.gain(durations);
   };
-  each([&](OperationFinding& f) { named.insert(named.end(), f.ranks.begin(), f.ranks.end()); });
-  if (named.empty() || w.original <= Duration::zero()) return;
-  AgainstLike like(sim, named);
-  each([&](OperationFinding& f) { f.gain = like.gain(f.ranks); });
+  if (w.original <= Duration::zero()) return;
+  add(w.finding);
+  for (OperationFinding& more : w.more) add(more);
 }
 
 }  // namespace
@@ -519,7 +496,7 @@ const char* name_of(OperationCause c) {
 
 Result<OperationWhatIf> what_if_operations(const model::Program& program,
                                            const OperationWhatIfOptions& options) {
-  COX_TRY(const OperationModel model, build_operation_model(program));
+  COX_TRY(OperationModel model, build_operation_model(program));
   Simulator sim(model, program, options);
   OperationWhatIf w;
   w.notes = model.notes;
@@ -547,8 +524,10 @@ Result<OperationWhatIf> what_if_operations(const model::Program& program,
   choose_culprits(sim, w);
   w.patterns = find_compute_patterns(program);
   w.finding = find_operation_cause(w, share_of_communication(sim), removed_by(sim), options);
-  w.more = find_more(w);
-  add_gains(sim, w);
+  auto repairs = std::make_shared<OperationRepairs>(std::move(model), program, sim.ideal());
+  w.more = find_more(w, [&](const OperationFinding& f) { return gain_beside(*repairs, w, f); });
+  add_gains(*repairs, w);
+  w.repairs = std::move(repairs);
   return w;
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,8 @@
 #include "diagnose/operations/compute_patterns.hpp"
 
 namespace cox::diagnose {
+
+class OperationRepairs;
 
 /// What counts as usual for an operation: one value per type, over all ranks, stages and steps.
 struct OperationReference {
@@ -132,10 +135,19 @@ struct OperationWhatIf {
   /// Steps grow by so many times a delay that every operation of the type gets (dT/d duration).
   std::vector<std::pair<std::string, double>> sensitivities;
   OperationFinding finding;
-  std::vector<OperationFinding> more;  ///< slow workers beside what `finding` names, most first
+  std::vector<OperationFinding> more;  ///< slow workers, or a stage, beside what `finding` names, most first
   ComputePatterns patterns;
   std::vector<std::string> notes;
+  /// What findings save, alone or together; never null after `what_if_operations`.
+  std::shared_ptr<const OperationRepairs> repairs;
 };
+
+/// `finding`, where it names something, and `more`.
+template <class Visit>
+void for_each_finding(const OperationWhatIf& w, Visit&& visit) {
+  if (w.finding.cause != OperationCause::None) visit(w.finding);
+  for (const OperationFinding& f : w.more) visit(f);
+}
 
 /// Simulates the recorded operations again, as recorded and as usual.
 ///

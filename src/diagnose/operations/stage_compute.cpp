@@ -26,23 +26,22 @@ std::int32_t place_of(std::span<const std::int64_t> steps, std::int64_t step) {
 
 }  // namespace
 
-Result<StageCompute> StageCompute::of(const model::Program& program, std::span<const std::int64_t> steps) {
-  COX_TRY(OperationModel model, build_operation_model(program));
-  StageCompute out(std::move(model));
-  out.compare(program, steps);
-  const OperationModel& m = out.model_;
-  out.step_of_.assign(m.type.size(), -1);
+StageCompute::StageCompute(const OperationModel& m, const model::Program& program,
+                           std::span<const std::int64_t> steps)
+    : model_(m) {
+  compare(program, steps);
+  step_of_.assign(m.type.size(), -1);
   // Nodes of a step stand between its end and that of the one before.
   std::size_t node = 0;
   for (std::size_t s = 0; s < m.steps.size(); ++s) {
     const std::int32_t at = place_of(steps, m.steps[s]);
-    for (; node <= m.step_end[s]; ++node) out.step_of_[node] = at;
+    for (; node <= m.step_end[s]; ++node) step_of_[node] = at;
   }
-  out.recorded_ = replay::makespan(m.graph, m.original, out.finish_);
-  return out;
+  recorded_ = replay::makespan(m.graph, m.original, finish_);
 }
 
 void StageCompute::compare(const model::Program& p, std::span<const std::int64_t> steps) {
+  for (const model::ProgramRank& r : p.ranks) roles_.push_back(r.role);
   own_.reserve(p.names.size());
   for (const std::string& name : p.names) own_.push_back(is_own(rule_of(name)));
   computed_.assign(p.ranks.size(), std::vector<Duration>(steps.size()));
@@ -81,17 +80,22 @@ bool StageCompute::lasts(const std::vector<std::size_t>& ranks) const {
   });
 }
 
-Duration StageCompute::saved(const std::function<bool(std::size_t, std::size_t)>& picks) {
-  durations_ = model_.original;
-  for (std::size_t i = 0; i < durations_.size(); ++i) {
+void StageCompute::put_right(const std::function<bool(std::size_t, std::size_t)>& picks,
+                             std::vector<Duration>& durations) const {
+  for (std::size_t i = 0; i < durations.size(); ++i) {
     if (model_.type[i] == kNoType || step_of_[i] < 0) continue;
     if (!own_[model_.type[i]]) continue;
     const std::size_t rank = model_.rank[i];
     const auto s = static_cast<std::size_t>(step_of_[i]);
     if (excess_[rank][s] <= Duration::zero() || !picks(rank, s)) continue;
     const double kept = 1 - ratio(excess_[rank][s], computed_[rank][s]);
-    durations_[i] = duration_from_seconds(in_seconds(durations_[i]) * kept);
+    durations[i] = duration_from_seconds(in_seconds(durations[i]) * kept);
   }
+}
+
+Duration StageCompute::saved(const std::function<bool(std::size_t, std::size_t)>& picks) {
+  durations_ = model_.original;
+  put_right(picks, durations_);
   return std::max(Duration::zero(), recorded_ - replay::makespan(model_.graph, durations_, finish_));
 }
 

@@ -7,10 +7,8 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
 #include "cox/model/program.hpp"
 
@@ -27,23 +25,31 @@ namespace cox::diagnose {
 /// Held by: src/diagnose/verdict/stage_findings_test.cpp
 class StageCompute {
  public:
-  /// `steps`: their numbers, ascending. Errors: diagnose-002, as `build_operation_model`. Cost: O(operations log operations).
-  static Result<StageCompute> of(const model::Program& program, std::span<const std::int64_t> steps);
+  /// `steps`: their numbers, ascending; `model` is that of the program, and outlives this. Cost: O(operations log operations).
+  StageCompute(const OperationModel& model, const model::Program& program,
+               std::span<const std::int64_t> steps);
 
   /// [index into the program's ranks][index into `steps`]
   [[nodiscard]] const std::vector<std::vector<Duration>>& excess() const { return excess_; }
+
+  /// What each does by itself, alike.
+  [[nodiscard]] const std::vector<std::vector<Duration>>& computed() const { return computed_; }
+  [[nodiscard]] const std::vector<model::Role>& roles() const { return roles_; }
 
   /// Whether each of these ranks is late by more than half of its mean excess in three steps of four: for good, not now and then.
   [[nodiscard]] bool lasts(const std::vector<std::size_t>& ranks) const;
   /// By how much the Run would be shorter had these ranks computed as their like in these steps. Cost: one replay.
   [[nodiscard]] Duration saved(const std::function<bool(std::size_t rank, std::size_t step)>& picks);
+  /// The change that this asks: durations of the model's nodes as those of their like.
+  void put_right(const std::function<bool(std::size_t rank, std::size_t step)>& picks,
+                 std::vector<Duration>& durations) const;
 
  private:
-  explicit StageCompute(OperationModel model) : model_(std::move(model)) {}
   void compare(const model::Program& program, std::span<const std::int64_t> steps);
 
-  OperationModel model_;
-  std::vector<bool> own_;  ///< per type: done by a rank itself
+  const OperationModel& model_;
+  std::vector<model::Role> roles_;  ///< per rank of the program
+  std::vector<bool> own_;           ///< per type: done by a rank itself
   std::vector<std::vector<Duration>> computed_;
   std::vector<std::vector<Duration>> excess_;
   std::vector<std::int32_t> step_of_;  ///< per node of the model: index into `steps`, -1 where there is none

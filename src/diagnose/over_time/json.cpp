@@ -103,6 +103,7 @@ void write_json(const TimeStructure& t, Json& j) {
   j["first_is_long"] = t.first_is_long;
   j["changes"] = Json::array();
   for (const ChangePoint& c : t.changes) j["changes"].push_back(json_of(c));
+  for (const Rank r : t.change_ranks) j["change_ranks"].push_back(r.value());
   j["change_kind"] = t.change_kind ? Json(name_of(*t.change_kind)) : Json(nullptr);
   j["drift"] = nullptr;
   if (t.drift) j["drift"] = Json{{"total_ratio", t.drift->total_ratio}, {"chance", t.drift->chance}};

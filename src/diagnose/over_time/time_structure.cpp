@@ -106,6 +106,8 @@ class Series {
       t.change_kind = LongStepKind::SomeRank;
     else if (by_all + by_one <= 1 - kOfChange)
       t.change_kind = LongStepKind::Communication;
+    if (t.change_kind == LongStepKind::SomeRank)
+      t.change_rows = rows_of_change(work, {skip_, at}, {at, end}, whole < 0);
   }
 
   /// Whom the long steps concern, by the own work of all ranks.
@@ -132,6 +134,31 @@ class Series {
   }
 
  private:
+  using Range = std::pair<std::size_t, std::size_t>;
+  [[nodiscard]] static std::vector<std::size_t> rows_of_change(std::span<const std::vector<Duration>> work,
+                                                               Range before, Range after, bool shorter) {
+    constexpr double kAsMuch = 0.5;
+    constexpr double kNothing = 0.25;
+    std::vector<double> shift;
+    for (const std::vector<Duration>& row : work) {
+      const auto middle = [&](Range steps) {
+        std::vector<double> part;
+        for (std::size_t s = steps.first; s < steps.second; ++s) part.push_back(in_seconds(row[s]));
+        return median_in_place(part);
+      };
+      shift.push_back((middle(after) - middle(before)) * (shorter ? -1 : 1));
+    }
+    const double most = *std::max_element(shift.begin(), shift.end());
+    std::vector<std::size_t> rows;
+    for (std::size_t r = 0; r < shift.size(); ++r) {
+      if (shift[r] >= kAsMuch * most)
+        rows.push_back(r);
+      else if (shift[r] >= kNothing * most)
+        return {};
+    }
+    return rows;
+  }
+
   [[nodiscard]] bool fits(std::span<const std::vector<Duration>> work) const {
     return !work.empty() && std::all_of(work.begin(), work.end(),
                                         [&](const auto& row) { return row.size() == times_.size(); });

@@ -114,6 +114,10 @@ struct TimeStructure {
   std::vector<ChangePoint> changes;  ///< ascending
   /// Of the first change: whose work it is by, three quarters of it; nothing where that is not told, or mixed.
   std::optional<LongStepKind> change_kind;
+  /// SomeRank: rows of own work that change by half as much as the one that changes most, where all others change by less than a
+  /// quarter of it; and whose they are. Empty where that is not so.
+  std::vector<std::size_t> change_rows;
+  std::vector<Rank> change_ranks;
   std::optional<Drift> drift;
   std::vector<LongStep> long_steps;  ///< ascending; the first 1,000
   std::int64_t long_count = 0;       ///< all of them

@@ -18,6 +18,8 @@
 #include "diagnose/match/presence.hpp"
 #include "diagnose/operations/few_operations.hpp"
 #include "diagnose/operations/operation_cause.hpp"
+#include "diagnose/operations/operation_repairs.hpp"
+#include "diagnose/operations/stage_compute.hpp"
 #include "diagnose/pacing/iterations.hpp"
 #include "diagnose/words/sentences.hpp"
 
@@ -165,16 +167,24 @@ void look_at_operations(const model::Program& program, Analyses& analyses, Diagn
   }
 }
 
-void look_at_times(const Matched& matched, Analyses& analyses, Diagnosis& d, int threads) {
+void look_at_times(const Matched& matched, const model::Program& program, Analyses& analyses, Diagnosis& d,
+                   int threads) {
   const bool lone = matched.times() == trace::TimesKind::Steps && d.coverage.ranks_expected < 2;
   if (lone) d.series = SeriesState::TooShort;
   const bool real_steps = d.step_source == StepSource::Marks || d.step_source == StepSource::Period;
   if (!real_steps || d.step_times.size() < 10) return;
   // Of one rank, or of step lengths alone, nothing tells own work from communication.
   const bool split = matched.ranks() > 1 && matched.times() != trace::TimesKind::Steps;
-  analyses.time_structure = split ? understand_times(d.step_times, d.step_numbers,
-                                                     [&] { return matched.by_step(InStep::Work, threads); })
+  const auto own_work = [&] {
+    // In a pipeline who is between two collectives has mostly waited for its neighbour.
+    const auto& table = analyses.what_if_operations;
+    if (!table || table->stages.size() < 2) return matched.by_step(InStep::Work, threads);
+    return StageCompute(table->repairs->model(), program, matched.steps().numbers).computed();
+  };
+  analyses.time_structure = split ? understand_times(d.step_times, d.step_numbers, own_work)
                                   : understand_times(d.step_times, d.step_numbers);
+  for (const std::size_t row : analyses.time_structure->change_rows)
+    analyses.time_structure->change_ranks.push_back(matched.rank(row));
   const TimeStructure& t = *analyses.time_structure;
   if (lone && t.is_quiet()) d.series = SeriesState::Quiet;
   if (lone && (t.evident() || t.is_costly())) d.series = SeriesState::Uneven;
@@ -327,7 +337,7 @@ void add_analyses(const Matched& matched, const model::Program& program, Analyse
   add_section(d, SectionKind::Operations, "operation by operation", describe_few(matched));
   if (!recorded_graph) say_attribution(analyses.attribution, d);
   look_at_fabric(matched, analyses, d);
-  look_at_times(matched, analyses, d, threads);
+  look_at_times(matched, program, analyses, d, threads);
   if (d.efficiencies)
     add_section(d, SectionKind::Efficiencies, "efficiencies", efficiency_lines(*d.efficiencies));
   look_at_pacing(matched, d);

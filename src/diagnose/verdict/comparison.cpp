@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 
 #include "cox/base/resample.hpp"
 #include "cox/base/stats.hpp"
@@ -27,29 +28,43 @@ std::vector<double> seconds_of(const Diagnosis& d) {
   return out;
 }
 
-double resampled_median(const std::vector<double>& x, SplitMix& random, std::vector<double>& room) {
-  draw_blocks(x, static_cast<std::size_t>(std::max(1.0, std::cbrt(static_cast<double>(x.size())))), random,
-              room);
-  return median_in_place(room);
+/// Of values that it may put into another order.
+using Middle = double (*)(std::vector<double>&);
+
+double mean_of(std::vector<double>& x) {
+  return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
 }
 
-RatioInterval ratio_of(const std::vector<double>& before, const std::vector<double>& after) {
+double resampled(const std::vector<double>& x, Middle middle, SplitMix& random, std::vector<double>& room) {
+  draw_blocks(x, static_cast<std::size_t>(std::max(1.0, std::cbrt(static_cast<double>(x.size())))), random,
+              room);
+  return middle(room);
+}
+
+RatioInterval ratio_of(std::vector<double> before, std::vector<double> after, Middle of) {
   RatioInterval out;
-  const double base = median(before);
+  std::vector<double> room = before;
+  const double base = of(room);
   if (base <= 0) return out;
-  out.value = median(after) / base;
+  room = after;
+  out.value = of(room) / base;
   SplitMix random(20261121);
   std::vector<double> ratios;
-  std::vector<double> room;
   for (int i = 0; i < kResamplings; ++i) {
-    const double b = resampled_median(before, random, room);
-    const double a = resampled_median(after, random, room);
+    const double b = resampled(before, of, random, room);
+    const double a = resampled(after, of, random, room);
     if (b > 0) ratios.push_back(a / b);
   }
   const Interval middle = middle_95(ratios);
   out.low = middle.low;
   out.high = middle.high;
   return out;
+}
+
+Duration mean_step(const Diagnosis& d) {
+  Duration sum{};
+  for (const Duration t : d.step_times) sum += t;
+  return sum / static_cast<std::int64_t>(d.step_times.size());
 }
 
 double lost_part(const Diagnosis& d) {
@@ -106,10 +121,18 @@ Comparison compare(const Diagnosis& before, const Diagnosis& after) {
   const std::vector<double> x = seconds_of(before);
   const std::vector<double> y = seconds_of(after);
   const bool enough = x.size() >= kFewestSteps && y.size() >= kFewestSteps;
-  if (!x.empty() && !y.empty()) c.step_ratio = ratio_of(x, y);
-  const bool matters = enough && std::abs(c.step_ratio.value - 1) >= kLeastChange;
-  if (matters && c.step_ratio.high < 1) c.change = Change::Faster;
-  if (matters && c.step_ratio.low > 1) c.change = Change::Slower;
+  const auto change_of = [&](const RatioInterval& r) {
+    const bool matters = enough && std::abs(r.value - 1) >= kLeastChange;
+    return matters && r.high < 1 ? Change::Faster : matters && r.low > 1 ? Change::Slower : Change::Unclear;
+  };
+  if (!x.empty() && !y.empty()) {
+    c.step_ratio = ratio_of(x, y, [](std::vector<double>& v) { return median_in_place(v); });
+    c.mean_ratio = ratio_of(x, y, mean_of);
+    c.mean_before = mean_step(before);
+    c.mean_after = mean_step(after);
+  }
+  c.change = change_of(c.step_ratio);
+  c.mean_change = change_of(c.mean_ratio);
   const auto named = [](const std::vector<Finding>& in, const Finding& f) {
     return std::any_of(in.begin(), in.end(), [&](const Finding& g) { return same(f, g); });
   };

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
 #include "diagnose/match/synthetic_job.hpp"
 
 namespace cox::diagnose {
@@ -38,6 +41,30 @@ TEST(Comparison, TheSameJobTwiceShowsNoDifference) {
 
 TEST(Comparison, ASlowerJobIsCalledSlower) {
   EXPECT_EQ(compare(diagnosis_of(1, 10ms), diagnosis_of(2, 12ms)).change, Change::Slower);
+}
+
+/// Rank 3 pauses in every tenth step.
+Diagnosis pausing(std::uint64_t seed, bool pauses) {
+  testing::Job job;
+  job.steps = 200;
+  job.work = [=](int r, int s) {
+    return testing::lognormal_work(seed, r, s, 10ms, 0.02) +
+           (pauses && r == 3 && s % 10 == 4 ? Duration(12ms) : Duration::zero());
+  };
+  return *diagnose(testing::make_job(job));
+}
+
+TEST(Comparison, PausesThatAreGoneShowInTheMeanStep) {
+  const Comparison c = compare(pausing(1, true), pausing(2, false));
+  EXPECT_EQ(c.change, Change::Unclear);
+  EXPECT_EQ(c.mean_change, Change::Faster);
+  EXPECT_NEAR(c.mean_ratio.value, 10.2 / 11.4, 0.02);
+  ASSERT_EQ(c.gone.size(), 1U);
+  const auto told = std::find_if(c.lines.begin(), c.lines.end(), [](const std::string& line) {
+    return line.find("the mean step fell by") != std::string::npos;
+  });
+  EXPECT_NE(told, c.lines.end());
+  EXPECT_EQ(compare(pausing(1, true), pausing(2, true)).mean_change, Change::Unclear);
 }
 
 TEST(Comparison, FewStepsAllowNoStatement) {

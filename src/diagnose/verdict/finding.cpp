@@ -255,7 +255,10 @@ NamedFindings findings_in_stages(const Matched& matched, StageCompute& compute, 
   const Positions positions(matched);
   const auto saved = [&](const Meant& meant) { return compute.saved(meant); };
   const auto part = [&](Duration of) { return std::clamp(ratio(of, d.run_time), 0.0, 1.0); };
-  const std::vector<Named> named = name_in_stages(x, positions, saved, std::move(known), threads);
+  std::vector<int> stage_of;
+  for (const model::Role& role : compute.roles()) stage_of.push_back(role.pipeline);
+  const std::vector<Named> named =
+      name_in_stages(x, positions, {.saved = saved, .of_rank = stage_of}, std::move(known), threads);
   for (const Named& n : named) {
     Finding f = make_finding(x, positions, n, 1, d.lost, d.run_time);
     f.gain_ratio = part(n.saving.share);
@@ -265,6 +268,8 @@ NamedFindings findings_in_stages(const Matched& matched, StageCompute& compute, 
       f.cause_class = class_of(f.cause);
     }
     out.all.push_back(std::move(f));
+    out.meant.emplace_back(
+        [suspect = n.suspect](std::size_t rank, std::size_t step) { return is_meant(suspect, rank, step); });
   }
   if (!named.empty())
     out.gain_ratio = part(saved([&](std::size_t rank, std::size_t step) {

@@ -12,14 +12,16 @@
 
 #include "diagnose/match/matched.hpp"
 #include "diagnose/naming/naming.hpp"
+#include "diagnose/naming/of_stages.hpp"
 
 namespace cox::diagnose {
 
 class StageCompute;
 
 struct NamedFindings {
-  std::vector<Finding> all;  ///< most costly first
-  double gain_ratio = 0;     ///< of the run's time: what fixing all of them saves, where that is told
+  std::vector<Finding> all;    ///< most costly first
+  double gain_ratio = 0;       ///< of the run's time: what fixing all of them saves, where that is told
+  std::vector<Meant> meant{};  ///< of findings in stages: where each is late
 };
 
 /// What naming looks at. Of `d` its times and accounts; `delays` are `by_step(InStep::Delay)`. All must outlive it.

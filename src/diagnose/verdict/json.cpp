@@ -196,6 +196,9 @@ Json json_of(const Comparison& c) {
   j["step_ratio"] = c.step_ratio.value;
   j["step_ratio_low"] = c.step_ratio.low;
   j["step_ratio_high"] = c.step_ratio.high;
+  j["mean_step_ratio"] = c.mean_ratio.value;
+  j["mean_step_ratio_low"] = c.mean_ratio.low;
+  j["mean_step_ratio_high"] = c.mean_ratio.high;
   j["lost_before_ratio"] = c.lost_before;
   j["lost_after_ratio"] = c.lost_after;
   j["gone"] = whom(c.gone);

@@ -85,12 +85,6 @@ std::string verify_lost() {
   return "cox diagnose AFTER --against BEFORE: the part lost to late arrivals should fall";
 }
 
-/// A burst and a turn leave the median step where it is.
-bool moves_the_median(const Finding& f) {
-  return f.kind != FindingKind::TransientStraggler && f.kind != FindingKind::RotatingStraggler &&
-         f.kind != FindingKind::PeriodicPause;
-}
-
 /// What a rank does time and again: more of a CPU, of a disk, or which of these is not known.
 std::string advice_for_pauses(const Finding& f, const PauseEvidence& p) {
   const bool sleeps = f.cause == Cause::AsleepOrIo;
@@ -281,15 +275,15 @@ void add_global_event(const Diagnosis& d, std::vector<Remedy>& out) {
   if (std::any_of(d.findings.begin(), d.findings.end(),
                   [](const Finding& f) { return f.kind == FindingKind::PeriodicPause; }))
     return;  // not everybody's
-  out.push_back(
-      {.lever = "checkpoint_policy",
-       .text = fmt::format("look at what happens to everybody every {} steps (checkpoint, evaluation, "
-                           "restart): rarer, shorter or in the background",
-                           periods_of(*analyses_of(d).time_structure)),
-       .ranks = {},
-       .gain_ratio = analyses_of(d).time_structure->long_share_ratio,
-       .basis = "time that long steps take beyond the usual: the most that can be saved",
-       .verify = "cox diagnose AFTER --against BEFORE: fewer or shorter long steps"});
+  out.push_back({.lever = "checkpoint_policy",
+                 .text = fmt::format("look at what happens {}every {} steps (checkpoint, evaluation, "
+                                     "restart): rarer, shorter or in the background",
+                                     analyses_of(d).time_structure->long_kind ? "to everybody " : "",
+                                     periods_of(*analyses_of(d).time_structure)),
+                 .ranks = {},
+                 .gain_ratio = analyses_of(d).time_structure->long_share_ratio,
+                 .basis = "time that long steps take beyond the usual: the most that can be saved",
+                 .verify = "cox diagnose AFTER --against BEFORE: fewer or shorter long steps"});
 }
 
 /// The most that any network could save, where that is worth a thought and nothing above is about it.
@@ -331,6 +325,50 @@ std::vector<Remedy> look_at_stall(const Stall& stall, bool live) {
                  .verify = "cox diagnose of the next Run names nobody as missing"}};
 }
 
+/// What would make the input tell.
+const char* more_input(AnswerReason r) {
+  switch (r) {
+    case AnswerReason::OneRank:
+      return "record all ranks: cox observe before the launcher, or a file per rank in one folder";
+    case AnswerReason::RanksMissing:
+      return "give the files of the missing ranks too, or record all ranks";
+    case AnswerReason::CallsMissing:
+      return "find out why calls lack members (files cut, damaged or overwritten), and record again";
+    case AnswerReason::OrderRefused:
+      return "put the hosts' clocks beside each other (NTP, PTP), or record with cox observe, which does";
+    case AnswerReason::NothingMeets:
+      return "add the collectives and messages to the table: at which ranks wait for each other";
+    case AnswerReason::NoSteps:
+      return "mark the steps of the program, or record for longer";
+    case AnswerReason::FewSteps:
+      return "record more steps: from 10 on a rank can be told from chance, small effects from 40 on";
+    case AnswerReason::TooNoisy:
+      return "record more steps, with nothing else on the hosts";
+    case AnswerReason::ReplayOff:
+      return "see with --all what the replay misses, and record what lies between the operations";
+    case AnswerReason::Unexplained:
+      return "look at the timeline of some slow steps: cox report RUN -o PAGE.html";
+    case AnswerReason::ExitStatus:
+    case AnswerReason::Hang:
+    case AnswerReason::Mismatch:
+      break;
+  }
+  return nullptr;
+}
+
+void add_more_input(const Diagnosis& d, std::vector<Remedy>& out) {
+  // A series without ranks is what it is.
+  if (d.answer.kind != AnswerKind::CannotTell || d.answer.reasons.empty() || d.series != SeriesState::None)
+    return;
+  if (const char* text = more_input(d.answer.reasons.front().reason))
+    out.push_back({.lever = "record_more",
+                   .text = text,
+                   .ranks = {},
+                   .gain_ratio = std::nullopt,
+                   .basis = "this input does not tell who sets the pace",
+                   .verify = "cox diagnose names somebody, or says that nobody sets the pace"});
+}
+
 }  // namespace
 
 std::vector<Remedy> find_remedies(const Diagnosis& d) {
@@ -349,6 +387,7 @@ std::vector<Remedy> find_remedies(const Diagnosis& d) {
   });
   std::vector<Remedy> first;
   add_crowding(d, first);
+  add_more_input(d, first);
   out.insert(out.begin(), first.begin(), first.end());
   return out;
 }

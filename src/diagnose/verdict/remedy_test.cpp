@@ -34,6 +34,16 @@ TEST(Remedies, ACauseAsksForItsLever) {
   EXPECT_NE(remedies.front().verify.find("--against"), std::string::npos);
 }
 
+TEST(Remedies, WhatAnInputDoesNotTellIsWhatToRecordNext) {
+  Diagnosis d;
+  d.answer.kind = AnswerKind::CannotTell;
+  d.answer.reasons = {{AnswerReason::FewSteps, "too few steps"}};
+  ASSERT_FALSE(find_remedies(d).empty());
+  EXPECT_EQ(find_remedies(d).front().lever, "record_more");
+  d.answer.kind = AnswerKind::Nobody;
+  EXPECT_TRUE(find_remedies(d).empty());
+}
+
 TEST(Remedies, MostGainComesFirstAndWhatIsNotEstimatedLast) {
   Diagnosis d = with(Cause::Gc, 0.05);
   d.findings.push_back(with(Cause::CpuQuota, 0.15).findings.front());

@@ -13,6 +13,7 @@
 
 #include "cox/diagnose/diagnosis.hpp"
 
+#include "diagnose/verdict/analyses.hpp"
 #include "trace/import/part/reader.hpp"
 
 namespace cox::diagnose {
@@ -37,6 +38,7 @@ class Pipeline {
     for (int step = 0; step < steps; ++step) run(step);
   }
   [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] double seconds() const { return now_; }
 
  private:
   void row(int step, int d, int p, const char* type, int m, double begin, double end) {
@@ -168,8 +170,87 @@ TEST(StageFindings, ALongerStageIsNamedAndAStretchBesideIt) {
     return (p == 1 ? 0.3 : 0.0) + (r == 2 && p == 1 && s >= 30 && s < 50 ? 0.5 : 0.0);
   });
   ASSERT_EQ(d.findings.size(), 2U) << d.verdict;
-  EXPECT_EQ(d.findings.front().cause, Cause::StageImbalance) << d.verdict;
-  EXPECT_EQ(d.findings.back().kind, FindingKind::TransientStraggler);
+  const bool stage_first = d.findings.front().cause == Cause::StageImbalance;
+  const Finding& stage = stage_first ? d.findings.front() : d.findings.back();
+  const Finding& stretch = stage_first ? d.findings.back() : d.findings.front();
+  EXPECT_EQ(stage.cause, Cause::StageImbalance) << d.verdict;
+  EXPECT_EQ(stretch.kind, FindingKind::TransientStraggler);
+}
+
+/// By which part the job is shorter with other work.
+double shorter(unsigned seed, const More& recorded, const More& put_right) {
+  return 1 - Pipeline(80, seed, put_right, -1).seconds() / Pipeline(80, seed, recorded, -1).seconds();
+}
+
+TEST(StageFindings, GainsAreWhatPuttingRightBringsAloneAndTogether) {
+  constexpr double kStage = 0.3;
+  constexpr double kWorker = 0.4;
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    const auto work = [](bool balanced, bool mended) -> More {
+      return [=](int, int r, int p) {
+        const double stage = balanced ? kStage / kStages : p == 1 ? kStage : 0;
+        // Slower than its like by the same factor, wherever work is dealt out.
+        return stage + (!mended && r == 2 && p == 1 ? kWorker / (1 + kStage) * (1 + stage) : 0);
+      };
+    };
+    const More recorded = work(false, false);
+    const Diagnosis d = diagnosed(80, seed, recorded);
+    ASSERT_EQ(d.findings.size(), 2U) << seed << d.verdict;
+    for (const Finding& f : d.findings) {
+      const bool stage = f.cause == Cause::StageImbalance;
+      EXPECT_TRUE(stage || (f.cause == Cause::SlowWorker && f.rank == rank_of(2, 1))) << d.verdict;
+      EXPECT_NEAR(f.gain_ratio, shorter(seed, recorded, work(stage, !stage)), 0.01) << seed << d.verdict;
+    }
+    ASSERT_TRUE(d.joint_gain_ratio);
+    EXPECT_NEAR(*d.joint_gain_ratio, shorter(seed, recorded, work(true, true)), 0.01) << seed << d.verdict;
+  }
+}
+
+TEST(StageFindings, BesideAWorkerOfAnotherStageTheLongStageIsNamed) {
+  const Diagnosis d = diagnosed(
+      80, 1, [](int, int r, int p) { return (p == 1 ? 0.3 : 0.0) + (r == 2 && p == 0 ? 0.6 : 0.0); });
+  ASSERT_EQ(d.findings.size(), 2U) << d.verdict;
+  EXPECT_EQ(d.findings.front().rank, rank_of(2, 0)) << d.verdict;
+  EXPECT_EQ(d.findings.back().cause, Cause::StageImbalance) << d.verdict;
+}
+
+TEST(StageFindings, TurnsInTwoStagesHideEachOther) {
+  const More none = [](int, int, int) { return 0.0; };
+  const More turns = [](int s, int r, int p) {
+    const bool first = p == 1 && r == (s % 2 == 0 ? 0 : 3);
+    const bool second = p == 2 && r == (s % 2 == 0 ? 1 : 4);
+    return first || second ? 0.4 : 0.0;
+  };
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    const Diagnosis d = diagnosed(80, seed, turns);
+    ASSERT_EQ(d.findings.size(), 2U) << seed << d.verdict;
+    for (const Finding& f : d.findings) EXPECT_EQ(f.kind, FindingKind::RotatingStraggler) << d.verdict;
+    ASSERT_TRUE(d.joint_gain_ratio);
+    EXPECT_NEAR(*d.joint_gain_ratio, shorter(seed, turns, none), 0.02) << d.verdict;
+  }
+}
+
+TEST(StageFindings, AReplicaThatIsSlowThroughoutIsOneFinding) {
+  const More none = [](int, int, int) { return 0.0; };
+  const More slow = [](int, int r, int) { return r == 3 ? 0.3 : 0.0; };
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    const Diagnosis d = diagnosed(80, seed, slow);
+    ASSERT_EQ(d.findings.size(), 1U) << seed << d.verdict;
+    EXPECT_EQ(d.findings.front().ranks, (std::vector{rank_of(3, 0), rank_of(3, 1), rank_of(3, 2)}))
+        << d.verdict;
+    EXPECT_NEAR(d.findings.front().gain_ratio, shorter(seed, slow, none), 0.01) << d.verdict;
+  }
+}
+
+TEST(StageFindings, AChangeOfLevelIsNeitherUnevenMicroBatchesNorAnImbalance) {
+  const Diagnosis all = diagnosed(80, 1, [](int s, int, int) { return s >= 40 ? 0.3 : 0.0; });
+  EXPECT_TRUE(all.findings.empty()) << all.verdict;
+  EXPECT_FALSE(analyses_of(all).what_if_operations->patterns.micro_batches);
+  const Diagnosis stage = diagnosed(80, 1, [](int s, int, int p) { return p == 1 && s >= 30 ? 0.5 : 0.0; });
+  EXPECT_TRUE(stage.findings.empty()) << stage.verdict;
+  ASSERT_TRUE(analyses_of(stage).time_structure);
+  EXPECT_EQ(analyses_of(stage).time_structure->change_ranks.size(), 5U);
+  EXPECT_EQ(analyses_of(stage).time_structure->change_ranks.front(), rank_of(0, 1));
 }
 
 /// Three kinds of rows for each rank and step; nothing else is in the table.

@@ -72,10 +72,6 @@ std::vector<std::string> describe(const Attribution& a, Whom whom) {
   add(a.unknown, "unknown");
   lines.push_back(fmt::format("Ranks waited {} in all: {}{}.", to_string(a.waited), parts,
                               a.balanced ? "" : " (does NOT add up: a bug)"));
-  // Nobody can make more wait than there are: beyond that the divisor is noise.
-  if (a.amplification > 0 && a.amplification <= static_cast<double>(a.ranks.size()))
-    lines.push_back(fmt::format("Own delay, {} in all, cost {:.2f} times as much waiting.",
-                                to_string(a.self_delay), a.amplification));
   std::vector<const RankCharge*> order;
   for (const RankCharge& r : a.ranks)
     if (r.cost() > Duration::zero()) order.push_back(&r);

@@ -138,7 +138,8 @@ void say_findings(const Diagnosis& d, Percentages& percentages, Brief& brief) {
   if (f.gain_doubt)
     brief.gain = percentages.take(gain_words(f)) ? gain_words(f) : "doubtful";
   else if (is_gain_told(f) && gain_alone(f) > 0 && percentages.take(gain_words(f)))
-    brief.gain = fmt::format("without it the run would be {} shorter (estimated)", gain_words(f));
+    brief.gain =
+        fmt::format("{} the run would be {} shorter (estimated)", if_put_right(f, "it"), gain_words(f));
   if (const std::string alone = each_alone_words(f);
       !alone.empty() && !brief.gain.empty() && percentages.take(alone))
     brief.gain += "; " + alone;
@@ -151,8 +152,12 @@ void say_trouble(const Diagnosis& d, Brief& brief) {
 void say_change(const Comparison& c, Percentages& percentages, Brief& brief) {
   if (!c.not_alike.empty()) brief.says.push_back(c.not_alike);
   std::string text = fmt::format("Against the run before: {}", name_of(c.change));
-  const std::string by = change_by(c);
-  if (c.change == Change::Unclear)
+  const std::string by = change_by(c.step_ratio);
+  const std::string by_mean = change_by(c.mean_ratio);
+  if (c.change == Change::Unclear && c.mean_change != Change::Unclear && percentages.take(by_mean))
+    text = fmt::format("Against the run before, the mean step is {}{}; the median one is as before",
+                       name_of(c.mean_change), by_mean);
+  else if (c.change == Change::Unclear)
     text = "Against the run before: no difference that these runs show";
   else if (percentages.take(by))
     text = fmt::format("Against the run before, the median step is {}{}", name_of(c.change), by);

@@ -33,9 +33,9 @@ std::string differences_sentence(const std::vector<JobDifference>& differs, cons
   return text.empty() ? text : "These are not two runs of one job: " + text + ".";
 }
 
-std::string change_by(const Comparison& c) {
+std::string change_by(const RatioInterval& ratio) {
   constexpr double kMostInPercent = 2;  // above, a multiple says it better
-  const double times = c.step_ratio.value;
+  const double times = ratio.value;
   if (times <= kMostInPercent) return " by " + percent(std::abs(1 - times));
   return fmt::format(", {} times as long",
                      times < 10 ? fmt::format("{:.1f}", times) : grouped(std::llround(times)));
@@ -54,13 +54,20 @@ std::vector<std::string> describe(const Comparison& c, bool enough, std::int64_t
     lines.push_back(fmt::format("the interval holds 1, or the difference is under {}: these runs show none",
                                 percent(least_change)));
   else
-    lines.push_back(name_of(c.change) + change_by(c));
+    lines.push_back(name_of(c.change) + change_by(c.step_ratio));
+  lines.push_back(
+      fmt::format("mean step {} before, {} after: ratio {:.4f} (95 % of resamplings: {:.4f} to {:.4f})",
+                  to_string(c.mean_before), to_string(c.mean_after), c.mean_ratio.value, c.mean_ratio.low,
+                  c.mean_ratio.high));
   lines.push_back(fmt::format("lost to late arrivals: {} before, {} after", percent(c.lost_before),
                               percent(c.lost_after)));
   // What was promised, in the words of the diagnosis before.
-  if (!c.gone.empty() && c.change == Change::Faster)
-    lines.push_back(fmt::format("fixing it was estimated to save {} of the run; the median step fell by {}",
-                                gain_words(c.gone.front()), percent(1 - c.step_ratio.value)));
+  if (!c.gone.empty() && (moves_the_median(c.gone.front()) ? c.change : c.mean_change) == Change::Faster) {
+    const bool median = moves_the_median(c.gone.front());
+    lines.push_back(fmt::format("fixing it was estimated to save {} of the run; the {} step fell by {}",
+                                gain_words(c.gone.front()), median ? "median" : "mean",
+                                percent(1 - (median ? c.step_ratio : c.mean_ratio).value)));
+  }
   const auto list = [&](const std::vector<Finding>& findings, const char* what) {
     for (const Finding& f : findings) lines.push_back(fmt::format("{}: {}", what, subject_of(f.ranks)));
   };

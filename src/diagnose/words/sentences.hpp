@@ -105,7 +105,7 @@ struct Headline {
 [[nodiscard]] std::string differences_sentence(const std::vector<JobDifference>& differs,
                                                const Diagnosis& before, const Diagnosis& after);
 /// By how much the median step changed: ` by 12 %`, or `, 126 times as long` where per cent would be above 100.
-[[nodiscard]] std::string change_by(const Comparison& c);
+[[nodiscard]] std::string change_by(const RatioInterval& ratio);
 /// A run before a change against the same job after it; `enough`: both have the steps that a statement needs.
 [[nodiscard]] std::vector<std::string> describe(const Comparison& c, bool enough, std::int64_t fewest_steps,
                                                 double least_change);
@@ -120,5 +120,11 @@ struct Headline {
 [[nodiscard]] std::string own_work_words(const Finding& f, const LateEvidence& e);
 /// `rank 3`, `ranks 0, 1, 2, ...`: at most eight.
 [[nodiscard]] std::string subject_of(const std::vector<Rank>& ranks);
+
+/// `without that` (the pronoun), or for stages `with work dealt out evenly over the stages`: what a gain stands for.
+[[nodiscard]] std::string if_put_right(const Finding& f, const char* pronoun);
+
+/// Whether it concerns most steps: a burst, a turn and a pause leave the median step where it is.
+[[nodiscard]] bool moves_the_median(const Finding& f);
 
 }  // namespace cox::diagnose

@@ -6,6 +6,8 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
+#include "diagnose/words/sentences.hpp"
+
 namespace cox::diagnose {
 namespace {
 
@@ -32,7 +34,8 @@ void say_levels(const TimeStructure& t, Lines& lines) {
     lines.emplace_back(
         "The first change is in own work, on all ranks alike: clocks, power, or what they are given to do.");
   if (t.change_kind == LongStepKind::SomeRank)
-    lines.emplace_back("The first change is in the own work of some rank; the others wait for it.");
+    lines.push_back(fmt::format("The first change is in the own work of {}; the others wait for it.",
+                                t.change_ranks.empty() ? "some rank" : subject_of(t.change_ranks)));
   if (t.change_kind == LongStepKind::Communication)
     lines.emplace_back("The first change is in nobody's own work: transfers take longer or shorter.");
   if (t.changes.size() > kToldChanges)
@@ -123,9 +126,10 @@ void say_levels_briefly(const TimeStructure& t, Lines& lines) {
   if (t.changes.size() == 2)
     text +=
         fmt::format(", from step {} on {}", t.changes[1].first_step.value(), to_string(t.changes[1].after));
-  const char* in = t.change_kind == LongStepKind::Everybody       ? ", by the own work of all ranks"
-                   : t.change_kind == LongStepKind::Communication ? ", by its transfers"
-                                                                  : "";
+  const std::string in = t.change_kind == LongStepKind::Everybody       ? ", by the own work of all ranks"
+                         : t.change_kind == LongStepKind::Communication ? ", by its transfers"
+                         : !t.change_ranks.empty() ? ", by the own work of " + subject_of(t.change_ranks)
+                                                   : std::string();
   text += fmt::format("{} ({}).", in, percent_change(first.shift_ratio));
   lines.push_back(std::move(text));
   if (t.changes.size() > 2)

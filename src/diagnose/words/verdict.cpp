@@ -89,9 +89,9 @@ std::string late_words(const Finding& f, const LateEvidence& e) {
 std::string gain_clause(const Finding& f) {
   if (!is_gain_told(f)) return {};  // its sentence says so
   if (f.gain_doubt) return fmt::format("; what that costs is {}", gain_words(f));
-  return gain_alone(f) > 0
-             ? fmt::format("; without that the run would be {} shorter (estimated)", gain_words(f))
-             : std::string();
+  return gain_alone(f) > 0 ? fmt::format("; {} the run would be {} shorter (estimated)",
+                                         if_put_right(f, "that"), gain_words(f))
+                           : std::string();
 }
 
 /// What fixing one of a set brings whose members hide each other.
@@ -102,9 +102,11 @@ std::string hidden_words(const Finding& f) {
 
 std::string others_words(const Diagnosis& d) {
   if (d.findings.size() < 2) return {};
-  double gain = d.late_gain_ratio;
+  double gain = d.joint_gain_ratio.value_or(d.late_gain_ratio);
   for (const Finding& each : d.findings)
-    if (!std::holds_alternative<LateEvidence>(each.evidence)) gain += each.gain_ratio;
+    if (std::holds_alternative<FabricEvidence>(each.evidence) ||
+        (!d.joint_gain_ratio && std::holds_alternative<OperationEvidence>(each.evidence)))
+      gain += each.gain_ratio;
   return fmt::format(" With {} findings in all, fixing everything would save {}.", d.findings.size(),
                      percent(std::min(gain, 1.0)));
 }
@@ -199,6 +201,16 @@ std::string component_words(const Finding& f) {
   std::string text;
   for (const std::string& name : f.components) text += (text.empty() ? "" : ", ") + name;
   return text;
+}
+
+bool moves_the_median(const Finding& f) {
+  return f.kind != FindingKind::TransientStraggler && f.kind != FindingKind::RotatingStraggler &&
+         f.kind != FindingKind::PeriodicPause;
+}
+
+std::string if_put_right(const Finding& f, const char* pronoun) {
+  return f.cause == Cause::StageImbalance ? "with work dealt out evenly over the stages"
+                                          : fmt::format("without {}", pronoun);
 }
 
 std::string gain_words(const Finding& f) {
