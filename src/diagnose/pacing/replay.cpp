@@ -124,8 +124,8 @@ Error no_group(const Matched& matched) {
                    "no group to replay: there {} {} and {}, expected two ranks that synchronise with each "
                    "other at least five times",
                    matched.ranks() == 1 ? "is" : "are",
-                   counted(static_cast<std::int64_t>(matched.ranks()), "rank", "ranks"),
-                   counted(std::ssize(matched.communicators()), "communicator", "communicators")),
+                   cox::counted(static_cast<std::int64_t>(matched.ranks()), "rank", "ranks"),
+                   cox::counted(std::ssize(matched.communicators()), "communicator", "communicators")),
                .hint = "see what was recorded: cox diagnose PATH",
                .where = {}};
 }
