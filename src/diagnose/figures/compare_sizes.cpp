@@ -22,6 +22,10 @@ constexpr double kEvidence = 12;
 constexpr double kClearly = 1.6;
 /// A band holds as many sizes; fewer are dips.
 constexpr std::size_t kLeastBand = 3;
+/// By how much scatter is raised that is told by one neighbour only.
+constexpr double kFewBends = 3;
+/// A size that stands out takes so many times as long, or that part of the time.
+constexpr double kLeastOutlying = 1.2;
 /// They bound the work: sizes compared, and places between them.
 constexpr std::size_t kMostSizes = 256;
 constexpr std::size_t kMostBorders = 48;
@@ -30,6 +34,7 @@ constexpr std::size_t kMostBorders = 48;
 struct Pairs {
   std::vector<double> size, before, after, error;  ///< `error` of the difference, in seconds
   double scatter = 0;
+  double least_scatter = kLeastScatter;  ///< of a ratio, as repetitions tell
 };
 
 Pairs pairs_of(const std::vector<SizePoint>& before, const std::vector<SizePoint>& after) {
@@ -56,9 +61,12 @@ Pairs pairs_of(const std::vector<SizePoint>& before, const std::vector<SizePoint
   std::vector<double> bends;
   for (std::size_t i = 1; i + 1 < logs.size(); ++i)
     bends.push_back(std::abs(logs[i - 1] - 2 * logs[i] + logs[i + 1]));
-  const double by_bends = bends.empty() ? 0 : 1.4826 * median_in_place(bends) / std::sqrt(6.0);
+  double by_bends = bends.empty() ? 0 : 1.4826 * median_in_place(bends) / std::sqrt(6.0);
   const double by_repeats = told.empty() ? 0 : median_in_place(told);
-  p.scatter = std::max({kLeastScatter, by_bends, by_repeats});
+  // A median of few is often too low, and no repetition says so.
+  if (told.empty()) by_bends *= 1 + kFewBends / static_cast<double>(std::max<std::size_t>(1, bends.size()));
+  p.least_scatter = std::max(kLeastScatter, by_repeats);
+  p.scatter = std::max(p.least_scatter, by_bends);
   for (std::size_t i = 0; i < p.size.size(); ++i)
     p.error.push_back(p.scatter * std::max(p.before[i], p.after[i]));
   return p;
@@ -72,6 +80,8 @@ struct Candidate {
   std::size_t border = 0;
   std::size_t end = 0;  ///< Band: the largest that differs
   double beyond = 0;    ///< Crossing: the amount from `border` on
+  std::int64_t parameters = 0;
+  std::vector<double> fitted{};  ///< the difference at each size
 };
 
 /// Bounded, so that one dip in one of the two is not a difference between them.
@@ -79,8 +89,18 @@ double bounded(double z) {
   return std::min(z * z, 16.0);
 }
 
+/// Fills in the deviations from what was fitted.
+void add_deviations(const Pairs& p, Candidate& c) {
+  for (std::size_t i = 0; i < p.size.size(); ++i)
+    c.cost += bounded((p.after[i] - p.before[i] - c.fitted[i]) / p.error[i]);
+}
+
+double price_of(const Pairs& p, std::int64_t parameters) {
+  return static_cast<double>(parameters) * std::log(static_cast<double>(p.size.size()));
+}
+
 template <class Shape>
-Candidate fit(const Pairs& p, SizeDifference difference, std::size_t border, double parameters,
+Candidate fit(const Pairs& p, SizeDifference difference, std::size_t border, std::int64_t parameters,
               const Shape& shape) {
   std::vector<double> amounts;
   for (std::size_t i = 0; i < p.size.size(); ++i)
@@ -101,11 +121,12 @@ Candidate fit(const Pairs& p, SizeDifference difference, std::size_t border, dou
     if (bottom > 0) amount = top / bottom;
   }
   Candidate c{.difference = difference,
-              .cost = parameters * std::log(static_cast<double>(p.size.size())),
+              .cost = price_of(p, parameters),
               .amount = amount,
-              .border = border};
-  for (std::size_t i = 0; i < p.size.size(); ++i)
-    c.cost += bounded((p.after[i] - p.before[i] - amount * shape(i)) / p.error[i]);
+              .border = border,
+              .parameters = parameters};
+  for (std::size_t i = 0; i < p.size.size(); ++i) c.fitted.push_back(amount * shape(i));
+  add_deviations(p, c);
   return c;
 }
 
@@ -117,9 +138,10 @@ Candidate fit_crossing(const Pairs& p, std::size_t k) {
       fit(p, SizeDifference::Crossing, k, 0, [&](std::size_t i) { return i >= k ? p.before[i] : 0; });
   Candidate c = below;
   c.beyond = beyond.amount;
-  c.cost = 3 * std::log(static_cast<double>(p.size.size()));
-  for (std::size_t i = 0; i < p.size.size(); ++i)
-    c.cost += bounded((p.after[i] - p.before[i] * (1 + (i < k ? c.amount : c.beyond))) / p.error[i]);
+  c.parameters = 3;
+  c.cost = price_of(p, c.parameters);
+  for (std::size_t i = k; i < p.size.size(); ++i) c.fitted[i] = c.beyond * p.before[i];
+  add_deviations(p, c);
   return c;
 }
 
@@ -136,16 +158,17 @@ Candidate fit_slow_crossing(const Pairs& p) {
     bd += w * d * p.before[i];
   }
   const double det = ww * bb - wb * wb;
-  Candidate c{.difference = SizeDifference::Crossing,
-              .cost = 2 * std::log(static_cast<double>(p.size.size()))};
+  Candidate c{.difference = SizeDifference::Crossing, .cost = price_of(p, 2), .parameters = 2};
+  c.fitted.resize(p.size.size());
   if (!(det > 0)) return c;
   const double offset = (wd * bb - bd * wb) / det;
   const double factor = (ww * bd - wb * wd) / det;
   for (std::size_t i = 0; i < p.size.size(); ++i) {
     const double d = offset + factor * p.before[i];
-    c.cost += bounded((p.after[i] - p.before[i] - d) / p.error[i]);
+    c.fitted[i] = d;
     if (c.border == 0 && i > 0 && (d > 0) != (offset + factor * p.before[0] > 0)) c.border = i;
   }
+  add_deviations(p, c);
   c.amount = offset / p.before.front() + factor;
   c.beyond = offset / p.before.back() + factor;
   return c;
@@ -159,8 +182,11 @@ bool crosses(const Candidate& c) {
 
 std::vector<Candidate> candidates(const Pairs& p) {
   const std::size_t n = p.size.size();
-  std::vector<Candidate> all{fit(p, SizeDifference::Factor, 0, 1, [&](std::size_t i) { return p.before[i]; }),
-                             fit(p, SizeDifference::Offset, 0, 1, [](std::size_t) { return 1.0; })};
+  const double start = *std::min_element(p.before.begin(), p.before.end());
+  std::vector<Candidate> all{
+      fit(p, SizeDifference::Factor, 0, 1, [&](std::size_t i) { return p.before[i]; }),
+      fit(p, SizeDifference::Offset, 0, 1, [](std::size_t) { return 1.0; }),
+      fit(p, SizeDifference::Bandwidth, 0, 1, [&](std::size_t i) { return p.before[i] - start; })};
   std::vector<Candidate> crossings{fit_slow_crossing(p)};
   // A border lies between two sizes on either side; of many, between some of them.
   const std::size_t stride = 1 + n / kMostBorders;
@@ -183,8 +209,8 @@ std::vector<Candidate> candidates(const Pairs& p) {
 
 Candidate best_of(const Pairs& p) {
   Candidate none;
-  for (std::size_t i = 0; i < p.size.size(); ++i)
-    none.cost += bounded((p.after[i] - p.before[i]) / p.error[i]);
+  none.fitted.resize(p.size.size());
+  add_deviations(p, none);
   const std::vector<Candidate> all = candidates(p);
   const Candidate best = *std::min_element(
       all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; });
@@ -202,6 +228,75 @@ void thin(Pairs& p) {
   }
 }
 
+/// Sizes that leave what was fitted. A border is not known to the size: what lies beside one is none.
+std::vector<std::size_t> outlying_of(const Pairs& p, const Candidate& c) {
+  std::vector<double> off;
+  for (std::size_t i = 0; i < p.size.size(); ++i) {
+    const double expected = p.before[i] + c.fitted[i];
+    off.push_back(expected > 0 ? std::log(p.after[i] / expected) : 0);
+  }
+  std::vector<std::size_t> found = outlying(
+      off, {.least_spread = p.least_scatter, .least = std::log(kLeastOutlying), .parameters = c.parameters});
+  const auto beside = [&](std::size_t border, std::size_t i) {
+    return border > 0 && i + 1 >= border && i <= border + 1;
+  };
+  std::erase_if(found, [&](std::size_t i) { return beside(c.border, i) || beside(c.end, i); });
+  return found;
+}
+
+void erase_sizes(Pairs& p, const std::vector<std::size_t>& places) {
+  for (auto* list : {&p.size, &p.before, &p.after, &p.error})
+    for (auto at = places.rbegin(); at != places.rend(); ++at)
+      list->erase(list->begin() + static_cast<std::ptrdiff_t>(*at));
+}
+
+/// What the sizes that do not stand out have in common.
+Candidate best_without_outlying(Pairs& p, SizeComparison& c) {
+  Candidate best = best_of(p);
+  const std::vector<std::size_t> found = outlying_of(p, best);
+  if (found.empty() || p.size.size() - found.size() < kLeastSizes) return best;
+  for (const std::size_t i : found)
+    c.outlying.push_back({Bytes(std::llround(p.size[i])), p.after[i] / p.before[i]});
+  erase_sizes(p, found);
+  return best_of(p);
+}
+
+/// The smallest size at which the part that grows with it makes a difference worth saying.
+Bytes first_that_differs(const Pairs& p, const Candidate& best) {
+  std::size_t i = 0;
+  while (i + 1 < p.size.size() && std::abs(best.fitted[i]) < kLeastDifference * p.before[i]) ++i;
+  return Bytes(std::llround(p.size[i]));
+}
+
+void describe(const Pairs& p, const Candidate& best, SizeComparison& c) {
+  const double change =
+      best.difference == SizeDifference::Offset ? best.amount / p.before.front() : best.amount;
+  c.difference = std::abs(change) < kLeastDifference ? SizeDifference::None : best.difference;
+  switch (c.difference) {
+    case SizeDifference::None:
+    case SizeDifference::Unclear:
+      return;
+    case SizeDifference::Factor:
+      break;
+    case SizeDifference::Offset:
+      c.offset = Seconds(best.amount);
+      break;
+    case SizeDifference::Bandwidth:
+      c.border = first_that_differs(p, best);
+      break;
+    case SizeDifference::Band:
+      c.border_end = Bytes(std::llround(p.size[best.end]));
+      [[fallthrough]];
+    case SizeDifference::SmallOnly:
+    case SizeDifference::LargeOnly:
+    case SizeDifference::Crossing:
+      c.border = Bytes(std::llround(p.size[best.border]));
+      break;
+  }
+  c.ratio = 1 + change;
+  if (c.difference == SizeDifference::Crossing) c.ratio_beyond = 1 + best.beyond;
+}
+
 SizeComparison compare_two(const trace::SizeSeries& before, const trace::SizeSeries& after) {
   SizeComparison c{.before = before.name, .after = after.name, .nodes = after.nodes};
   Pairs p = pairs_of(points_of(before), points_of(after));
@@ -213,25 +308,54 @@ SizeComparison compare_two(const trace::SizeSeries& before, const trace::SizeSer
   c.least_seen_ratio = std::max(
       kLeastDifference,
       p.scatter * std::sqrt((kEvidence + std::log(p.size.size())) / static_cast<double>(p.size.size())));
-  const Candidate best = best_of(p);
-  const double smallest = p.before.front();
-  const double change = best.difference == SizeDifference::Offset ? best.amount / smallest : best.amount;
-  c.difference = std::abs(change) < kLeastDifference ? SizeDifference::None : best.difference;
-  if (c.difference == SizeDifference::None) return c;
-  c.ratio = 1 + change;
-  if (c.difference == SizeDifference::Offset) c.offset = Seconds(best.amount);
-  if (c.difference != SizeDifference::Factor && c.difference != SizeDifference::Offset)
-    c.border = Bytes(std::llround(p.size[best.border]));
-  if (c.difference == SizeDifference::Band) c.border_end = Bytes(std::llround(p.size[best.end]));
-  if (c.difference == SizeDifference::Crossing) c.ratio_beyond = 1 + best.beyond;
+  const Candidate best = best_without_outlying(p, c);
+  describe(p, best, c);
   return c;
 }
 
-bool differs(const SizeComparison& c) {
-  return c.difference != SizeDifference::None && c.difference != SizeDifference::Unclear;
+/// Of one list in which nothing stands out.
+constexpr double kOutlyingChance = 0.002;
+/// As noise that has heavy tails gives more of what normal noise does not.
+constexpr double kOutlyingSpreads = 5.5;
+constexpr std::size_t kLeastValues = 6;
+/// More of them are no exceptions: so many of the values at most.
+constexpr std::size_t kOneOf = 5;
+
+/// Whether `value` leaves the `others` (those nearer to the middle): Student's t of one value against the rest of them.
+bool leaves(double value, const std::vector<double>& others, const OutlyingBar& bar, std::size_t tests) {
+  Welford moments;
+  for (const double x : others) moments.add(x);
+  const auto n = static_cast<double>(others.size());
+  const std::int64_t freedom = std::max<std::int64_t>(1, std::llround(n) - 1 - bar.parameters);
+  const double spread = std::max(moments.stddev() * std::sqrt(1 + 1 / n), bar.least_spread);
+  const double t = student_quantile(kOutlyingChance / 2 / static_cast<double>(tests), freedom);
+  const double off = std::abs(value - moments.mean());
+  return off > t * spread && off > kOutlyingSpreads * scaled_mad(others) && off > bar.least;
 }
 
 }  // namespace
+
+std::vector<std::size_t> outlying(const std::vector<double>& values, const OutlyingBar& bar) {
+  if (values.size() < kLeastValues) return {};
+  std::vector<double> copy = values;
+  const double middle = median_in_place(copy);
+  std::vector<std::size_t> order(values.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::abs(values[a] - middle) < std::abs(values[b] - middle);
+  });
+  // From the many to the one: the nearest of several that stand out hides behind the others of them otherwise.
+  for (std::size_t count = values.size() / kOneOf; count > 0; --count) {
+    const std::size_t first = order.size() - count;
+    std::vector<double> others;
+    for (std::size_t i = 0; i < first; ++i) others.push_back(values[order[i]]);
+    if (!leaves(values[order[first]], others, bar, first + 1)) continue;
+    std::vector<std::size_t> found(order.begin() + static_cast<std::ptrdiff_t>(first), order.end());
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+  return {};
+}
 
 std::vector<PlaceAnswer> find_places(const std::vector<SizeComparison>& comparisons) {
   struct Side {

@@ -45,6 +45,9 @@ Json json_of(const SizeComparison& c) {
   j["least_seen_ratio"] = c.least_seen_ratio;
   j["border_end_bytes"] = c.border_end ? Json(c.border_end->count()) : Json(nullptr);
   j["ratio_beyond"] = c.ratio_beyond ? Json(*c.ratio_beyond) : Json(nullptr);
+  j["outlying"] = Json::array();
+  for (const OutlyingSize& o : c.outlying)
+    j["outlying"].push_back({{"bytes", o.size.count()}, {"ratio", o.ratio}});
   return j;
 }
 
@@ -88,6 +91,10 @@ Json json_of(const RankComparison& c) {
 
 }  // namespace
 
+bool differs(const SizeComparison& c) {
+  return c.difference != SizeDifference::None && c.difference != SizeDifference::Unclear;
+}
+
 const char* name_of(SizeDifference d) {
   switch (d) {
     case SizeDifference::None:
@@ -100,6 +107,8 @@ const char* name_of(SizeDifference d) {
       return "small_only";
     case SizeDifference::LargeOnly:
       return "large_only";
+    case SizeDifference::Bandwidth:
+      return "bandwidth";
     case SizeDifference::Band:
       return "band";
     case SizeDifference::Crossing:
@@ -123,21 +132,38 @@ const char* name_of(DifferencePlace p) {
 }
 
 bool FiguresAnswer::has_trouble() const {
-  return std::any_of(comparisons.begin(), comparisons.end(),
-                     [](const SizeComparison& c) {
-                       return c.difference != SizeDifference::None &&
-                              c.difference != SizeDifference::Unclear &&
-                              std::max(c.ratio, c.ratio_beyond.value_or(1)) > 1;
-                     }) ||
+  const auto takes_longer = [](const SizeComparison& c) {
+    return (differs(c) && std::max(c.ratio, c.ratio_beyond.value_or(1)) > 1) ||
+           std::any_of(c.outlying.begin(), c.outlying.end(),
+                       [](const OutlyingSize& o) { return o.ratio > 1; });
+  };
+  return std::any_of(comparisons.begin(), comparisons.end(), takes_longer) ||
          std::any_of(quantities.begin(), quantities.end(),
                      [](const QuantityAnswer& q) { return !q.is_communication && !q.above.empty(); });
 }
 
 bool FiguresAnswer::is_clean() const {
-  if (has_trouble()) return false;
+  if (has_trouble() || nothing_in_common) return false;
   return !sizes.empty() || std::any_of(quantities.begin(), quantities.end(),
                                        [](const QuantityAnswer& q) { return q.has_spread; });
 }
+
+namespace {
+
+/// Says of two tables that no value of one has a counterpart in the other.
+void note_nothing_in_common(const trace::Figures& before, FiguresAnswer& a) {
+  const bool any_size = std::any_of(a.comparisons.begin(), a.comparisons.end(),
+                                    [](const SizeComparison& c) { return c.sizes > 0; });
+  a.nothing_in_common = !any_size && a.rank_comparisons.empty();
+  if (!a.nothing_in_common) return;
+  const auto first_name = [](const auto& list) { return list.empty() ? std::string() : list.front().name; };
+  if (const auto* sizes = std::get_if<trace::SizeTable>(&before.table))
+    a.of_before = first_name(sizes->series);
+  else
+    a.of_before = first_name(std::get<trace::RankTable>(before.table).quantities);
+}
+
+}  // namespace
 
 FiguresAnswer understand_figures(const trace::Figures& figures, const trace::Figures* before) {
   FiguresAnswer a;
@@ -155,6 +181,7 @@ FiguresAnswer understand_figures(const trace::Figures& figures, const trace::Fig
     if (const auto* earlier = before != nullptr ? std::get_if<trace::RankTable>(&before->table) : nullptr)
       a.rank_comparisons = compare_ranks(*earlier, ranks);
   }
+  if (before != nullptr) note_nothing_in_common(*before, a);
   return a;
 }
 
@@ -170,6 +197,7 @@ std::string to_json(const FiguresAnswer& a, const std::string& input) {
   result["rank_comparisons"] = Json::array();
   for (const RankComparison& c : a.rank_comparisons) result["rank_comparisons"].push_back(json_of(c));
   result["notes"] = a.notes;
+  result["nothing_in_common"] = a.nothing_in_common;
   result["places"] = Json::array();
   for (const PlaceAnswer& p : a.places) result["places"].push_back(json_of(p));
   return framed({"cox.figures/1", {input}, a.notes}, std::move(result));

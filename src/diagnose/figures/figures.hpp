@@ -42,11 +42,18 @@ enum class SizeDifference : std::uint8_t {
   Offset,
   SmallOnly,
   LargeOnly,
-  Band,      ///< sizes from one to another, neither the smallest nor the largest
-  Crossing,  ///< smaller ones one way, larger ones the other
+  Bandwidth,  ///< the part that grows with the size takes longer by a factor
+  Band,       ///< sizes from one to another, neither the smallest nor the largest
+  Crossing,   ///< smaller ones one way, larger ones the other
   Unclear
 };
 [[nodiscard]] const char* name_of(SizeDifference d);  ///< `none`, `factor`, `offset`, `small_only`, ...
+
+/// A size that leaves what is said of the others.
+struct OutlyingSize {
+  Bytes size{};
+  double ratio = 1;  ///< after over before
+};
 
 /// Two configurations over the sizes that both have.
 struct SizeComparison {
@@ -58,12 +65,16 @@ struct SizeComparison {
   double ratio = 1;  ///< after over before, where they differ
   Seconds offset{};  ///< Offset: after less before
   std::optional<Bytes>
-      border{};  ///< SmallOnly: largest that differs; LargeOnly, Band: smallest; Crossing: there it turns
+      border{};  ///< SmallOnly: largest that differs; LargeOnly, Bandwidth, Band: smallest; Crossing: there it turns
   std::optional<Bytes> border_end{};     ///< Band: largest that differs
   std::optional<double> ratio_beyond{};  ///< Crossing: of the largest, where `ratio` is that of the smallest
+  std::vector<OutlyingSize> outlying{};  ///< ascending by size; what is said above is of the others
   double scatter_ratio = 0;              ///< of a ratio of two times
   double least_seen_ratio = 0;           ///< a factor that would have been seen
 };
+
+/// Whether they differ by more than single sizes.
+[[nodiscard]] bool differs(const SizeComparison& c);
 
 /// Where two configurations differ that were compared on one node and on several.
 enum class DifferencePlace : std::uint8_t { InsideNode, BetweenNodes, Both };
@@ -117,6 +128,8 @@ struct FiguresAnswer {
   std::vector<QuantityAnswer> quantities;
   std::vector<RankComparison> rank_comparisons;  ///< against `before`
   std::vector<std::string> notes;
+  bool nothing_in_common = false;  ///< with `before`: no configuration and size, or no quantity, is in both
+  std::string of_before;           ///< the first name in `before`, where nothing is in common
 
   /// Whether a rank's own work stands out, or a configuration is slower.
   [[nodiscard]] bool has_trouble() const;
@@ -127,8 +140,9 @@ struct FiguresAnswer {
 /// Sizes: the Hockney line by least relative deviation (iterated weights), dips where a size takes 1.2 times as long as a
 /// larger one and three and a half times the scatter of both more, every configuration against the first one with as many nodes.
 /// `before`: configurations of the same name are compared with those of this table instead.
-/// Differences: none, a factor, an offset, small messages only, large ones only, a band of them, a crossing: the one that explains most
-/// (Bayesian information criterion), where it explains more than scatter does, from 5 % on.
+/// Differences: none, a factor, an offset, small messages only, large ones only, the part that grows with the size, a band
+/// of sizes, a crossing: the one that explains most (Bayesian information criterion), where it explains more than scatter
+/// does, from 5 % on. Beside it single sizes that leave it by a fifth and by more than scatter gives (Rosner's procedure).
 ///
 /// Ranks: Welch's t of each against the median of the others, corrected for ranks and quantities; 19 values count
 /// as one independent value. Beyond that: 5 %, and four robust spreads of the other ranks.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "diagnose/figures/parts.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace cox::diagnose {
@@ -255,6 +257,143 @@ TEST(Figures, TheAlpsTableShowsItsCeilingAndItsDips) {
   const FiguresAnswer a = understand_figures(**figures);
   ASSERT_EQ(a.sizes.size(), 6U);
   for (const SizeAnswer& s : a.sizes) EXPECT_GT(s.ceiling.in_bytes_per_s(), 1e10);
+}
+
+constexpr int kSizes = 20;
+
+/// One time per size, with noise in its logarithm; some sizes of the second take `ratio` times as long.
+struct Pair {
+  trace::Figures before;
+  trace::Figures after;
+};
+
+trace::SizeTable table_of(double noise, double ratio, const std::vector<int>& slow, bool tails,
+                          std::mt19937_64& random) {
+  std::normal_distribution<double> normal(0, 1);
+  std::student_t_distribution<double> student(5);
+  trace::SizeSeries s;
+  for (int k = 0; k < kSizes; ++k) {
+    const double size = std::exp2(k + 3);
+    double time = 1e-5 + 2e-11 * size;
+    for (const int at : slow)
+      if (at == k) time *= ratio;
+    s.values.push_back({Bytes(std::int64_t{8} << k),
+                        Seconds(time * std::exp(noise * (tails ? student(random) : normal(random))))});
+  }
+  return {.series = {s}};
+}
+
+SizeComparison compared(double noise, double ratio, const std::vector<int>& slow, std::mt19937_64& random,
+                        bool tails = false) {
+  const Pair p{{.format = "size-table", .table = table_of(noise, 1, {}, tails, random), .notes = {}},
+               {.format = "size-table", .table = table_of(noise, ratio, slow, tails, random), .notes = {}}};
+  return understand_figures(p.after, &p.before).comparisons.front();
+}
+
+TEST(Outlying, AQuietPairStaysQuiet) {
+  for (const bool tails : {false, true})
+    for (const double noise : {0.01, 0.03, 0.1}) {
+      std::mt19937_64 random(17);
+      int differ = 0;
+      int single = 0;
+      for (int i = 0; i < 400; ++i) {
+        const SizeComparison c = compared(noise, 1, {}, random, tails);
+        differ += differs(c);
+        single += !c.outlying.empty();
+      }
+      RecordProperty("single", single);
+      EXPECT_LE(single, tails ? 12 : 4) << noise << " tails " << tails;
+      EXPECT_LE(differ, tails ? 8 : 4) << noise << " tails " << tails;
+    }
+}
+
+TEST(Outlying, OneSizeOrTwoAreNamedAndNothingElse) {
+  struct Known {
+    double noise, ratio;
+    int least_of_200;
+  };
+  for (const Known& k : {Known{0.01, 1.5, 196}, Known{0.03, 2, 196}, Known{0.1, 3, 160}, Known{0.1, 2, 40}})
+    for (const std::size_t count : {1U, 2U}) {
+      std::mt19937_64 random(29);
+      int right = 0;
+      for (int i = 0; i < 200; ++i) {
+        const int first = static_cast<int>(random() % kSizes);
+        std::vector<int> slow{first};
+        if (count == 2) slow.push_back((first + 2 + static_cast<int>(random() % (kSizes - 4))) % kSizes);
+        const SizeComparison c = compared(k.noise, k.ratio, slow, random);
+        bool all = !differs(c) && c.outlying.size() == slow.size();
+        for (const OutlyingSize& o : c.outlying)
+          all = all &&
+                std::find(slow.begin(), slow.end(), std::lround(std::log2(o.size.count())) - 3) != slow.end();
+        right += all;
+      }
+      EXPECT_GE(right, k.least_of_200) << k.noise << " x" << k.ratio << " at " << count;
+    }
+}
+
+TEST(Outlying, TheyAreSaidAndAreTrouble) {
+  std::mt19937_64 random(3);
+  const Pair p{{.format = "size-table", .table = table_of(0.01, 1, {}, false, random), .notes = {}},
+               {.format = "size-table", .table = table_of(0.01, 3.1, {16}, false, random), .notes = {}}};
+  const FiguresAnswer a = understand_figures(p.after, &p.before);
+  EXPECT_EQ(figure_lines(a).front(), "Configurations differ at single sizes only.");
+  EXPECT_TRUE(says(a, "at 524 kB 3.1 times as long; elsewhere no difference"));
+  EXPECT_TRUE(a.has_trouble());
+  const auto j = nlohmann::json::parse(to_json(a, "x"))["result"]["comparisons"][0];
+  EXPECT_EQ(j["difference"], "none");
+  EXPECT_EQ(j["outlying"][0]["bytes"], 524288);
+}
+
+TEST(Figures, LessBandwidthIsInThePartThatGrowsWithTheSize) {
+  int right = 0;
+  int only_large = 0;
+  for (int seed = 0; seed < 200; ++seed) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+    std::normal_distribution<double> normal(0, 1);
+    const double noise = seed % 2 == 0 ? 0.01 : 0.03;
+    trace::SizeTable tables[2];
+    for (int side = 0; side < 2; ++side) {
+      trace::SizeSeries s;
+      for (int k = 3; k < 27; ++k) {
+        const double time = 1e-5 + std::exp2(k) * 1e-10 * (side == 1 ? 1.3 : 1);
+        s.values.push_back({Bytes(std::int64_t{1} << k), Seconds(time * std::exp(noise * normal(random)))});
+      }
+      tables[side].series.push_back(s);
+    }
+    const trace::Figures before{.format = "size-table", .table = tables[0], .notes = {}};
+    const trace::Figures after{.format = "size-table", .table = tables[1], .notes = {}};
+    const SizeComparison c = understand_figures(after, &before).comparisons.front();
+    right +=
+        c.difference == SizeDifference::Bandwidth && std::abs(c.ratio - 1.3) < 0.05 && c.outlying.empty();
+    only_large += c.difference == SizeDifference::LargeOnly;
+  }
+  EXPECT_GE(right, 180) << only_large << " as large ones only";
+  EXPECT_GE(right + only_large, 196);
+}
+
+TEST(Figures, WhatHasNothingInCommonIsSaidInOneLine) {
+  const auto nccl = [](const std::string& test) {
+    return figures("# Collective test starting: " + test +
+                   "\n#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
+                   "  8  2 float sum -1 10 0 0 0\n  1024 256 float sum -1 11 0 0 0\n");
+  };
+  const trace::Figures gathered = nccl("all_gather_perf");
+  const FiguresAnswer a = understand_figures(nccl("all_reduce_perf"), &gathered);
+  EXPECT_TRUE(a.nothing_in_common);
+  EXPECT_FALSE(a.is_clean()) << "nothing was compared";
+  EXPECT_NE(figure_lines(a).front().find("Nothing to compare"), std::string::npos);
+  EXPECT_NE(figure_lines(a).front().find("all_gather_perf"), std::string::npos);
+  const trace::Figures small = figures("size,time_us\n8,1\n16,1\n");
+  EXPECT_TRUE(understand_figures(figures("size,time_us\n64,1\n128,1\n"), &small).nothing_in_common);
+  const trace::Figures forward = figures("rank,forward_s\n0,1\n1,1\n");
+  EXPECT_TRUE(understand_figures(figures("rank,backward_s\n0,1\n1,1\n"), &forward).nothing_in_common);
+  EXPECT_FALSE(understand_figures(small, &small).nothing_in_common);
+}
+
+TEST(Outlying, NoneOfFewAndNoneWhereManyDiffer) {
+  EXPECT_TRUE(outlying({0, 0, 0, 0, 9}, {}).empty());
+  EXPECT_TRUE(outlying({0, 0.1, -0.1, 0, 5, 5, 5, 5, 0, 0.1}, {}).empty());
+  EXPECT_EQ(outlying({0, 0.1, -0.1, 0.05, 5, 0, -0.05, 0.1, 0, -7}, {}), (std::vector<std::size_t>{4, 9}));
 }
 
 TEST(Figures, JsonNamesTheSchema) {

@@ -21,6 +21,18 @@ struct SizePoint {
 };
 [[nodiscard]] std::vector<SizePoint> points_of(const trace::SizeSeries& s);
 
+/// What a value has to exceed, beside its chance.
+struct OutlyingBar {
+  double least_spread = 0;      ///< of a value, where more is known of it than the values show
+  double least = 0;             ///< a difference worth saying
+  std::int64_t parameters = 0;  ///< that were fitted to the values
+};
+/// Which of the values leave the others, ascending: at most a fifth of them. Rosner's many-outlier procedure (each against
+/// those that are nearer to the median, by Student's t, corrected for how many there are; chance 0.002 of normal noise)
+/// and, beyond it, five and a half robust spreads. Of fewer than six values none. Cost: O(n^2).
+/// Source: Rosner 1983. Held by: src/diagnose/figures/figures_test.cpp
+[[nodiscard]] std::vector<std::size_t> outlying(const std::vector<double>& values, const OutlyingBar& bar);
+
 [[nodiscard]] std::vector<SizeAnswer> answer_sizes(const trace::SizeTable& table);
 /// Every series against the first with as many nodes, or against the one of its name in `before`.
 [[nodiscard]] std::vector<SizeComparison> compare_series(const trace::SizeTable& table,

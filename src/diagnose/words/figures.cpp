@@ -21,6 +21,7 @@ namespace {
 using Lines = std::vector<std::string>;
 
 constexpr std::size_t kToldDips = 5;
+constexpr std::size_t kToldOutlying = 3;
 constexpr std::size_t kToldSeries = 12;
 constexpr std::size_t kToldQuantities = 24;
 /// A line that is so far off does not describe the times.
@@ -43,6 +44,7 @@ const char* path_words(SizeDifference d) {
     case SizeDifference::Offset:
       return "it is in what a message costs whatever its size: launch, software, protocol, hops";
     case SizeDifference::LargeOnly:
+    case SizeDifference::Bandwidth:
       return "it is in the bytes: bandwidth of links, of memory, a protocol for large messages";
     case SizeDifference::Band:
       return "it is in the protocol or algorithm of these sizes: thresholds between eager and rendezvous, segments, "
@@ -76,6 +78,9 @@ std::string difference_words(const SizeComparison& c) {
       return fmt::format("{} up to {} only", change, to_string(*c.border));
     case SizeDifference::LargeOnly:
       return fmt::format("{} from {} on only", change, to_string(*c.border));
+    case SizeDifference::Bandwidth:
+      return fmt::format("{} in the part that grows with the size (large messages; it shows from {} on)",
+                         change, to_string(*c.border));
     case SizeDifference::Band:
       return fmt::format("{} from {} to {} only", change, to_string(*c.border), to_string(*c.border_end));
     case SizeDifference::Crossing:
@@ -86,8 +91,16 @@ std::string difference_words(const SizeComparison& c) {
   return {};
 }
 
-bool differs(const SizeComparison& c) {
-  return c.difference != SizeDifference::None && c.difference != SizeDifference::Unclear;
+/// `at 4.19 MB 3.1 times as long`.
+std::string outlying_words(const SizeComparison& c) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(c.outlying.size(), kToldOutlying); ++i)
+    text += fmt::format("{} {} {:.2g} times", i > 0 ? ", at" : "at", to_string(c.outlying[i].size),
+                        c.outlying[i].ratio);
+  text += " as long";
+  if (c.outlying.size() > kToldOutlying)
+    text += fmt::format(" ({} more such sizes)", c.outlying.size() - kToldOutlying);
+  return text;
 }
 
 void say_comparison(const SizeComparison& c, Lines& lines) {
@@ -95,8 +108,13 @@ void say_comparison(const SizeComparison& c, Lines& lines) {
       c.before == c.after
           ? fmt::format("{}: against before", series_name(c.after, c.nodes))
           : fmt::format("{} against {}", series_name(c.after, c.nodes), series_name(c.before, 0));
-  lines.push_back(fmt::format("{}: {}.", who, difference_words(c)));
+  lines.push_back(c.outlying.empty()
+                      ? fmt::format("{}: {}.", who, difference_words(c))
+                      : fmt::format("{}: {}; elsewhere {}.", who, outlying_words(c), difference_words(c)));
   if (differs(c)) lines.push_back(fmt::format("  {}.", path_words(c.difference)));
+  if (!c.outlying.empty())
+    lines.emplace_back(
+        "  single sizes: measure them again; what stays is the protocol or algorithm that is chosen there.");
 }
 
 /// Where a difference is: each place is another part of the path.
@@ -220,7 +238,24 @@ std::string comparison_sentence(const RankComparison& c) {
   return text + fmt::format("; the median of {} takes {}.", counted(c.ranks, "rank"), change_words(c.ratio));
 }
 
+/// One line in place of a comparison that cannot be made.
+std::string nothing_words(const FiguresAnswer& a) {
+  const bool over_sizes = a.quantities.empty();
+  const std::string here =
+      over_sizes ? (a.sizes.empty() ? "" : a.sizes.front().name) : a.quantities.front().name;
+  const std::string names = here == a.of_before
+                                ? ""
+                                : fmt::format(" (here {}, before {})", here.empty() ? "no name" : here,
+                                              a.of_before.empty() ? "no name" : a.of_before);
+  return over_sizes
+             ? fmt::format(
+                   "Nothing to compare: no configuration of one name and number of nodes has a size in both{}.",
+                   names)
+             : fmt::format("Nothing to compare: no quantity of one name is in both{}.", names);
+}
+
 std::string headline_of(const FiguresAnswer& a) {
+  if (a.nothing_in_common) return nothing_words(a);
   if (!a.quantities.empty()) {
     for (const QuantityAnswer& q : a.quantities)
       if (!q.is_communication && !q.above.empty())
@@ -237,6 +272,8 @@ std::string headline_of(const FiguresAnswer& a) {
   }
   for (const SizeComparison& c : a.comparisons)
     if (differs(c)) return "Configurations differ.";
+  for (const SizeComparison& c : a.comparisons)
+    if (!c.outlying.empty()) return "Configurations differ at single sizes only.";
   const bool compared = std::any_of(a.comparisons.begin(), a.comparisons.end(), [](const SizeComparison& c) {
     return c.difference == SizeDifference::None;
   });
