@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,17 @@ enum class SwitchKind : std::uint8_t {
 struct Switch {
   std::string name;
   SwitchKind kind = SwitchKind::Noise;
-  std::function<void(model::Scenario&)> off;  ///< empty: it has no off (a routing, a policy)
+  /// Empty: it has no off (a routing, a policy). One that takes an entry out of a list knows it by its number: several are
+  /// switched off by `switch_off`.
+  std::function<void(model::Scenario&)> off;
 };
 
 /// In a fixed order; names as `mechanisms_of`. Failures and checkpoints are one: without checkpoints a failing job never ends.
 /// Held by: src/simulate/attribution/switches_test.cpp
 [[nodiscard]] std::vector<Switch> switches_of(const model::Scenario& scenario);
+
+/// Switches off all whose bit of `on` is 0, the last first, so that what leaves a list leaves the numbers before it as they
+/// are. Needs: at most 64 switches, each with an off. Held by: src/simulate/attribution/switches_test.cpp
+void switch_off(std::span<const Switch> switches, std::uint64_t on, model::Scenario& scenario);
 
 }  // namespace cox::simulate

@@ -36,8 +36,7 @@ class Totals {
   Result<Seconds> of(Set on) {
     if (const auto known = known_.find(on); known != known_.end()) return known->second;
     model::Scenario one = scenario_;
-    for (std::size_t i = 0; i < switches_.size(); ++i)
-      if ((on >> i & 1) == 0) switches_[i].off(one);
+    switch_off(switches_, on, one);
     COX_TRY(const Outcome outcome, simulate(one, options_));
     known_[on] = outcome.over_replicas.mean;
     if (told_) told_(simulated(), std::max(simulated(), expected()));

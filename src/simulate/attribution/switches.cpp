@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -76,9 +80,12 @@ void add_places(const Scenario& s, std::vector<Switch>& all) {
   if (!s.cluster.nic_of.empty())
     all.push_back({"cards that are not a device's own", SwitchKind::Place,
                    [](Scenario& to) { to.cluster.nic_of.clear(); }});
-  if (!s.neighbours.empty())
-    all.push_back({fmt::format("{} neighbour{}", s.neighbours.size(), s.neighbours.size() == 1 ? "" : "s"),
-                   SwitchKind::Place, [](Scenario& to) { to.neighbours.clear(); }});
+  for (std::size_t i = 0; i < s.neighbours.size(); ++i) {
+    const std::string& name = s.neighbours[i].name;
+    all.push_back(
+        {fmt::format("neighbour {}", name.empty() ? std::to_string(i) : name), SwitchKind::Place,
+         [i](Scenario& to) { to.neighbours.erase(to.neighbours.begin() + static_cast<std::ptrdiff_t>(i)); }});
+  }
   constexpr const char* kRules[] = {"packed", "scattered", "by-rail", "random", "file"};
   if (s.job.places.rule != model::PlaceRule::Packed)
     all.push_back({fmt::format("placement {}", kRules[static_cast<std::size_t>(s.job.places.rule)]),
@@ -126,6 +133,11 @@ std::vector<Switch> switches_of(const Scenario& s) {
                      [](Scenario& to) { std::get<model::TrainingJob>(to.job.work).overlap_feedback = 0; }});
   }
   return all;
+}
+
+void switch_off(std::span<const Switch> switches, std::uint64_t on, Scenario& scenario) {
+  for (std::size_t i = switches.size(); i-- > 0;)
+    if ((on >> i & 1) == 0) switches[i].off(scenario);
 }
 
 std::vector<std::string> mechanisms_of(const Scenario& scenario) {

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cox/simulate/switches.hpp"
+
 #include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
 
 #include "cox/simulate/attribution.hpp"
 
@@ -36,6 +41,25 @@ TEST(Mechanisms, OneNodeHasNoFabric) {
   model::Scenario s;
   s.fabric.background_load = 0.5;
   EXPECT_TRUE(mechanisms_of(s).empty());
+}
+
+// Each has a switch of its own, and leaves the others as they are in any combination.
+TEST(Mechanisms, NeighboursAreSwitchedOffOneByOne) {
+  model::Scenario s;
+  s.cluster.nodes = 4;
+  for (const char* name : {"a", "", "c"}) s.neighbours.push_back({.name = name});
+  EXPECT_EQ(mechanisms_of(s), (std::vector<std::string>{"neighbour a", "neighbour 1", "neighbour c"}));
+  const std::vector<Switch> switches = switches_of(s);
+  for (unsigned on = 0; on < 8; ++on) {
+    std::vector<std::string> want;
+    for (unsigned i = 0; i < 3; ++i)
+      if ((on >> i & 1) != 0) want.push_back(s.neighbours[i].name);
+    model::Scenario some = s;
+    switch_off(switches, on, some);
+    std::vector<std::string> left;
+    for (const model::Neighbour& n : some.neighbours) left.push_back(n.name);
+    EXPECT_EQ(left, want) << on;
+  }
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ constexpr std::size_t kCrowd = 16;
 bool may_repeat(const model::Fabric& fabric, const FlowOptions& options) {
   const Noise* noise = options.noise;
   const bool noisy = noise != nullptr && (noise->disturbs_messages() || noise->disturbs_bandwidth());
-  return options.memo && options.protocol == model::Protocol::Rendezvous && fabric.timeouts.flows == 0 &&
+  return options.memo && options.protocol == model::Protocol::Rendezvous && !fabric.timeouts.of_ports() &&
          !noisy && !options.disturb && !options.on_message && options.background.flows == 0;
 }
 

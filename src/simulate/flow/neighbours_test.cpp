@@ -158,19 +158,49 @@ TEST(Neighbours, AFullPortIsNotForEver) {
             6 * 2 * 1.1);  // six rounds, each at most 1 + 2 + ... + 512 ms late, twice over
 }
 
-TEST(Neighbours, AreOneMechanism) {
+TEST(Neighbours, AreMechanisms) {
   model::Scenario s = two_leaves({0, 1, 4, 5});
   s.neighbours = {like_ours({2, 3, 6, 7})};
   const auto made = attribute(s, {});
   ASSERT_TRUE(made) << made.error().to_string();
   bool found = false;
   for (const MechanismCost& m : made->mechanisms) {
-    if (m.name != "1 neighbour") continue;
+    if (m.name != "neighbour b") continue;
     found = true;
     // Without it the job is on a 4:1 tree still; with full links it has an up-link of its own.
     EXPECT_NEAR(m.last.count(), s.job.steps * 6 * kRound, 1e-9);
   }
   EXPECT_TRUE(found);
+}
+
+// A flow that takes half of the up-link in every round, and one inside a leaf that we never meet.
+TEST(Neighbours, EachIsAMechanismOfItsOwn) {
+  model::Scenario s = two_leaves({0, 1, 4, 5});
+  s.fabric.oversubscription = 4;
+  model::Neighbour idle;
+  idle.name = "idle";
+  idle.nodes = {2, 3};
+  idle.bytes = Bytes{1'000'000};
+  model::Neighbour loud = idle;
+  loud.name = "loud";
+  loud.nodes = {2, 6};
+  loud.bytes = Bytes{1'000'000'000};
+  for (const bool idle_first : {true, false}) {
+    s.neighbours = idle_first ? std::vector{idle, loud} : std::vector{loud, idle};
+    const auto made = attribute(s, {});
+    ASSERT_TRUE(made) << made.error().to_string();
+    double sum = 0;
+    double last_of_idle = -1;
+    double last_of_loud = -1;
+    for (const MechanismCost& m : made->mechanisms) {
+      sum += m.share.count();
+      if (m.name == "neighbour idle") last_of_idle = m.last.count();
+      if (m.name == "neighbour loud") last_of_loud = m.last.count();
+    }
+    EXPECT_NEAR(sum, (made->with - made->without).count(), 1e-12);
+    EXPECT_NEAR(last_of_idle, 0, 1e-9) << idle_first;
+    EXPECT_NEAR(last_of_loud, s.job.steps * 6 * kRound, 1e-9) << idle_first;
+  }
 }
 
 TEST(Neighbours, SameSeedSameBytesForAnyThreads) {

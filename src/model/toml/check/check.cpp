@@ -75,18 +75,9 @@ Status check_tree(const Cluster& cluster, const Fabric& fabric, const Notes& not
       "choose one that divides the down-links of a leaf");
 }
 
-/// A timer needs something that is lost, and what loses nothing needs none.
+/// What keeps ports from overflowing beside what lets them.
 Status check_timeouts(const Fabric& fabric, const Notes& notes) {
-  const Timeouts& t = fabric.timeouts;
-  if (notes.said("fabric.timeout.wait") && t.wait > Seconds{} && t.loss == 0 && t.flows == 0)
-    return notes.clash({"fabric.timeout.wait"}, "fabric.timeout.wait, and no message is lost",
-                       "give fabric.timeout.loss or fabric.timeout.flows");
-  for (const std::string_view key : {"fabric.timeout.loss", "fabric.timeout.flows"})
-    if (notes.said(std::string(key)) && (key == "fabric.timeout.loss" ? t.loss > 0 : t.flows > 0) &&
-        t.wait == Seconds{})
-      return notes.clash({key}, fmt::format("{} without fabric.timeout.wait: nothing sends again", key),
-                         "say after how long a lost message is sent again");
-  if (t.flows == 0) return {};
+  if (!fabric.timeouts.of_ports()) return {};
   const auto beside = [&](std::string_view other, std::string_view why) {
     return notes.clash({"fabric.timeout.flows", other},
                        fmt::format("fabric.timeout.flows beside {}: {}", other, why), "keep one of them");
@@ -311,14 +302,6 @@ Status check_training(const Scenario& s, const JobKeys& keys, const Notes& notes
                                    "schedule \"interleaved\" needs",
                                    job.micro_batches, job.layout.pipeline),
                        "");
-  if (job.overlap_feedback > 0 && job.overlap_threshold == Seconds{})
-    return notes.clash({"job.overlap_feedback"},
-                       "job.overlap_feedback without job.overlap_threshold: no step is below it",
-                       "say from how much exposed communication on the next step is not disturbed");
-  if (job.overlap_feedback == 0 && notes.said("job.overlap_threshold"))
-    return notes.clash({"job.overlap_threshold"},
-                       "job.overlap_threshold without job.overlap_feedback changes nothing",
-                       "say how much longer the next step waits, per time below it");
   if (const auto mode = keys.iteration.pace.find("mode");
       mode != keys.iteration.pace.end() && mode->second != "off" && job.layout.data == 1)
     return notes.clash({"pace.mode"}, "pace.mode with a single replica: nobody waits for another one",
@@ -506,14 +489,21 @@ std::string value_of(std::string_view name, const Draft& draft) {
   return {};
 }
 
+bool is_by_option(const Unread& reason, const Notes& notes) {
+  const auto is_option = [&](std::string_view key) {
+    const Note* note = notes.find(std::string(key));
+    return note != nullptr && note->is_option();
+  };
+  return is_option(reason.chooses) || std::ranges::any_of(reason.others, is_option);
+}
+
 /// What the file says and nothing would read is refused, so that nobody believes in it. Where --set changed
 /// the choosing key, the file's own keys may lose their meaning: that is what trying alternatives is.
 Status check_meanings(const Draft& draft, const Notes& notes) {
   for (const auto& [key, at] : notes.of_file()) {
     const std::optional<Unread> reason = why_unread(key, draft);
     if (!reason) continue;
-    const Note* chooses = notes.find(std::string(reason->chooses));
-    if (chooses && chooses->is_option() && !notes.find(key)->is_option()) continue;
+    if (!notes.find(key)->is_option() && is_by_option(*reason, notes)) continue;
     const bool array =
         key == kNoiseArray || key == kClassArray || key == kNodeClassArray || key == kNeighbourArray;
     const std::string shown = array ? "[[" + key + "]]" : key;

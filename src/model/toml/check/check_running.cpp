@@ -15,30 +15,29 @@
 namespace cox::model {
 namespace {
 
-/// A key that is said though `other`, which gives it a meaning, is not.
-Status without(const Notes& notes, std::string_view key, std::string_view other, std::string_view why) {
+/// A key that is said though no failure is that would read it: the file's own where --set chose which there are.
+Status unread(const Notes& notes, std::string_view key, std::string_view why) {
   if (!notes.said(std::string(key))) return {};
-  return notes.clash({key}, fmt::format("{} without {}: {}", key, other, why), "");
+  const auto by_option = [&](std::string_view rate) {
+    const Note* note = notes.find(std::string(rate));
+    return note != nullptr && note->is_option();
+  };
+  if (!notes.find(std::string(key))->is_option() &&
+      (by_option("failures.node_mtbf") || by_option("failures.job_mtbf") || by_option(kClassArray)))
+    return {};
+  return notes.clash({key}, fmt::format("{} without failures.node_mtbf: {}", key, why), "");
 }
 
-/// Deltas, near checkpoints, and those that cannot be read.
+/// Deltas and near checkpoints.
 Status check_stores(const Failures& f, const Notes& notes) {
-  if (f.full_every == 1)
-    COX_CHECK(without(notes, "failures.checkpoint_delta", "failures.full_every", "every checkpoint is full"));
-  if (f.full_every > 1 && (f.checkpoint_delta == Bytes{} || f.checkpoint_delta > f.checkpoint_size))
+  if (f.checkpoint_interval > Seconds{} && f.full_every > 1 &&
+      (f.checkpoint_delta == Bytes{} || f.checkpoint_delta > f.checkpoint_size))
     return notes.clash(
         {"failures.checkpoint_delta", "failures.full_every"},
         fmt::format("failures.full_every = {} with deltas of {} and full checkpoints of {}", f.full_every,
                     spelled(f.checkpoint_delta), spelled(f.checkpoint_size)),
         "say failures.checkpoint_size, failures.storage, and a failures.checkpoint_delta that is not more");
-  if (f.checkpoint_interval == Seconds{})
-    for (const std::string_view key : {"failures.unreadable", "failures.full_every"})
-      COX_CHECK(without(notes, key, "failures.checkpoint_interval", "none are written"));
-  if (f.near_interval == Seconds{}) {
-    for (const std::string_view key : {"failures.near_checkpoint", "failures.near_survives"})
-      COX_CHECK(without(notes, key, "failures.near_interval", "none are written"));
-    return {};
-  }
+  if (f.near_interval == Seconds{}) return {};
   if (f.checkpoint_interval > Seconds{} && f.near_interval >= f.checkpoint_interval)
     return notes.clash(
         {"failures.near_interval", "failures.checkpoint_interval"},
@@ -50,39 +49,6 @@ Status check_stores(const Failures& f, const Notes& notes) {
         {"failures.near_interval"},
         "failures.near_interval without failures.near_survives or failures.near_checkpoint",
         "say after which part of the failures near checkpoints can be read, and what one takes");
-  return {};
-}
-
-Status check_failures(const Failures& f, const Notes& notes) {
-  if (f.node_mtbf == Seconds{} && notes.said("failures.weibull_shape"))
-    return notes.clash({"failures.weibull_shape"},
-                       "failures.weibull_shape without failures.node_mtbf: no node ever fails",
-                       "give the mean time between failures of one node");
-  if (!f.happen())
-    for (const std::string_view key :
-         {"failures.repair", "failures.spares", "failures.unreadable", "failures.near_survives",
-          "failures.restart", "failures.restart_per_node", "failures.restart_per_pair",
-          "failures.restart_spread", "failures.restart_tail", "failures.cold_steps", "failures.cold_factor"})
-      if (notes.said(std::string(key)))
-        return notes.clash({std::string(key)},
-                           fmt::format("{} without failures.node_mtbf: no node ever fails", key),
-                           "give the mean time between failures of one node, or failures.job_mtbf");
-  if (f.restart_spread == Seconds{})
-    COX_CHECK(without(notes, "failures.restart_tail", "failures.restart_spread",
-                      "no node takes longer than another"));
-  if (f.cold_steps == 0)
-    COX_CHECK(without(notes, "failures.cold_factor", "failures.cold_steps", "no step is cold"));
-  if (f.cold_factor == 1)
-    COX_CHECK(
-        without(notes, "failures.cold_steps", "failures.cold_factor", "they take as long as the others"));
-  if (f.checkpoint_interval == Seconds{})
-    for (const std::string_view key : {"failures.checkpoint", "failures.checkpoint_write"})
-      COX_CHECK(without(notes, key, "failures.checkpoint_interval", "none are written"));
-  if (f.checkpoint_size == Bytes{})
-    COX_CHECK(without(notes, "failures.storage", "failures.checkpoint_size", "nothing is written to it"));
-  if (f.storage.in_bytes_per_s() == 0)
-    COX_CHECK(without(notes, "failures.checkpoint_size", "failures.storage", "its size takes no time"));
-  COX_CHECK(check_stores(f, notes));
   return {};
 }
 
@@ -111,6 +77,7 @@ Status check_classes(const Scenario& s, const Notes& notes) {
                          fmt::format("{} takes no node down: there is nothing to repair", repair),
                          "leave it out");
   }
+  if (!f.happen()) return {};
   const bool reads_repair =
       f.node_mtbf > Seconds{} || std::ranges::any_of(f.classes, [&](const FailureClass& one) {
         const std::string key = fmt::format("{}[{}].repair", kClassArray, &one - f.classes.data());
@@ -121,28 +88,15 @@ Status check_classes(const Scenario& s, const Notes& notes) {
       std::ranges::any_of(f.classes, [&](const FailureClass& one) {
         return !notes.said(fmt::format("{}[{}].restart", kClassArray, &one - f.classes.data()));
       });
-  if (!reads_repair)
-    COX_CHECK(
-        without(notes, "failures.repair", "failures.node_mtbf", "no failure that takes nodes down reads it"));
-  if (!reads_restart)
-    COX_CHECK(without(notes, "failures.restart", "failures.node_mtbf", "every class has its own"));
-  const bool repaired = f.repair > Seconds{} || std::ranges::any_of(f.classes, [](const FailureClass& one) {
-                          return one.repair > Seconds{};
-                        });
-  if (!repaired && s.node_price.node_hour == 0)
-    COX_CHECK(without(notes, "failures.spares", "failures.repair", "another node is there at once"));
+  if (!reads_repair) COX_CHECK(unread(notes, "failures.repair", "no failure that takes nodes down reads it"));
+  if (!reads_restart) COX_CHECK(unread(notes, "failures.restart", "every class has its own"));
   return {};
 }
 
 Status check_start(const Startup& start, const Notes& notes) {
-  if (start.per_rank == Seconds{} && start.per_pair == Seconds{})
-    COX_CHECK(without(notes, "start.communicators", "start.per_rank or start.per_pair", "they take no time"));
-  if (start.read == Bytes{}) COX_CHECK(without(notes, "start.storage", "start.read", "nothing is read"));
   if (start.read > Bytes{} && start.storage == Bandwidth{})
     return notes.clash({"start.read"}, "start.read without start.storage: it takes no time",
                        "say how fast the nodes read together");
-  if (start.spread == Seconds{})
-    COX_CHECK(without(notes, "start.tail", "start.spread", "no node takes longer than another"));
   return {};
 }
 
@@ -161,7 +115,7 @@ Status check_input(const StepInput& in, const Notes& notes) {
 
 Status check_running(const Draft& draft, const Notes& notes) {
   const Scenario& s = draft.scenario;
-  COX_CHECK(check_failures(s.failures, notes));
+  COX_CHECK(check_stores(s.failures, notes));
   COX_CHECK(check_classes(s, notes));
   COX_CHECK(check_start(s.start, notes));
   return check_input(draft.job.training.input, notes);

@@ -323,8 +323,8 @@ TEST(ScenarioCheck, Policies) {
             "f.toml:2:1: policy.kind has no meaning for job.workload \"collective\" | "
             "only training has one: change job.workload, or leave policy.kind out");
   EXPECT_EQ(clash(kTraining + "[failures]\nrestart = \"1min\"\n"),
-            "f.toml:8:1: failures.restart without failures.node_mtbf: no node ever fails | "
-            "give the mean time between failures of one node, or failures.job_mtbf");
+            "f.toml:8:1: failures.restart has no meaning for failures.node_mtbf \"0s\" | "
+            "nothing ever fails: give the mean time between failures of one node, or failures.job_mtbf");
 }
 
 TEST(ScenarioCheck, KeysWithoutMeaning) {

@@ -87,7 +87,7 @@ std::optional<Unread> unread_of_job(std::string_view key, const Draft& d) {
   if (key == "price.currency")
     return unless(s.node_price.node_hour > 0,
                   {.chooses = "price.node_hour", .hint = "no cost is told without price.node_hour"});
-  return std::nullopt;
+  return unread_beside(key, d);
 }
 
 std::optional<Unread> unread_in_pace(std::string_view key, const Draft& d) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/toml/keys/keys.hpp"
 
@@ -14,9 +15,10 @@ namespace cox::model {
 
 /// Why nothing reads a key.
 struct Unread {
-  std::string_view chooses;    ///< the key whose value is the reason
-  std::string whose = {};      ///< the values of it that would read the key
-  std::string_view hint = {};  ///< instead of "only `whose` has one: ..."
+  std::string_view chooses;                   ///< the key whose value is the reason
+  std::string whose = {};                     ///< the values of it that would read the key
+  std::string_view hint = {};                 ///< instead of "only `whose` has one: ..."
+  std::vector<std::string_view> others = {};  ///< keys whose values could be the reason just as well
 };
 
 /// Why nothing reads a key below the root; nothing where something does. `noise` stands for all its tables.

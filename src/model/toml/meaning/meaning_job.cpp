@@ -96,6 +96,16 @@ std::optional<Unread> unread_in_training(std::string_view key, const Draft& d) {
                 {"job.overlap", "job.overlap_slowdown", "job.overlap_feedback", "job.overlap_threshold"}) &&
       !sums_gradients(d))
     return Unread{.chooses = "policy.kind", .whose = "synchronous"};
+  if (key == "job.overlap_threshold")
+    return unless(t.overlap_feedback > 0,
+                  {.chooses = "job.overlap_feedback",
+                   .hint = "say how much longer the next step waits, per time below it"});
+  if (key == "job.overlap_feedback")
+    return unless(
+        t.overlap_threshold > Seconds{} || t.overlap_feedback == 0,
+        {.chooses = "job.overlap_threshold",
+         .hint =
+             "no step is below it: say from how much exposed communication on the next step is not disturbed"});
   if (key == "job.overlap_slowdown")
     return unless(t.overlap, {.chooses = "job.overlap", .hint = "nothing computes beside communication"});
   if (key == "job.moe_layers" || key == "job.layout.expert") {
@@ -122,7 +132,9 @@ std::optional<Unread> unread_in_input(std::string_view key, const Draft& d) {
     return unless(in.fetch > Bytes{},
                   {.chooses = "job.input.fetch", .hint = "nothing is fetched: give job.input.fetch"});
   if (key == "job.input.ahead")
-    return unless(in.takes_time(), {.chooses = "job.input.prepare", .hint = "no input takes any time"});
+    return unless(
+        in.takes_time(),
+        {.chooses = "job.input.prepare", .hint = "no input takes any time", .others = {"job.input.fetch"}});
   return std::nullopt;
 }
 

@@ -20,7 +20,8 @@ std::optional<Unread> unread_reach(std::string_view key, const Draft& d) {
   std::optional<Unread> played = unless(plays_links(d), no_links(d));
   if (key == "cluster.nic_of") return played;
   Unread nobody = {.chooses = "cluster.nic_of",
-                   .hint = "each device has a card that it reaches without: give cluster.nic_of"};
+                   .hint = "each device has a card that it reaches without: give cluster.nic_of",
+                   .others = {kNodeClassArray}};
   const bool bridge = any_reaches(c, NicReach::Bridge);
   const bool socket = any_reaches(c, NicReach::Socket);
   const bool used = key == "cluster.sockets"             ? bridge || socket

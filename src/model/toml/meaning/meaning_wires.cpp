@@ -41,7 +41,8 @@ std::optional<Unread> unread_by_kind(std::string_view key, const Draft& d) {
   }
   if (key == "fabric.hosts_per_leaf") {
     // Nodes of one switch share the draws of a noise source with that scope, whatever the fabric.
-    return only(is_tree(d) || has_noise_of(d, NoiseScope::Switch), "fat-tree or rail-optimised");
+    return unless(is_tree(d) || has_noise_of(d, NoiseScope::Switch),
+                  {.chooses = "fabric.kind", .whose = "fat-tree or rail-optimised", .others = {kNoiseArray}});
   }
   if (key == "fabric.torus") return only(kind == FabricKind::Torus, "torus");
   if (key.starts_with("fabric.dragonfly.")) return only(kind == FabricKind::Dragonfly, "dragonfly");
@@ -138,6 +139,8 @@ std::optional<Unread> unread_in_fabric(std::string_view key, const Draft& d) {
       is_one_of(key, {"fabric.oversubscription", "fabric.pod_oversubscription", "fabric.routing",
                       "fabric.flows_per_connection", "fabric.switching", "fabric.incast_loss", "fabric.pause",
                       "fabric.background_load", "fabric.timeout.flows"});
+  // What of time-outs their own keys switch off; links may then be played no more, which is not why.
+  if (auto reason = unread_beside(key, d)) return reason;
   if (of_links && !plays_links(d)) return no_links(d);
   if (key.starts_with("fabric.timeout."))
     if (auto reason = unread_timeout(d)) return reason;

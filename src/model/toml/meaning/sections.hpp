@@ -50,6 +50,8 @@ namespace cox::model {
 [[nodiscard]] std::optional<Unread> unread_in_fabric(std::string_view key, const Draft& d);
 [[nodiscard]] std::optional<Unread> unread_in_cost(std::string_view key, const Draft& d);
 [[nodiscard]] std::optional<Unread> unread_in_job(std::string_view key, const Draft& d);
+/// Keys of failures, starts and time-outs that mean something beside others only.
+[[nodiscard]] std::optional<Unread> unread_beside(std::string_view key, const Draft& d);
 /// Devices and cards of a node, classes of nodes, where the job sits, neighbours.
 [[nodiscard]] std::optional<Unread> unread_in_places(std::string_view key, const Draft& d);
 
