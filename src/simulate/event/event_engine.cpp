@@ -17,6 +17,7 @@
 #include "simulate/event/goal_image.hpp"
 #include "simulate/event/loggops_costs.hpp"
 #include "simulate/event/message_matcher.hpp"
+#include "simulate/event/waiting_list.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -33,12 +34,6 @@ constexpr std::uint64_t kNumber = 4;
 
 /// What waits for the same CPU and port; kept apart because each kind needs another set of resources.
 enum class Need : std::uint8_t { Calc, Send, Arrival };
-
-struct Waiter {
-  std::uint64_t order;
-  std::uint32_t rank;
-  std::uint32_t operation;
-};
 
 class Engine {
  public:
@@ -68,7 +63,7 @@ class Engine {
   void start_roots();
   void handle(const Event& e);
   [[nodiscard]] std::int64_t free_at(Need need, std::uint32_t rank, const GoalNode& node);
-  [[nodiscard]] std::vector<Waiter>& waiting(Need need, std::uint32_t rank, const GoalNode& node);
+  [[nodiscard]] WaitingList& waiting(Need need, std::uint32_t rank, const GoalNode& node);
   void wait(const Event& e, std::int64_t until, Need need, std::uint32_t rank, const GoalNode& node);
 
   void calculate(const Event& e, const GoalNode& node);
@@ -97,7 +92,7 @@ class Engine {
   std::vector<std::int64_t> clocks_;  ///< per rank: when each CPU, sending port, receiving port is free
   /// Per rank, need, CPU and port: 1 + index in waiters_; 0 = none yet.
   std::vector<std::uint32_t> waiting_at_;
-  std::vector<std::vector<Waiter>> waiters_;  ///< heaps by order
+  std::vector<WaitingList> waiters_;
   /// The rank's receive that was posted last: only a guess where the next message will look.
   struct Posted {
     std::uint32_t operation;
@@ -116,10 +111,6 @@ class Engine {
   std::uint64_t executed_ = 0;
   std::int64_t messages_ = 0;
 };
-
-bool comes_after(const Waiter& a, const Waiter& b) {
-  return a.order > b.order;
-}
 
 Status Engine::allocate() {
   const std::uint64_t ranks = image_.ranks();
@@ -160,7 +151,7 @@ std::int64_t Engine::free_at(Need need, std::uint32_t rank, const GoalNode& node
   return std::max(c, need == Need::Send ? send_port(rank, node.nic()) : receive_port(rank, node.nic()));
 }
 
-std::vector<Waiter>& Engine::waiting(Need need, std::uint32_t rank, const GoalNode& node) {
+WaitingList& Engine::waiting(Need need, std::uint32_t rank, const GoalNode& node) {
   std::size_t at = std::size_t{rank} * (cpus_ + 2 * cpus_ * nics_);
   at += need == Need::Calc ? node.cpu()
                            : cpus_ + ((need == Need::Send ? 0 : cpus_) + node.cpu()) * nics_ + node.nic();
@@ -175,10 +166,9 @@ std::vector<Waiter>& Engine::waiting(Need need, std::uint32_t rank, const GoalNo
 /// come before it, and asking each again whenever the resource frees would be quadratic.
 void Engine::wait(const Event& e, std::int64_t until, Need need, std::uint32_t rank, const GoalNode& node) {
   if ((e.order & kWaits) == 0) {
-    std::vector<Waiter>& heap = waiting(need, rank, node);
-    heap.push_back(Waiter{e.order | kWaits, e.rank, e.operation});
-    std::push_heap(heap.begin(), heap.end(), comes_after);
-    if (heap.front().order != (e.order | kWaits)) return;
+    WaitingList& list = waiting(need, rank, node);
+    list.push(Waiter{e.order | kWaits, e.rank, e.operation});
+    if (list.front().order != (e.order | kWaits)) return;
   }
   queue_.push_again(Event{until, e.order | kWaits, e.rank, e.operation});
 }
@@ -193,8 +183,8 @@ void Engine::handle(const Event& e) {
   const Need need = message ? Need::Arrival : node.kind() == GoalNode::kSend ? Need::Send : Need::Calc;
   const std::uint32_t rank = message ? node.peer() : e.rank;
   if ((e.order & kWaits) != 0) {
-    const std::vector<Waiter>& heap = waiting(need, rank, node);
-    if (heap.empty() || heap.front().order != e.order) return;  // ran already, or is no longer the first
+    const WaitingList& list = waiting(need, rank, node);
+    if (list.empty() || list.front().order != e.order) return;  // ran already, or is no longer the first
   }
   const std::int64_t free = free_at(need, rank, node);
   if (free > e.time) return wait(e, free, need, rank, node);
@@ -206,11 +196,10 @@ void Engine::handle(const Event& e) {
     calculate(e, node);
   }
   if ((e.order & kWaits) != 0) {
-    std::vector<Waiter>& heap = waiting(need, rank, node);
-    std::pop_heap(heap.begin(), heap.end(), comes_after);
-    heap.pop_back();
-    if (!heap.empty()) {
-      const Waiter& next = heap.front();
+    WaitingList& list = waiting(need, rank, node);
+    list.pop();
+    if (!list.empty()) {
+      const Waiter& next = list.front();
       queue_.push_again(Event{free_at(need, rank, node), next.order, next.rank, next.operation});
     }
   }
