@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,7 @@ class Engine {
   void enable(std::uint32_t rank, std::uint32_t operation);
   void push_enabled();
   inline void prefetch_soon() const;
+  inline void prefetch_next_instants() const;
   inline void prefetch_other_side(const Event& e) const;
   inline void prefetch_receiver(std::uint32_t rank) const;
 
@@ -305,6 +307,7 @@ void Engine::push_enabled() {
 /// Operations without predecessors are the first events: all at zero, by rank and kind. They need no queue,
 /// since nothing that they cause comes before the last of them.
 void Engine::start_roots() {
+  constexpr std::uint32_t kAhead = 16;
   number_ = 0;
   std::uint64_t roots = 0;
   for (std::uint32_t rank = 0; rank < image_.ranks(); ++rank) roots += image_.block(rank).roots;
@@ -313,15 +316,20 @@ void Engine::start_roots() {
   for (std::uint32_t rank = 0; rank < image_.ranks(); ++rank) {
     const GoalBlock& block = image_.block(rank);
     for (const std::uint8_t kind : {GoalNode::kSend, GoalNode::kReceive, GoalNode::kCalc})
-      for (std::uint32_t i = 0; i < block.roots; ++i)
+      for (std::uint32_t i = 0; i < block.roots; ++i) {
+        if (kind == GoalNode::kReceive && i + kAhead < block.roots)
+          if (const GoalNode later = block.node(block.root(i + kAhead)); later.kind() == kind)
+            matcher_.prefetch(rank, later.peer(), later.tag());
         if (const std::uint32_t operation = block.root(i); block.node(operation).kind() == kind)
           handle(Event{0, root++ * kNumber, rank, operation});
+      }
   }
 }
 
 /// The next events are known; what they will touch is fetched while others are worked on, in four stages
 /// since each says where the next lies.
 void Engine::prefetch_soon() const {
+  if (queue_.soon(0) == nullptr) return prefetch_next_instants();
   if (const Event* e = queue_.soon(32)) {
     prefetch(&image_.block(e->rank));
     prefetch(clocks_.data() + std::size_t{e->rank} * stride_);
@@ -335,6 +343,21 @@ void Engine::prefetch_soon() const {
   if (const Event* e = queue_.soon(16)) prefetch_other_side(*e);
   if (const Event* e = queue_.soon(8); e != nullptr && (e->order & kMessage) != 0)
     prefetch_receiver(image_.block(e->rank).node(e->operation).peer());
+}
+
+/// Where instants have few events each: those of the next instants, first what they are, then, as they come closer, what
+/// they touch.
+void Engine::prefetch_next_instants() const {
+  constexpr std::size_t kFew = 24;
+  constexpr std::size_t kFewest = 4;
+  const std::span<const Event> next = queue_.nearest();
+  if (next.size() > kFew) return;
+  for (const Event& e : next) {
+    if (next.size() > kFewest)
+      prefetch(image_.block(e.rank).nodes + std::size_t{e.operation} * kGoalNodeBytes);
+    else
+      prefetch_other_side(e);
+  }
 }
 
 void Engine::prefetch_other_side(const Event& e) const {

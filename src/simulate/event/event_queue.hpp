@@ -12,6 +12,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace cox::simulate {
@@ -53,6 +54,11 @@ class EventQueue {
   /// An event that comes soon, as far as is known without work.
   [[nodiscard]] const Event* soon(std::size_t ahead) const {
     return head_ + ahead < now_.size() ? &now_[head_ + ahead] : nullptr;
+  }
+  /// Those of later instants that come first, in no order; empty where none are known without work.
+  [[nodiscard]] std::span<const Event> nearest() const {
+    if (used_ == 0) return {};
+    return buckets_[static_cast<std::size_t>(std::countr_zero(used_))];
   }
 
  private:

@@ -29,7 +29,6 @@ std::size_t MessageMatcher::find(std::uint32_t rank, std::uint32_t source, std::
 }
 
 std::uint32_t MessageMatcher::make_item(const Item& item) {
-  ++waiting_;
   if (free_ != kNone) {
     const std::uint32_t i = free_;
     free_ = items_[i].source;
@@ -39,6 +38,40 @@ std::uint32_t MessageMatcher::make_item(const Item& item) {
   items_.push_back(item);
   links_.resize(links_.size() + ways_);
   return static_cast<std::uint32_t>(items_.size() - 1);
+}
+
+void MessageMatcher::release(std::uint32_t item) {
+  items_[item].source = std::exchange(free_, item);
+}
+
+void MessageMatcher::append_exact(std::size_t at, std::uint32_t rank, const Item& item, bool message) {
+  ++waiting_;
+  List& list = lists_[at];
+  if (list.head == kNone) {
+    list = List{rank, item.source, item.tag, kAlone, item.operation, message};
+    if (++keys_ * 2 > lists_.size()) grow();
+    return;
+  }
+  if (list.head == kAlone) {
+    list.head = make_item(Item{item.source, list.tail, item.tag, 0});
+    list.tail = list.head;
+    links_[list.head] = Link{kNone, kNone};
+  }
+  append(at, rank, item.source, item.tag, make_item(item), message);
+}
+
+MessageMatcher::Waiting MessageMatcher::take_exact(std::size_t at) {
+  --waiting_;
+  const List& list = lists_[at];
+  const std::uint32_t first = list.head;
+  const Waiting out{list.source, first == kAlone ? list.tail : items_[first].operation, list.tag};
+  if (first == kAlone) {
+    erase(at);
+  } else {
+    unlink(at, first);
+    release(first);
+  }
+  return out;
 }
 
 void MessageMatcher::append(std::size_t at, std::uint32_t rank, std::uint32_t source, std::uint32_t tag,
@@ -89,6 +122,13 @@ void MessageMatcher::grow() {
 
 std::optional<MessageMatcher::Waiting> MessageMatcher::arrive(std::uint32_t rank, std::uint32_t source,
                                                               std::uint32_t tag, std::uint32_t operation) {
+  if (ways_ == 1) {
+    const std::size_t at = find(rank, source, tag);
+    const List& list = lists_[at];
+    if (list.head != kNone && !list.messages) return take_exact(at);
+    append_exact(at, rank, Item{source, operation, tag, 0}, true);
+    return std::nullopt;
+  }
   std::uint32_t first = kNone;
   std::size_t first_at = 0;
   std::size_t exact = 0;
@@ -107,10 +147,11 @@ std::optional<MessageMatcher::Waiting> MessageMatcher::arrive(std::uint32_t rank
   if (first != kNone) {
     const Item item = items_[first];
     unlink(first_at, first);
-    items_[first].source = std::exchange(free_, first);
+    release(first);
     --waiting_;
     return Waiting{item.source, item.operation, item.tag};
   }
+  ++waiting_;
   const std::uint32_t item = make_item(Item{source, operation, tag, 0});
   append(exact, rank, source, tag, item, true);
   for (std::size_t way = 1; way < 4; ++way) {
@@ -126,20 +167,23 @@ std::optional<MessageMatcher::Waiting> MessageMatcher::post(std::uint32_t rank, 
                                                             std::uint32_t tag, std::uint32_t operation) {
   const std::size_t at = find(rank, source, tag);
   const List& list = lists_[at];
-  if (list.head == kNone || !list.messages) {
+  const bool waits = list.head == kNone || !list.messages;
+  if (ways_ == 1) {
+    if (!waits) return take_exact(at);
+    append_exact(at, rank, Item{source, operation, tag, 0}, false);
+    return std::nullopt;
+  }
+  if (waits) {
+    ++waiting_;
     append(at, rank, source, tag, make_item(Item{source, operation, tag, serial_++}), false);
     return std::nullopt;
   }
   const std::uint32_t first = list.head;
   const Item item = items_[first];
-  if (ways_ == 1) {
-    unlink(at, first);
-  } else {
-    for (std::size_t way = 0; way < 4; ++way)
-      if (in_use_[way])
-        unlink(find(rank, (way & 1) != 0 ? kNone : item.source, (way & 2) != 0 ? kNone : item.tag), first);
-  }
-  items_[first].source = std::exchange(free_, first);
+  for (std::size_t way = 0; way < 4; ++way)
+    if (in_use_[way])
+      unlink(find(rank, (way & 1) != 0 ? kNone : item.source, (way & 2) != 0 ? kNone : item.tag), first);
+  release(first);
   --waiting_;
   return Waiting{item.source, item.operation, item.tag};
 }

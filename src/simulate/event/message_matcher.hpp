@@ -16,8 +16,8 @@ namespace cox::simulate {
 ///
 /// Rule:   a message goes to the receive that was posted first among those that name its source (or any)
 ///         and its tag (or any); a receive takes the message that came first among those that it fits.
-/// Memory: 24 to 48 bytes per entry that waits (48 where all kinds of wildcards are in use) and at most 48
-///         per key with entries. Cost: O(1) per operation, at most 4 keys are looked at.
+/// Memory: at most 48 bytes per key with entries. One that waits alone for its key is in there, where there are no wildcards;
+///         else 24 to 48 per entry (48 where all kinds of wildcards are in use). Cost: O(1) per operation, at most 4 keys are looked at.
 /// Held by: src/simulate/event/message_matcher_test.cpp (against a list that is searched from its front).
 class MessageMatcher {
  public:
@@ -50,6 +50,10 @@ class MessageMatcher {
       if (list.head == kNone) continue;
       const std::size_t way = way_of(list.source, list.tag);
       if (list.messages && way != 0) continue;  // it is in the list of its own source and tag too
+      if (list.head == kAlone) {
+        visit(list.rank, list.messages, Waiting{list.source, list.tail, list.tag});
+        continue;
+      }
       for (std::uint32_t i = list.head; i != kNone; i = links_[link_at(i, way)].next)
         visit(list.rank, list.messages, Waiting{items_[i].source, items_[i].operation, items_[i].tag});
     }
@@ -61,13 +65,14 @@ class MessageMatcher {
 
  private:
   static constexpr std::uint32_t kNone = 0xffffffff;
+  static constexpr std::uint32_t kAlone = 0xfffffffe;
   /// Entries of one key: all receives, or all messages.
   struct List {
     std::uint32_t rank = 0;
     std::uint32_t source = 0;
     std::uint32_t tag = 0;
-    std::uint32_t head = kNone;  ///< kNone: the place is free
-    std::uint32_t tail = kNone;
+    std::uint32_t head = kNone;  ///< kNone: the place is free; kAlone: one entry, which is no item
+    std::uint32_t tail = kNone;  ///< kAlone: the operation of that one
     bool messages = false;
   };
   struct Item {
@@ -90,6 +95,10 @@ class MessageMatcher {
   [[nodiscard]] std::size_t slot_of(std::uint32_t rank, std::uint32_t source, std::uint32_t tag) const;
   [[nodiscard]] std::size_t find(std::uint32_t rank, std::uint32_t source, std::uint32_t tag) const;
   std::uint32_t make_item(const Item& item);
+  /// The only way in and out of a list where messages have one way to be named.
+  void append_exact(std::size_t at, std::uint32_t rank, const Item& item, bool message);
+  Waiting take_exact(std::size_t at);
+  void release(std::uint32_t item);
   void append(std::size_t at, std::uint32_t rank, std::uint32_t source, std::uint32_t tag, std::uint32_t item,
               bool message);
   void unlink(std::size_t at, std::uint32_t item);
