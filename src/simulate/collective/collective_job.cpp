@@ -16,6 +16,7 @@
 #include "simulate/collective/prices.hpp"
 #include "simulate/collective/refusal.hpp"
 #include "simulate/collective/setup.hpp"
+#include "simulate/collective/shared_cards.hpp"
 #include "simulate/flow/link_loads.hpp"
 #include "simulate/flow/neighbours.hpp"
 #include "simulate/flow/places.hpp"
@@ -81,15 +82,6 @@ bool groups_ranks(const model::CollectiveSpec& spec) {
          (spec.algorithm == Ring && spec.channels > 1);
 }
 
-/// Whether the rounds it begins or ends with have no regular form.
-bool has_lists(const model::Schedule& schedule) {
-  for (int lane = 0; lane < schedule.lanes(); ++lane) {
-    const std::int64_t rounds = schedule.rounds(lane);
-    if (rounds > 0 && (!schedule.regular(0, lane) || !schedule.regular(rounds - 1, lane))) return true;
-  }
-  return false;
-}
-
 /// What the numbers are not, and where they are from.
 void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Outcome& out) {
   const model::Scenario& s = job.scenario;
@@ -129,8 +121,7 @@ void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Ou
     out.not_modelled.emplace_back(
         "two messages of a rank that meet in its network card and share it: one goes after the other "
         "(--engine flow does it)");
-  else if (out.engine == EngineKind::MaxPlus && s.cluster.nodes > 1 &&
-           s.cluster.nics_per_node < s.cluster.devices_per_node && has_lists(job.schedule))
+  else if (out.engine == EngineKind::MaxPlus && shares_cards_in_lists(s, job.schedule))
     out.not_modelled.push_back(fmt::format(
         "{} devices of a node share {} network interface{}: {} gives each a way of its own (--engine flow "
         "shares it)",

@@ -8,6 +8,7 @@
 #include "cox/base/random.hpp"
 
 #include "simulate/collective/refusal.hpp"
+#include "simulate/collective/shared_cards.hpp"
 #include "simulate/flow/own_links.hpp"
 #include "simulate/flow/places.hpp"
 #include "simulate/flow/striped_ring.hpp"
@@ -99,6 +100,15 @@ Result<CollectiveSetup> set_up(const model::Scenario& s, const model::Collective
                       .network = nullptr,
                       .devices = std::move(devices)};
   COX_TRY(job.noise, collective_noise(s, job.devices, s.seed));
+  if (engine == model::EngineKind::MaxPlus && s.engine == model::EngineKind::Auto &&
+      shares_cards_in_lists(s, job.schedule)) {
+    auto network = Network::make(s.cluster, s.fabric);
+    if (network && flow_may_stand_in(s, job.schedule, *network)) {
+      job.engine = model::EngineKind::Flow;
+      job.network = std::make_unique<Network>(*std::move(network));
+      return job;
+    }
+  }
   if (engine == model::EngineKind::Flow) {
     COX_TRY(Network network, Network::make(s.cluster, s.fabric));
     job.network = std::make_unique<Network>(std::move(network));

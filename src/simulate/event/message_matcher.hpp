@@ -16,7 +16,7 @@ namespace cox::simulate {
 ///
 /// Rule:   a message goes to the receive that was posted first among those that name its source (or any)
 ///         and its tag (or any); a receive takes the message that came first among those that it fits.
-/// Memory: at most 48 bytes per key with entries. One that waits alone for its key is in there, where there are no wildcards;
+/// Memory: 48 to 96 bytes per key with entries. One that waits alone for its key is in there, where there are no wildcards;
 ///         else 24 to 48 per entry (48 where all kinds of wildcards are in use). Cost: O(1) per operation, at most 4 keys are looked at.
 /// Held by: src/simulate/event/message_matcher_test.cpp (against a list that is searched from its front).
 class MessageMatcher {

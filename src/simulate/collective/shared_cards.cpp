@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/collective/shared_cards.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace cox::simulate {
+namespace {
+
+constexpr std::int64_t kMostMessages = 4'000'000;
+
+/// Whether the rounds it begins or ends with have no regular form.
+bool has_lists(const model::Schedule& schedule) {
+  for (int lane = 0; lane < schedule.lanes(); ++lane) {
+    const std::int64_t rounds = schedule.rounds(lane);
+    if (rounds > 0 && (!schedule.regular(0, lane) || !schedule.regular(rounds - 1, lane))) return true;
+  }
+  return false;
+}
+
+bool is_plain(const model::MessageCost& c) {
+  return c.form == model::CostForm::AlphaBeta && c.reduce == TimePerByte{};
+}
+
+bool are_close(double a, double b) {
+  return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
+}
+
+/// Whether a message from one device to another takes over its links what `cost` says.
+bool is_cost_of_way(const Network& network, int from, int to, const model::MessageCost& cost) {
+  std::vector<LinkIndex> way;
+  network.route(from, to, 0, way);
+  Seconds latency{};
+  double slowest = 0;
+  for (const LinkIndex link : way) {
+    latency += network.links()[link].latency;
+    slowest = std::max(slowest, 1 / network.links()[link].bandwidth.in_bytes_per_s());
+  }
+  return are_close(latency.count(), cost.latency.count()) &&
+         are_close(slowest, cost.per_byte.over(Bytes{1}).count());
+}
+
+bool is_affordable(const model::Scenario& s, const model::Schedule& schedule) {
+  const std::int64_t most = kMostMessages / std::max<std::int64_t>(1, std::int64_t{s.job.steps} * s.replicas);
+  std::int64_t messages = 0;
+  std::vector<model::Transfer> round;
+  for (int lane = 0; lane < schedule.lanes(); ++lane)
+    for (std::int64_t k = 0; k < schedule.rounds(lane); ++k) {
+      schedule.transfers(k, round, lane);
+      messages += static_cast<std::int64_t>(round.size());
+      if (messages > most) return false;
+    }
+  return true;
+}
+
+}  // namespace
+
+bool shares_cards_in_lists(const model::Scenario& s, const model::Schedule& schedule) {
+  return s.cluster.nodes > 1 && s.cluster.nics_per_node < s.cluster.devices_per_node &&
+         schedule.spec().algorithm != model::Algorithm::Direct && has_lists(schedule);
+}
+
+bool flow_may_stand_in(const model::Scenario& s, const model::Schedule& schedule, const Network& network) {
+  const int devices = s.cluster.devices_per_node;
+  return max_plus_may_stand_in(s) && is_plain(s.across) && is_plain(s.inside) &&
+         is_cost_of_way(network, 0, devices, s.across) && is_cost_of_way(network, 0, 1, s.inside) &&
+         is_affordable(s, schedule);
+}
+
+}  // namespace cox::simulate

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/collective/shared_cards.hpp"
+
+#include <gtest/gtest.h>
+
+#include "cox/simulate/outcome.hpp"
+
+namespace cox::simulate {
+namespace {
+
+/// 16 ranks on 4 nodes whose devices share `cards`, 16 MB by `algorithm`.
+model::Scenario job(model::Algorithm algorithm, int cards) {
+  model::Scenario s;
+  s.cluster.nodes = 4;
+  s.cluster.devices_per_node = 4;
+  s.cluster.nics_per_node = cards;
+  s.cluster.scale_up.bandwidth = Bandwidth::gbyte_per_s(100);
+  s.cluster.nic.bandwidth = Bandwidth::gbyte_per_s(1);
+  s.inside = {.per_byte = s.cluster.scale_up.bandwidth.time_per_byte()};
+  s.across = {.per_byte = s.cluster.nic.bandwidth.time_per_byte()};
+  s.job.as<model::CollectiveJob>().collective = {.kind = model::Collective::AllReduce,
+                                                 .algorithm = algorithm,
+                                                 .ranks = 16,
+                                                 .bytes = Bytes{16'000'000},
+                                                 .chunks = 8};
+  return s;
+}
+
+Outcome by(model::Scenario s, model::EngineKind engine) {
+  s.engine = engine;
+  const auto made = simulate(s, {});
+  EXPECT_TRUE(made) << made.error().to_string();
+  return made ? *made : Outcome{};
+}
+
+TEST(SharedCards, OfATreeAreLeftToFlow) {
+  const model::Scenario s = job(model::Algorithm::DoubleBinaryTree, 1);
+  const Outcome ours = by(s, model::EngineKind::Auto);
+  EXPECT_EQ(ours.engine, model::EngineKind::Flow);
+  EXPECT_EQ(ours.total, by(s, model::EngineKind::Flow).total);
+  EXPECT_TRUE(ours.not_modelled.empty());
+  EXPECT_GT(ours.total, by(s, model::EngineKind::MaxPlus).total);
+}
+
+TEST(SharedCards, WhatMaxPlusKnowsStaysThere) {
+  EXPECT_EQ(by(job(model::Algorithm::DoubleBinaryTree, 4), model::EngineKind::Auto).engine,
+            model::EngineKind::MaxPlus);
+  EXPECT_EQ(by(job(model::Algorithm::Ring, 1), model::EngineKind::Auto).engine, model::EngineKind::MaxPlus);
+}
+
+// Costs that somebody wrote are not those of the links; more messages than are played soon stay, too. Both are told.
+TEST(SharedCards, StayWithMaxPlusWhereFlowWouldSayAnotherThing) {
+  model::Scenario said = job(model::Algorithm::DoubleBinaryTree, 1);
+  said.across.latency = Seconds{1e-6};
+  model::Scenario many = job(model::Algorithm::DoubleBinaryTree, 1);
+  many.job.steps = 1'000'000;
+  const auto schedule = model::Schedule::make(many.job.as<model::CollectiveJob>().collective);
+  const auto network = Network::make(many.cluster, many.fabric);
+  ASSERT_TRUE(schedule && network);
+  EXPECT_TRUE(shares_cards_in_lists(many, *schedule));
+  EXPECT_FALSE(flow_may_stand_in(many, *schedule, *network));
+  EXPECT_FALSE(flow_may_stand_in(said, *schedule, *network));
+  const Outcome out = by(said, model::EngineKind::Auto);
+  EXPECT_EQ(out.engine, model::EngineKind::MaxPlus);
+  EXPECT_FALSE(out.not_modelled.empty());
+}
+
+}  // namespace
+}  // namespace cox::simulate
