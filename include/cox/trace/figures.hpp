@@ -29,6 +29,9 @@ struct SizeSeries {
   std::string name;
   std::int64_t nodes = 0;
   std::vector<SizeTime> values;  ///< ascending by size; several of one size are repetitions
+  std::string measures{};        ///< the test, where told: others are not compared with it
+  bool in_place = false;         ///< the result lies where the input was
+  double bus_ratio = 0;          ///< bus bandwidth (busbw) over size by time (algbw); 0 = not told
 };
 
 /// Times over message sizes, of one or more configurations.

@@ -29,6 +29,8 @@ constexpr double kLeastOutlying = 1.2;
 /// They bound the work: sizes compared, and places between them.
 constexpr std::size_t kMostSizes = 256;
 constexpr std::size_t kMostBorders = 48;
+/// Their ratio of rates is rounded.
+constexpr double kSameBusRatio = 0.02;
 
 /// Sizes of both, as after over before.
 struct Pairs {
@@ -378,7 +380,7 @@ std::vector<PlaceAnswer> find_places(const std::vector<SizeComparison>& comparis
   };
   std::map<std::pair<std::string, std::string>, std::pair<Side, Side>> pairs;  // inside, between
   for (const SizeComparison& c : comparisons) {
-    if (c.nodes <= 0 || c.difference == SizeDifference::Unclear) continue;
+    if (c.nodes <= 0 || c.of_places || c.difference == SizeDifference::Unclear) continue;
     auto& [inside, between] = pairs[{c.before, c.after}];
     (c.nodes == 1 ? inside : between).add(c);
   }
@@ -394,6 +396,19 @@ std::vector<PlaceAnswer> find_places(const std::vector<SizeComparison>& comparis
   return places;
 }
 
+namespace {
+
+/// Whether a series is one to hold `s` against, where no table from before is asked for.
+bool is_alike(const trace::SizeSeries& other, const trace::SizeSeries& s) {
+  // Of another collective, or of another number of ranks.
+  const bool other_bus =
+      other.bus_ratio > 0 && s.bus_ratio > 0 && std::abs(other.bus_ratio / s.bus_ratio - 1) > kSameBusRatio;
+  return other.nodes == s.nodes && other.measures == s.measures && !other_bus &&
+         (other.in_place == s.in_place || is_other_place(other, s));
+}
+
+}  // namespace
+
 std::vector<SizeComparison> compare_series(const trace::SizeTable& table, const trace::SizeTable* before) {
   std::vector<SizeComparison> out;
   for (std::size_t i = 0; i < table.series.size(); ++i) {
@@ -401,8 +416,11 @@ std::vector<SizeComparison> compare_series(const trace::SizeTable& table, const 
     const auto& others = before != nullptr ? before->series : table.series;
     const std::size_t end = before != nullptr ? others.size() : i;
     for (std::size_t k = 0; k < end; ++k) {
-      if (others[k].nodes != s.nodes || (before != nullptr && others[k].name != s.name)) continue;
+      const bool wanted =
+          before != nullptr ? others[k].nodes == s.nodes && others[k].name == s.name : is_alike(others[k], s);
+      if (!wanted) continue;
       out.push_back(compare_two(others[k], s));
+      out.back().of_places = before == nullptr && others[k].in_place != s.in_place;
       break;
     }
   }

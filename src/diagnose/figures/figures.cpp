@@ -22,6 +22,10 @@ Json json_of(const SizeAnswer& a) {
   j["fit_error_ratio"] = a.fit_error_ratio;
   j["ceiling_bytes_per_s"] = a.ceiling.in_bytes_per_s();
   j["ceiling_from_bytes"] = a.ceiling_from ? Json(a.ceiling_from->count()) : Json(nullptr);
+  j["ceiling_reached"] = a.ceiling_reached;
+  j["largest_bytes"] = a.largest.count();
+  j["in_place"] = a.in_place;
+  j["bus_ratio"] = a.bus_ratio > 0 ? Json(a.bus_ratio) : Json(nullptr);
   j["dips"] = Json::array();
   for (const SizeDip& d : a.dips)
     j["dips"].push_back({{"bytes", d.size.count()},
@@ -46,6 +50,7 @@ Json json_of(const SizeComparison& c) {
   j["border_end_bytes"] = c.border_end ? Json(c.border_end->count()) : Json(nullptr);
   j["ratio_beyond"] = c.ratio_beyond ? Json(*c.ratio_beyond) : Json(nullptr);
   j["outlying"] = Json::array();
+  j["of_places"] = c.of_places;
   for (const OutlyingSize& o : c.outlying)
     j["outlying"].push_back({{"bytes", o.size.count()}, {"ratio", o.ratio}});
   return j;
@@ -133,6 +138,7 @@ const char* name_of(DifferencePlace p) {
 
 bool FiguresAnswer::has_trouble() const {
   const auto takes_longer = [](const SizeComparison& c) {
+    if (c.of_places) return false;
     return (differs(c) && std::max(c.ratio, c.ratio_beyond.value_or(1)) > 1) ||
            std::any_of(c.outlying.begin(), c.outlying.end(),
                        [](const OutlyingSize& o) { return o.ratio > 1; });

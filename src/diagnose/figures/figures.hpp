@@ -33,6 +33,11 @@ struct SizeAnswer {
   double fit_error_ratio = 0;            ///< median of |time / fit - 1|
   Bandwidth ceiling{};                   ///< highest size over time
   std::optional<Bytes> ceiling_from{};   ///< smallest size that reaches 90 % of it, and all larger ones do
+  bool ceiling_reached = false;          ///< else the rate still rises at the largest size
+  Bytes largest{};                       ///< size
+  bool in_place = false;                 ///< the result lies where the input was
+  bool has_other_place = false;          ///< `in_place`: out of place is there as well
+  double bus_ratio = 0;                  ///< bus bandwidth over size by time; 0 = not told
   std::vector<SizeDip> dips{};           ///< ascending
 };
 
@@ -71,6 +76,7 @@ struct SizeComparison {
   std::vector<OutlyingSize> outlying{};  ///< ascending by size; what is said above is of the others
   double scatter_ratio = 0;              ///< of a ratio of two times
   double least_seen_ratio = 0;           ///< a factor that would have been seen
+  bool of_places = false;                ///< in place against out of place: a remark, no trouble
 };
 
 /// Whether they differ by more than single sizes.
@@ -138,7 +144,9 @@ struct FiguresAnswer {
 };
 
 /// Sizes: the Hockney line by least relative deviation (iterated weights), dips where a size takes 1.2 times as long as a
-/// larger one and three and a half times the scatter of both more, every configuration against the first one with as many nodes.
+/// larger one and three and a half times the scatter of both more, every configuration against the first one that measures
+/// the same on as many nodes; in place against out of place is a remark. The ceiling is reached where a size of at most
+/// half the largest has 90 % of it, or a line that fits has at most 15 % of the largest time as latency.
 /// `before`: configurations of the same name are compared with those of this table instead.
 /// Differences: none, a factor, an offset, small messages only, large ones only, the part that grows with the size, a band
 /// of sizes, a crossing: the one that explains most (Bayesian information criterion), where it explains more than scatter

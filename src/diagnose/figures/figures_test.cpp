@@ -371,6 +371,66 @@ TEST(Figures, LessBandwidthIsInThePartThatGrowsWithTheSize) {
   EXPECT_GE(right + only_large, 196);
 }
 
+/// A sweep from 8 B on as nccl-tests prints it: 25 us, 100 GB/s; `in_place` takes so many times as long.
+std::string nccl_sweep(int sizes, double in_place, const std::string& test = "all_reduce_perf",
+                       double bus_ratio = 1.75, double slower = 1) {
+  std::string text = "# Collective test starting: " + test +
+                     "\n# nThread 1 nGpus 1 minBytes 8\n# Rank 0 Group 0 Pid 1 on n001 device 0\n"
+                     "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
+  for (int k = 3; k < 3 + sizes; ++k) {
+    const auto size = std::exp2(k);
+    text += std::to_string(1LL << k) + " 1 float sum -1";
+    for (const double factor : {slower, in_place}) {
+      const double time = (25 + size / 1e5) * factor;
+      text += " " + std::to_string(time) + " " + std::to_string(size / time / 1e3) + " " +
+              std::to_string(size / time / 1e3 * bus_ratio) + " 0";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+TEST(Figures, OneSweepTellsLatencyBandwidthAndItsCeiling) {
+  const FiguresAnswer a = answer(nccl_sweep(28, 1));
+  EXPECT_EQ(
+      figure_lines(a).front(),
+      "all_reduce_perf, out of place, 1 node: latency 25.0 µs, bandwidth 100 GB/s algbw (line under 0.1 % "
+      "off); ceiling 175 GB/s busbw, reached from 33.6 MB on.");
+  EXPECT_TRUE(says(a, "no dips"));
+  EXPECT_FALSE(says(a, "in place,")) << "nothing differs";
+  const FiguresAnswer slow = answer(nccl_sweep(28, 1.3));
+  EXPECT_EQ(figure_lines(slow).front(), figure_lines(a).front());
+  EXPECT_TRUE(
+      says(slow, "remark: all_reduce_perf, in place, 1 node against all_reduce_perf, out of place: 30 %"));
+  EXPECT_FALSE(slow.has_trouble());
+  const auto j = nlohmann::json::parse(to_json(slow, "x"))["result"];
+  EXPECT_TRUE(j["comparisons"][0]["of_places"]);
+  EXPECT_NEAR(j["sizes"][0]["bus_ratio"], 1.75, 1e-3);
+}
+
+TEST(Figures, ACeilingIsToldOnlyWhereItIsReached) {
+  const auto reached = [](int sizes) { return answer(nccl_sweep(sizes, 1)).sizes.front().ceiling_reached; };
+  EXPECT_FALSE(reached(10)) << "4 kB";
+  EXPECT_FALSE(reached(20)) << "4 MB, 40 % of the time is latency";
+  EXPECT_TRUE(reached(25)) << "134 MB";
+  EXPECT_TRUE(
+      says(answer(nccl_sweep(10, 1)), "no ceiling: the rate still rises at the largest size measured"));
+  EXPECT_FALSE(answer("size,time_us\n8,10\n16,10\n").sizes.front().ceiling_reached);
+  EXPECT_TRUE(answer("size,time_us\n8,1\n16,2\n").sizes.front().ceiling_reached);
+}
+
+TEST(Figures, OtherTestsAreNotCompared) {
+  const FiguresAnswer a = answer(nccl_sweep(28, 1) + nccl_sweep(28, 1, "all_gather_perf", 0.875));
+  EXPECT_TRUE(std::all_of(a.comparisons.begin(), a.comparisons.end(),
+                          [](const SizeComparison& c) { return c.of_places; }));
+  const FiguresAnswer no_names = answer(nccl_sweep(28, 1, "") + nccl_sweep(28, 1, "", 0.875));
+  EXPECT_TRUE(std::all_of(no_names.comparisons.begin(), no_names.comparisons.end(),
+                          [](const SizeComparison& c) { return c.of_places; }));
+  const FiguresAnswer again = answer(nccl_sweep(28, 1) + nccl_sweep(28, 1.3, "all_reduce_perf", 1.75, 1.3));
+  ASSERT_EQ(again.comparisons.size(), 3U);
+  EXPECT_EQ(figure_lines(again).front(), "Configurations differ.");
+}
+
 TEST(Figures, WhatHasNothingInCommonIsSaidInOneLine) {
   const auto nccl = [](const std::string& test) {
     return figures("# Collective test starting: " + test +

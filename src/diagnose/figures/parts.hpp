@@ -11,6 +11,8 @@ namespace cox::diagnose {
 
 /// Fewer sizes are neither a line nor compared.
 inline constexpr std::size_t kLeastSizes = 4;
+/// A line that is so far off does not describe the times.
+inline constexpr double kPoorFit = 0.25;
 
 /// The repetitions of one size.
 struct SizePoint {
@@ -20,6 +22,8 @@ struct SizePoint {
   std::int64_t repeats = 0;
 };
 [[nodiscard]] std::vector<SizePoint> points_of(const trace::SizeSeries& s);
+/// Whether they are one configuration in place and out of place.
+[[nodiscard]] bool is_other_place(const trace::SizeSeries& a, const trace::SizeSeries& b);
 
 /// What a value has to exceed, beside its chance.
 struct OutlyingBar {
@@ -34,7 +38,8 @@ struct OutlyingBar {
 [[nodiscard]] std::vector<std::size_t> outlying(const std::vector<double>& values, const OutlyingBar& bar);
 
 [[nodiscard]] std::vector<SizeAnswer> answer_sizes(const trace::SizeTable& table);
-/// Every series against the first with as many nodes, or against the one of its name in `before`.
+/// Every series against the first that measures the same on as many nodes, or against the one of its name in `before`;
+/// in place against out of place, where the first is that.
 [[nodiscard]] std::vector<SizeComparison> compare_series(const trace::SizeTable& table,
                                                          const trace::SizeTable* before);
 /// Where configurations that were compared on one node and on several differ.

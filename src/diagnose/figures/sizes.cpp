@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "cox/base/stats.hpp"
 
@@ -19,6 +20,7 @@ constexpr std::size_t kManyBends = 12;
 /// Of the absolute values of a normal sample of spread 1.
 constexpr double kLowerQuartile = 0.3186;
 constexpr double kNearCeiling = 0.9;
+constexpr double kSmallLatency = 0.15;
 constexpr int kFits = 40;
 /// Relative deviations beyond this weigh less.
 constexpr double kHuber = 0.05;
@@ -90,13 +92,24 @@ void find_ceiling(const std::vector<SizePoint>& points, SizeAnswer& a) {
     a.ceiling_from = Bytes(std::llround(p->size));
 }
 
+/// Whether a size that is clearly smaller than the largest is as fast as any.
+bool levels_off(const std::vector<SizePoint>& points, const SizeAnswer& a) {
+  return std::any_of(points.begin(), points.end(), [&](const SizePoint& p) {
+    return 2 * p.size <= points.back().size && p.size / p.time >= kNearCeiling * a.ceiling.in_bytes_per_s();
+  });
+}
+
 SizeAnswer answer_series(const trace::SizeSeries& s) {
   SizeAnswer a{.name = s.name, .nodes = s.nodes};
+  a.in_place = s.in_place;
+  a.bus_ratio = s.bus_ratio;
   const std::vector<SizePoint> points = points_of(s);
   a.sizes = static_cast<std::int64_t>(points.size());
   for (const SizePoint& p : points) a.repeats = std::max(a.repeats, p.repeats);
   if (points.empty()) return a;
   find_ceiling(points, a);
+  a.largest = Bytes(std::llround(points.back().size));
+  a.ceiling_reached = levels_off(points, a);
   const Line line = fit_line(points);
   find_dips(points, points.size() < kLeastSizes ? 0 : scatter_of(points, line), a);
   if (points.size() < kLeastSizes) return a;
@@ -105,6 +118,8 @@ SizeAnswer answer_series(const trace::SizeSeries& s) {
   for (const SizePoint& p : points) off.push_back(std::abs(p.time / line.at(p.size) - 1));
   a.fit_error_ratio = median_in_place(off);
   a.latency = Seconds(line.latency);
+  if (a.fit_error_ratio <= kPoorFit && line.latency <= kSmallLatency * points.back().time)
+    a.ceiling_reached = true;
   // What the largest size shows little of is not known.
   constexpr double kLeastPart = 0.1;
   const double largest = points.back().size;
@@ -114,6 +129,15 @@ SizeAnswer answer_series(const trace::SizeSeries& s) {
 }
 
 }  // namespace
+
+bool is_other_place(const trace::SizeSeries& a, const trace::SizeSeries& b) {
+  const auto bare = [](std::string_view name) {
+    for (const std::string_view place : {"out of place", "in place"})
+      if (name.ends_with(place)) return name.substr(0, name.size() - place.size());
+    return name;
+  };
+  return a.in_place != b.in_place && a.nodes == b.nodes && bare(a.name) == bare(b.name);
+}
 
 std::vector<SizePoint> points_of(const trace::SizeSeries& s) {
   std::vector<SizePoint> points;
@@ -137,7 +161,12 @@ std::vector<SizePoint> points_of(const trace::SizeSeries& s) {
 std::vector<SizeAnswer> answer_sizes(const trace::SizeTable& table) {
   std::vector<SizeAnswer> answers;
   answers.reserve(table.series.size());
-  for (const trace::SizeSeries& s : table.series) answers.push_back(answer_series(s));
+  for (const trace::SizeSeries& s : table.series) {
+    answers.push_back(answer_series(s));
+    answers.back().has_other_place =
+        s.in_place && std::any_of(table.series.begin(), table.series.end(),
+                                  [&](const trace::SizeSeries& other) { return is_other_place(other, s); });
+  }
   return answers;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "cox/base/units_text.hpp"
 #include "cox/base/unknown_unit.hpp"
 
+#include "diagnose/figures/parts.hpp"
 #include "diagnose/words/sentences.hpp"
 
 namespace cox::diagnose {
@@ -24,8 +26,6 @@ constexpr std::size_t kToldDips = 5;
 constexpr std::size_t kToldOutlying = 3;
 constexpr std::size_t kToldSeries = 12;
 constexpr std::size_t kToldQuantities = 24;
-/// A line that is so far off does not describe the times.
-constexpr double kPoorFit = 0.25;
 
 std::string series_name(const std::string& name, std::int64_t nodes) {
   std::string text = name;
@@ -103,6 +103,15 @@ std::string outlying_words(const SizeComparison& c) {
   return text;
 }
 
+/// In place against out of place is worth a line where it differs.
+void say_places(const SizeComparison& c, Lines& lines) {
+  if (!differs(c) && c.outlying.empty()) return;
+  std::string text = c.outlying.empty() ? "" : outlying_words(c);
+  if (differs(c)) text += (text.empty() ? "" : "; elsewhere ") + difference_words(c);
+  lines.push_back(fmt::format("remark: {} against {}: {}.", series_name(c.after, c.nodes),
+                              series_name(c.before, 0), text));
+}
+
 void say_comparison(const SizeComparison& c, Lines& lines) {
   const std::string who =
       c.before == c.after
@@ -137,24 +146,38 @@ void say_place(const PlaceAnswer& p, Lines& lines) {
   }
 }
 
+/// A rate; of a collective whose bus bandwidth is told, that.
+std::string rate_words(const SizeAnswer& s, Bandwidth rate) {
+  return s.bus_ratio > 0
+             ? fmt::format("{} busbw", to_string(Bandwidth::bytes_per_s(rate.in_bytes_per_s() * s.bus_ratio)))
+             : to_string(rate);
+}
+
+std::string ceiling_words(const SizeAnswer& s) {
+  const std::string rate = rate_words(s, s.ceiling);
+  if (!s.ceiling_reached)
+    return fmt::format("no ceiling: the rate still rises at the largest size measured ({}), {}",
+                       to_string(s.largest), rate);
+  return s.ceiling_from ? fmt::format("ceiling {}, reached from {} on", rate, to_string(*s.ceiling_from))
+                        : fmt::format("highest rate {}, and less for the largest size", rate);
+}
+
 void say_series(const SizeAnswer& s, bool has_unit, Lines& lines) {
   std::string text = series_name(s.name, s.nodes) + ":";
   if (!has_unit) {
     lines.push_back(fmt::format("{} {} sizes, in an unknown unit.", text, s.sizes));
   } else if (!s.latency) {
     lines.push_back(fmt::format("{} {}: too few to tell latency from bandwidth; highest rate {}.", text,
-                                counted(s.sizes, "size"), to_string(s.ceiling)));
+                                counted(s.sizes, "size"), rate_words(s, s.ceiling)));
   } else {
     if (s.fit_error_ratio > kPoorFit)
       text += fmt::format(" times do not follow latency plus size over bandwidth ({} off);",
                           percent(s.fit_error_ratio));
     else
-      text += fmt::format(" latency {}, bandwidth {} (line {} off);", to_string(*s.latency),
-                          s.bandwidth ? to_string(*s.bandwidth) : "not reached", percent(s.fit_error_ratio));
-    lines.push_back(s.ceiling_from ? fmt::format("{} ceiling {}, reached from {} on.", text,
-                                                 to_string(s.ceiling), to_string(*s.ceiling_from))
-                                   : fmt::format("{} highest rate {}, and less for the largest size.", text,
-                                                 to_string(s.ceiling)));
+      text += fmt::format(" latency {}, bandwidth {}{} (line {} off);", to_string(*s.latency),
+                          s.bandwidth ? to_string(*s.bandwidth) : "not reached",
+                          s.bandwidth && s.bus_ratio > 0 ? " algbw" : "", percent(s.fit_error_ratio));
+    lines.push_back(fmt::format("{} {}.", text, ceiling_words(s)));
   }
   for (std::size_t i = 0; i < std::min(s.dips.size(), kToldDips); ++i) {
     const SizeDip& d = s.dips[i];
@@ -254,6 +277,19 @@ std::string nothing_words(const FiguresAnswer& a) {
              : fmt::format("Nothing to compare: no quantity of one name is in both{}.", names);
 }
 
+/// The one configuration that there is to tell of, where nothing was compared.
+const SizeAnswer* only_series(const FiguresAnswer& a) {
+  const SizeAnswer* only = nullptr;
+  for (const SizeAnswer& s : a.sizes) {
+    if (s.has_other_place) continue;
+    if (only != nullptr) return nullptr;
+    only = &s;
+  }
+  const bool compared = std::any_of(a.comparisons.begin(), a.comparisons.end(),
+                                    [](const SizeComparison& c) { return !c.of_places; });
+  return compared || a.nothing_in_common ? nullptr : only;
+}
+
 std::string headline_of(const FiguresAnswer& a) {
   if (a.nothing_in_common) return nothing_words(a);
   if (!a.quantities.empty()) {
@@ -271,11 +307,11 @@ std::string headline_of(const FiguresAnswer& a) {
     return any ? "No rank's own work stands out." : "Nobody can be named from these figures.";
   }
   for (const SizeComparison& c : a.comparisons)
-    if (differs(c)) return "Configurations differ.";
+    if (differs(c) && !c.of_places) return "Configurations differ.";
   for (const SizeComparison& c : a.comparisons)
-    if (!c.outlying.empty()) return "Configurations differ at single sizes only.";
+    if (!c.outlying.empty() && !c.of_places) return "Configurations differ at single sizes only.";
   const bool compared = std::any_of(a.comparisons.begin(), a.comparisons.end(), [](const SizeComparison& c) {
-    return c.difference == SizeDifference::None;
+    return c.difference == SizeDifference::None && !c.of_places;
   });
   return compared ? "Configurations do not differ." : "Times over message sizes.";
 }
@@ -289,14 +325,33 @@ void say_some(const std::vector<T>& items, std::size_t most, const char* what, L
 
 }  // namespace
 
-std::vector<std::string> figure_lines(const FiguresAnswer& a) {
-  const UnknownUnit unit(a.has_unit ? std::nullopt : std::optional(Seconds(1)));
-  Lines lines{headline_of(a)};
-  say_some(a.comparisons, kToldSeries, "comparisons", lines,
+namespace {
+
+/// What is told of configurations: in place is a remark beside out of place.
+void say_sizes(const FiguresAnswer& a, Lines& lines) {
+  std::vector<SizeComparison> compared, of_places;
+  for (const SizeComparison& c : a.comparisons) (c.of_places ? of_places : compared).push_back(c);
+  std::vector<SizeAnswer> told;
+  std::copy_if(a.sizes.begin(), a.sizes.end(), std::back_inserter(told),
+               [](const SizeAnswer& s) { return !s.has_other_place; });
+  say_some(compared, kToldSeries, "comparisons", lines,
            [&](const SizeComparison& c) { say_comparison(c, lines); });
   for (const PlaceAnswer& p : a.places) say_place(p, lines);
-  say_some(a.sizes, kToldSeries, "configurations", lines,
+  say_some(told, kToldSeries, "configurations", lines,
            [&](const SizeAnswer& s) { say_series(s, a.has_unit, lines); });
+  if (only_series(a) != nullptr && told.front().dips.empty() && told.front().latency)
+    lines.emplace_back("  no dips: no size takes much longer than a larger one.");
+  say_some(of_places, kToldSeries, "comparisons", lines,
+           [&](const SizeComparison& c) { say_places(c, lines); });
+}
+
+}  // namespace
+
+std::vector<std::string> figure_lines(const FiguresAnswer& a) {
+  const UnknownUnit unit(a.has_unit ? std::nullopt : std::optional(Seconds(1)));
+  Lines lines;
+  if (only_series(a) == nullptr) lines.push_back(headline_of(a));
+  say_sizes(a, lines);
   say_some(a.quantities, kToldQuantities, "quantities", lines,
            [&](const QuantityAnswer& q) { say_quantity(q, lines); });
   say_some(a.rank_comparisons, kToldQuantities, "comparisons", lines,

@@ -81,10 +81,20 @@ class NcclTests {
         return;
       }
       if (c + 3 < words_.size() && words_[c + 3] != "0" && words_[c + 3] != "N/A") ++wrong_;
+      const auto rate = [&](std::size_t i) {
+        return i < words_.size() ? number_of(words_[i]).value_or(0) : 0;
+      };
       std::string name = run_ > 1 ? fmt::format("run {}", run_) : std::string();
       for (const std::string& part : {test_, std::string(kPlaces[k])})
         if (!part.empty()) name += (name.empty() ? "" : ", ") + part;
-      sizes_.add(name, static_cast<std::int64_t>(hosts_.size()), *size, Seconds(*us * kMicro));
+      sizes_.add({.name = name,
+                  .nodes = static_cast<std::int64_t>(hosts_.size()),
+                  .size = *size,
+                  .time = Seconds(*us * kMicro),
+                  .measures = test_,
+                  .in_place = k == 1,
+                  .algorithm_rate = rate(c + 1),
+                  .bus_rate = rate(c + 2)});
     }
   }
 
@@ -126,7 +136,7 @@ class Osu {
     }
     const double seconds =
         value_ == OsuValue::Latency ? *value * kMicro : static_cast<double>(size->count()) / (*value * kMega);
-    sizes_.add(test_, 0, *size, Seconds(seconds));
+    sizes_.add({.name = test_, .size = *size, .time = Seconds(seconds), .measures = measures_});
   }
 
   Result<Figures> finish() && {
@@ -146,8 +156,8 @@ class Osu {
     const std::size_t at = title.rfind(" v");
     if (at == std::string::npos || at + 2 >= title.size() ||
         title.find_first_not_of("0123456789.rc-", at + 2) != std::string::npos)
-      return title;
-    const std::string name = title.substr(0, at);
+      return measures_ = title;
+    const std::string name = measures_ = title.substr(0, at);
     const auto [first, fresh] = version_of_.try_emplace(name, title.substr(at + 1));
     return first->second == title.substr(at + 1) ? name : title;
   }
@@ -155,6 +165,7 @@ class Osu {
   std::vector<std::string_view> words_;
   std::map<std::string, std::string> version_of_;  // by test
   std::string test_;
+  std::string measures_;  // the test without its version
   OsuValue value_ = OsuValue::None;
   SizeCollector sizes_;
   std::int64_t bad_ = 0;

@@ -47,12 +47,25 @@ TEST(FiguresFile, NcclTestsTextHasTwoTimesPerSize) {
   EXPECT_EQ(t.series[0].name, "out of place");
   EXPECT_EQ(t.series[1].name, "in place");
   EXPECT_EQ(t.series[0].nodes, 2);
+  EXPECT_FALSE(t.series[0].in_place);
+  EXPECT_TRUE(t.series[1].in_place);
+  EXPECT_EQ(t.series[0].bus_ratio, 0) << "0.1 GB/s is too round";
   ASSERT_EQ(t.series[0].values.size(), 2U) << "nothing follows 15.5: it may have been 15.57";
   EXPECT_EQ(t.series[0].values[1].size, Bytes(1024));
   EXPECT_NEAR(t.series[1].values[1].time.count(), 12.5e-6, 1e-12);
   ASSERT_EQ(f.notes.size(), 2U);
   EXPECT_NE(f.notes[0].find("1 row says that the result was wrong"), std::string::npos);
   EXPECT_NE(f.notes[1].find("1 row is cut"), std::string::npos);
+}
+
+TEST(FiguresFile, NcclTestsTellTheirTestAndTheRatioOfTheirRates) {
+  const SizeTable t = sizes("# Collective test starting: all_reduce_perf\n" + std::string(kNcclHeader) +
+                            "8 2 float sum -1 12.5 0.6 0.9 0 11.5 0.0 0.0 0\n"
+                            "1073741824 256 float sum -1 10737 100.00 175.00 0 10737 100.00 500.00 0\n");
+  ASSERT_EQ(t.series.size(), 2U);
+  EXPECT_EQ(t.series[1].measures, "all_reduce_perf");
+  EXPECT_NEAR(t.series[0].bus_ratio, 1.75, 1e-9);
+  EXPECT_EQ(t.series[1].bus_ratio, 0) << "five times is none";
 }
 
 TEST(FiguresFile, TheSecondTimeOfAnNcclCsvIsNoStepNumber) {
@@ -72,6 +85,7 @@ TEST(FiguresFile, OsuLatencyAndBandwidth) {
       "# OSU MPI Bandwidth Test v7.3\n# Size      Bandwidth (MB/s)\n1000000 500\n");
   ASSERT_EQ(t.series.size(), 2U);
   EXPECT_EQ(t.series[0].name, "OSU MPI Latency Test") << "the version is no configuration";
+  EXPECT_EQ(t.series[1].measures, "OSU MPI Bandwidth Test");
   EXPECT_NEAR(t.series[0].values[1].time.count(), 1.2e-6, 1e-12);
   EXPECT_NEAR(t.series[1].values[0].time.count(), 2e-3, 1e-9);
 }

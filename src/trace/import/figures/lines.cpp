@@ -13,6 +13,10 @@ namespace {
 constexpr std::size_t kMostCells = 4096;
 constexpr std::size_t kLongestName = 128;
 constexpr double kLargestSize = 9e15;
+/// GB/s. Rates are printed with two digits behind the point: a smaller one tells no ratio.
+constexpr double kLeastRate = 0.5;
+/// Of an all-reduce of very many ranks it is two.
+constexpr double kMostBusRatio = 2.05;
 
 }  // namespace
 
@@ -153,17 +157,28 @@ Error no_figures(std::string message) {
                .where = {}};
 }
 
-void SizeCollector::add(const std::string& name, std::int64_t nodes, Bytes size, Seconds time) {
-  auto at = number_of_.find({name, nodes});
+void SizeCollector::add(const SizeRow& row) {
+  auto at = number_of_.find({row.name, row.nodes});
   if (at == number_of_.end()) {
     if (table_.series.size() >= kMostSeries) {
       ++left_out_;
       return;
     }
-    at = number_of_.emplace(std::pair(name, nodes), table_.series.size()).first;
-    table_.series.push_back({.name = name, .nodes = nodes, .values = {}});
+    at = number_of_.emplace(std::pair(row.name, row.nodes), table_.series.size()).first;
+    table_.series.push_back({.name = row.name,
+                             .nodes = row.nodes,
+                             .values = {},
+                             .measures = row.measures,
+                             .in_place = row.in_place});
+    highest_rate_.push_back(kLeastRate);
   }
-  table_.series[at->second].values.push_back({size, time});
+  SizeSeries& series = table_.series[at->second];
+  series.values.push_back({row.size, row.time});
+  double& highest = highest_rate_[at->second];
+  const double ratio = row.algorithm_rate > highest ? row.bus_rate / row.algorithm_rate : 0;
+  if (ratio <= 0 || ratio > kMostBusRatio) return;
+  highest = row.algorithm_rate;
+  series.bus_ratio = ratio;
 }
 
 SizeTable SizeCollector::finish(bool has_unit) && {

@@ -39,13 +39,25 @@ void split_cells(std::string_view line, char separator, std::vector<std::string_
 [[nodiscard]] std::string plain_name(std::string_view text);
 [[nodiscard]] Error no_figures(std::string message);
 
+/// One measurement as a row tells it.
+struct SizeRow {
+  std::string name;
+  std::int64_t nodes = 0;
+  Bytes size{};
+  Seconds time{};
+  std::string measures{};  ///< as in SizeSeries, like `in_place`
+  bool in_place = false;
+  double algorithm_rate = 0;  ///< GB/s, as printed; 0 = not told
+  double bus_rate = 0;
+};
+
 /// Collects measurements into series by name.
 class SizeCollector {
  public:
   static constexpr std::size_t kMostSeries = 4096;
 
   /// Of a configuration that is new beyond the limit: counted, not kept.
-  void add(const std::string& name, std::int64_t nodes, Bytes size, Seconds time);
+  void add(const SizeRow& row);
   [[nodiscard]] bool is_empty() const { return table_.series.empty(); }
   [[nodiscard]] std::int64_t left_out() const { return left_out_; }
   /// Sorted by size. `has_unit` as in the table.
@@ -54,6 +66,7 @@ class SizeCollector {
  private:
   SizeTable table_;
   std::map<std::pair<std::string, std::int64_t>, std::size_t> number_of_;
+  std::vector<double> highest_rate_;  // of each series: the one of its ratio of rates
   std::int64_t left_out_ = 0;
 };
 

@@ -34,6 +34,9 @@ struct Columns {
     std::size_t column = 0;
     double seconds = 1;
     std::string name;
+    std::optional<std::size_t> algorithm_rate{};  ///< columns
+    std::optional<std::size_t> bus_rate{};
+    bool in_place = false;
   };
   std::vector<Time> times;
   bool has_unit = true;
@@ -47,6 +50,7 @@ void name_times(Columns& c, bool has_bandwidth, bool has_units) {
   if (c.times.size() == 2 && c.times[0].name == c.times[1].name) {
     c.times[0].name = "out of place";
     c.times[1].name = "in place";
+    c.times[1].in_place = true;
   } else if (c.times.size() == 1) {
     c.times[0].name.clear();
   }
@@ -73,6 +77,9 @@ std::optional<Columns> find_columns(std::string_view header) {
       c.configuration_names.push_back(name);
     } else if (name.find("bw") != std::string::npos || name.find("bandwidth") != std::string::npos) {
       has_bandwidth = true;
+      if (c.times.empty()) continue;
+      if (name == "algbw") c.times.back().algorithm_rate = i;
+      if (name == "busbw") c.times.back().bus_rate = i;
     } else {
       const auto unit = take_time_unit(name);
       if (!is_one_of(name, kTimes)) continue;
@@ -128,7 +135,16 @@ Result<Figures> read_size_table(std::string_view text) {
       }
       std::string name = configuration;
       if (!t.name.empty()) name += (name.empty() ? "" : ", ") + t.name;
-      sizes.add(name, static_cast<std::int64_t>(nodes), *size, Seconds(*value * t.seconds));
+      const auto rate = [&](std::optional<std::size_t> column) {
+        return column ? number_of(cell_at(cells, *column)).value_or(0) : 0;
+      };
+      sizes.add({.name = name,
+                 .nodes = static_cast<std::int64_t>(nodes),
+                 .size = *size,
+                 .time = Seconds(*value * t.seconds),
+                 .in_place = t.in_place,
+                 .algorithm_rate = rate(t.algorithm_rate),
+                 .bus_rate = rate(t.bus_rate)});
     }
   }
   if (sizes.is_empty()) return fail(no_figures("no row of a size and a time in the table"));
