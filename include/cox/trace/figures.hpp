@@ -31,6 +31,7 @@ struct SizeSeries {
   std::vector<SizeTime> values;  ///< ascending by size; several of one size are repetitions
   std::string measures{};        ///< the test, where told: others are not compared with it
   bool in_place = false;         ///< the result lies where the input was
+  std::string file{};            ///< of a folder: where it lies
   double bus_ratio = 0;          ///< bus bandwidth (busbw) over size by time (algbw); 0 = not told
 };
 
@@ -65,6 +66,7 @@ struct Figures {
   const char* format = "";  ///< `nccl-tests`, `osu`, `size-table`, `rank-summary`, `prometheus`
   std::variant<SizeTable, RankTable> table;
   std::vector<std::string> notes;  ///< what could not be used
+  std::int64_t damaged = 0;        ///< of a folder: files of this kind that could not be used
 };
 
 /// Whether the unpacked front of a file is one of figures.
@@ -75,6 +77,12 @@ struct Figures {
 /// Limits:  64 MiB, 65,536 ranks, 4,096 configurations, 1,024 quantities.
 /// Held by: src/trace/import/figures/figures_test.cpp
 [[nodiscard]] Result<std::optional<Figures>> read_figures(const std::filesystem::path& path);
+
+/// Times over message sizes of the files of a folder as one table; each configuration has its file's name in front.
+/// Nothing where no file holds such. Notes name what is damaged, or something else.
+/// Limits: 256 files, in the folder itself; links are not followed.
+/// Held by: src/trace/import/figures/figures_test.cpp
+[[nodiscard]] std::optional<Figures> read_figures_folder(const std::filesystem::path& folder);
 
 /// The same of bytes in memory. Errors: import-005.
 [[nodiscard]] Result<std::optional<Figures>> figures_of(std::string_view bytes);

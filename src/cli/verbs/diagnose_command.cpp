@@ -155,12 +155,20 @@ Result<std::optional<trace::Figures>> figures_at(const std::string& path) {
   return found;
 }
 
+/// Figures that lie in a folder without anything else that is known, where that is why it cannot be read.
+std::optional<trace::Figures> figures_in_place_of(const std::string& path, const Error& error) {
+  std::error_code ec;
+  if (error.id != "import-001" || !std::filesystem::is_directory(path, ec)) return std::nullopt;
+  return trace::read_figures_folder(path);
+}
+
 /// Figures are no Run: they have an answer of their own.
 Result<ExitCode> answer_figures(const trace::Figures& figures, const Asked& asked, Output& output) {
   const Invocation& call = asked.call;
   std::optional<trace::Figures> before;
   if (const std::string path = call.value("against"); !path.empty()) {
     COX_TRY(before, figures_at(path));
+    if (!before) before = trace::read_figures_folder(path);
     if (!before || before->table.index() != figures.table.index())
       return fail(
           Error{.code = Errc::Usage,
@@ -183,7 +191,9 @@ Result<ExitCode> answer_figures(const trace::Figures& figures, const Asked& aske
     output.stream() << report::render_lines(answer.lines, style_of(asked, output), more);
   }
   COX_CHECK(output.commit());
-  return call.has("check") && !answer.is_clean ? ExitCode::BadAnswer : ExitCode::Ok;
+  if (!call.has("check")) return ExitCode::Ok;
+  if (!answer.is_clean) return ExitCode::BadAnswer;
+  return figures.damaged > 0 ? ExitCode::BadInput : ExitCode::Ok;
 }
 
 /// One form of output at a time.
@@ -269,7 +279,13 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   COX_TRY(const std::optional<trace::Figures> figures, figures_at(call.args.front()));
   const Asked asked{call, console, this_machine().monotonic_ns()};
   if (figures) return answer_figures(*figures, asked, output);
-  COX_TRY(FoundJobs found, read_jobs(call.args.front(), call, console));
+  Result<FoundJobs> read = read_jobs(call.args.front(), call, console);
+  if (!read) {
+    if (const auto folder = figures_in_place_of(call.args.front(), read.error()))
+      return answer_figures(*folder, asked, output);
+    return fail(std::move(read).error());
+  }
+  FoundJobs found = *std::move(read);
   COX_TRY(const std::optional<diagnose::Diagnosis> before, diagnose_before(found.jobs, asked));
   COX_TRY(const Answered answered, diagnose_all(found, asked));
   // Of several runs people see one table first; what it is made of is kept for --all.

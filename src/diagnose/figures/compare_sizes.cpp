@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "cox/base/stats.hpp"
@@ -36,6 +37,7 @@ constexpr double kSameBusRatio = 0.02;
 struct Pairs {
   std::vector<double> size, before, after, error;  ///< `error` of the difference, in seconds
   double scatter = 0;
+  double evidence = kEvidence;
   double least_scatter = kLeastScatter;  ///< of a ratio, as repetitions tell
 };
 
@@ -216,7 +218,7 @@ Candidate best_of(const Pairs& p) {
   const std::vector<Candidate> all = candidates(p);
   const Candidate best = *std::min_element(
       all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; });
-  return none.cost - best.cost >= kEvidence ? best : none;
+  return none.cost - best.cost >= p.evidence ? best : none;
 }
 
 /// Of very many sizes in common, some: what differs does so at neighbours alike.
@@ -299,9 +301,12 @@ void describe(const Pairs& p, const Candidate& best, SizeComparison& c) {
   if (c.difference == SizeDifference::Crossing) c.ratio_beyond = 1 + best.beyond;
 }
 
-SizeComparison compare_two(const trace::SizeSeries& before, const trace::SizeSeries& after) {
+/// `family`: as many comparisons are made at once, and the chance that any of them errs is to stay the same.
+SizeComparison compare_two(const trace::SizeSeries& before, const trace::SizeSeries& after,
+                           std::size_t family = 1) {
   SizeComparison c{.before = before.name, .after = after.name, .nodes = after.nodes};
   Pairs p = pairs_of(points_of(before), points_of(after));
+  p.evidence += 2 * std::log(static_cast<double>(family));
   c.sizes = static_cast<std::int64_t>(p.size.size());
   c.scatter_ratio = p.scatter;
   c.difference = SizeDifference::Unclear;
@@ -309,7 +314,7 @@ SizeComparison compare_two(const trace::SizeSeries& before, const trace::SizeSer
   thin(p);
   c.least_seen_ratio = std::max(
       kLeastDifference,
-      p.scatter * std::sqrt((kEvidence + std::log(p.size.size())) / static_cast<double>(p.size.size())));
+      p.scatter * std::sqrt((p.evidence + std::log(p.size.size())) / static_cast<double>(p.size.size())));
   const Candidate best = best_without_outlying(p, c);
   describe(p, best, c);
   return c;
@@ -407,9 +412,58 @@ bool is_alike(const trace::SizeSeries& other, const trace::SizeSeries& s) {
          (other.in_place == s.in_place || is_other_place(other, s));
 }
 
+using Alike = std::vector<const trace::SizeSeries*>;
+
+/// Configurations of several files that measure the same; in place only where out of place is not there.
+std::vector<Alike> alike_of_files(const trace::SizeTable& table) {
+  std::vector<Alike> groups;
+  for (const trace::SizeSeries& s : table.series) {
+    const bool beside = s.in_place && std::any_of(table.series.begin(), table.series.end(),
+                                                  [&](const auto& o) { return is_other_place(o, s); });
+    if (beside) continue;
+    const auto at = std::find_if(groups.begin(), groups.end(),
+                                 [&](const Alike& group) { return is_alike(*group.front(), s); });
+    if (at == groups.end())
+      groups.push_back({&s});
+    else
+      at->push_back(&s);
+  }
+  return groups;
+}
+
+/// At each size that at least half of them have.
+trace::SizeSeries median_of(const Alike& group) {
+  std::map<double, std::vector<double>> times;
+  for (const trace::SizeSeries* s : group)
+    for (const SizePoint& p : points_of(*s)) times[p.size].push_back(p.time);
+  trace::SizeSeries median{
+      .name = "the median of " + std::to_string(group.size()), .nodes = group.front()->nodes, .values = {}};
+  for (auto& [size, of_size] : times)
+    if (2 * of_size.size() >= group.size())
+      median.values.push_back({Bytes(std::llround(size)), Seconds(median_in_place(of_size))});
+  return median;
+}
+
+/// Each against the median of all that measure the same; of two, the second against the first.
+std::vector<SizeComparison> compare_files(const trace::SizeTable& table) {
+  std::vector<SizeComparison> out;
+  for (const Alike& group : alike_of_files(table)) {
+    if (group.size() == 2) out.push_back(compare_two(*group[0], *group[1]));
+    if (group.size() < 3) continue;
+    const trace::SizeSeries median = median_of(group);
+    for (const trace::SizeSeries* s : group) {
+      out.push_back(compare_two(median, *s, group.size()));
+      out.back().of_files = static_cast<std::int64_t>(group.size());
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<SizeComparison> compare_series(const trace::SizeTable& table, const trace::SizeTable* before) {
+  if (before == nullptr && !table.series.empty() && !table.series.front().file.empty())
+    return compare_files(table);
   std::vector<SizeComparison> out;
   for (std::size_t i = 0; i < table.series.size(); ++i) {
     const trace::SizeSeries& s = table.series[i];

@@ -2,6 +2,8 @@
 #include "diagnose/figures/figures.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <variant>
 
 #include "cox/base/json.hpp"
@@ -50,6 +52,7 @@ Json json_of(const SizeComparison& c) {
   j["border_end_bytes"] = c.border_end ? Json(c.border_end->count()) : Json(nullptr);
   j["ratio_beyond"] = c.ratio_beyond ? Json(*c.ratio_beyond) : Json(nullptr);
   j["outlying"] = Json::array();
+  j["of_files"] = c.of_files > 0 ? Json(c.of_files) : Json(nullptr);
   j["of_places"] = c.of_places;
   for (const OutlyingSize& o : c.outlying)
     j["outlying"].push_back({{"bytes", o.size.count()}, {"ratio", o.ratio}});
@@ -178,6 +181,10 @@ FiguresAnswer understand_figures(const trace::Figures& figures, const trace::Fig
   if (const auto* sizes = std::get_if<trace::SizeTable>(&figures.table)) {
     a.has_unit = sizes->has_unit;
     a.sizes = answer_sizes(*sizes);
+    std::set<std::string> files;
+    for (const trace::SizeSeries& s : sizes->series)
+      if (!s.file.empty()) files.insert(s.file);
+    a.files = static_cast<std::int64_t>(files.size());
     const auto* earlier = before != nullptr ? std::get_if<trace::SizeTable>(&before->table) : nullptr;
     a.comparisons = compare_series(*sizes, earlier);
     a.places = find_places(a.comparisons);
@@ -195,6 +202,7 @@ std::string to_json(const FiguresAnswer& a, const std::string& input) {
   Json result;
   result["format"] = a.format;
   result["has_unit"] = a.has_unit;
+  result["files"] = a.files > 0 ? Json(a.files) : Json(nullptr);
   result["time_unit"] = a.has_unit ? Json("s") : Json(nullptr);
   for (const char* key : {"sizes", "comparisons", "quantities"}) result[key] = Json::array();
   for (const SizeAnswer& s : a.sizes) result["sizes"].push_back(json_of(s));

@@ -76,6 +76,7 @@ struct SizeComparison {
   std::vector<OutlyingSize> outlying{};  ///< ascending by size; what is said above is of the others
   double scatter_ratio = 0;              ///< of a ratio of two times
   double least_seen_ratio = 0;           ///< a factor that would have been seen
+  std::int64_t of_files = 0;             ///< of a folder: `before` is the median of so many; else 0
   bool of_places = false;                ///< in place against out of place: a remark, no trouble
 };
 
@@ -128,6 +129,7 @@ struct RankComparison {
 struct FiguresAnswer {
   std::string format;
   bool has_unit = true;
+  std::int64_t files = 0;  ///< of a folder; else 0
   std::vector<SizeAnswer> sizes;
   std::vector<SizeComparison> comparisons;
   std::vector<PlaceAnswer> places;

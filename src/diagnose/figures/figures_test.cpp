@@ -431,6 +431,53 @@ TEST(Figures, OtherTestsAreNotCompared) {
   EXPECT_EQ(figure_lines(again).front(), "Configurations differ.");
 }
 
+/// As of a folder; file `slow` (if any) takes `ratio` times as long.
+trace::Figures of_files(int count, double noise, int slow, double ratio, std::mt19937_64& random) {
+  trace::SizeTable all;
+  for (int i = 0; i < count; ++i) {
+    trace::SizeSeries s = table_of(noise, 1, {}, false, random).series.front();
+    s.file = "node" + std::to_string(i);
+    s.name = s.file + ": test";
+    s.measures = "test";
+    for (trace::SizeTime& v : s.values)
+      if (i == slow) v.time = Seconds(v.time.count() * ratio);
+    all.series.push_back(s);
+  }
+  return {.format = "nccl-tests", .table = all, .notes = {}};
+}
+
+TEST(Figures, OfManyFilesTheOneThatLeavesTheMedianIsNamed) {
+  std::mt19937_64 random(5);
+  const FiguresAnswer a = understand_figures(of_files(8, 0.01, 3, 1.3, random));
+  EXPECT_EQ(figure_lines(a).front(), "8 files: node3: test differs from the median.");
+  EXPECT_TRUE(says(a, "node3: test against the median of 8: 30 % longer at every size."));
+  EXPECT_TRUE(says(a, "7 do not differ from the median of those that measure the same"));
+  EXPECT_TRUE(a.has_trouble());
+  const auto j = nlohmann::json::parse(to_json(a, "x"))["result"];
+  EXPECT_EQ(j["files"], 8);
+  EXPECT_EQ(j["comparisons"][3]["of_files"], 8);
+  const FiguresAnswer two = understand_figures(of_files(2, 0.01, 1, 1.3, random));
+  EXPECT_EQ(figure_lines(two).front(), "2 files: node1: test differs from node0: test.");
+  trace::Figures other = of_files(2, 0.01, 1, 1.3, random);
+  std::get<trace::SizeTable>(other.table).series[1].measures = "another";
+  EXPECT_EQ(figure_lines(understand_figures(other)).front(), "2 files: no two of them can be compared.");
+}
+
+TEST(Figures, QuietFoldersStayQuiet) {
+  for (const double noise : {0.01, 0.03, 0.1}) {
+    std::mt19937_64 random(41);
+    int loud = 0;
+    constexpr int kFolders = 50;
+    for (int i = 0; i < kFolders; ++i) {
+      const FiguresAnswer a = understand_figures(of_files(16, noise, -1, 1, random));
+      loud += std::any_of(a.comparisons.begin(), a.comparisons.end(),
+                          [](const SizeComparison& c) { return differs(c) || !c.outlying.empty(); });
+    }
+    RecordProperty("loud", loud);
+    EXPECT_LE(loud, 5) << noise;
+  }
+}
+
 TEST(Figures, WhatHasNothingInCommonIsSaidInOneLine) {
   const auto nccl = [](const std::string& test) {
     return figures("# Collective test starting: " + test +

@@ -39,7 +39,8 @@ struct OutlyingBar {
 
 [[nodiscard]] std::vector<SizeAnswer> answer_sizes(const trace::SizeTable& table);
 /// Every series against the first that measures the same on as many nodes, or against the one of its name in `before`;
-/// in place against out of place, where the first is that.
+/// in place against out of place, where the first is that. Of a folder's files each against the median of those that
+/// measure the same, from three on.
 [[nodiscard]] std::vector<SizeComparison> compare_series(const trace::SizeTable& table,
                                                          const trace::SizeTable* before);
 /// Where configurations that were compared on one node and on several differ.

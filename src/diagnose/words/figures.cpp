@@ -290,8 +290,33 @@ const SizeAnswer* only_series(const FiguresAnswer& a) {
   return compared || a.nothing_in_common ? nullptr : only;
 }
 
+bool stands_out(const SizeComparison& c) {
+  return differs(c) || !c.outlying.empty();
+}
+
+std::string headline_of_files(const FiguresAnswer& a) {
+  std::int64_t differ = 0;
+  std::int64_t told = 0;
+  const SizeComparison* first = nullptr;
+  for (const SizeComparison& c : a.comparisons) {
+    told += stands_out(c) || c.difference == SizeDifference::None;
+    if (!stands_out(c)) continue;
+    ++differ;
+    if (first == nullptr) first = &c;
+  }
+  if (told == 0) return fmt::format("{} files: no two of them can be compared.", a.files);
+  if (differ == 0) return fmt::format("{} files: those that measure the same do not differ.", a.files);
+  if (differ == 1)
+    return fmt::format("{} files: {} differs from {}.", a.files, first->after,
+                       first->of_files > 0 ? "the median" : first->before);
+  return fmt::format("{} files: {} of {} comparisons show a difference.", a.files, differ, told);
+}
+
 std::string headline_of(const FiguresAnswer& a) {
   if (a.nothing_in_common) return nothing_words(a);
+  if (a.files > 0 && std::none_of(a.comparisons.begin(), a.comparisons.end(),
+                                  [](const SizeComparison& c) { return c.before == c.after; }))
+    return headline_of_files(a);
   if (!a.quantities.empty()) {
     for (const QuantityAnswer& q : a.quantities)
       if (!q.is_communication && !q.above.empty())
@@ -327,16 +352,42 @@ void say_some(const std::vector<T>& items, std::size_t most, const char* what, L
 
 namespace {
 
+void say_notes(const FiguresAnswer& a, Lines& lines) {
+  for (const std::string& note : a.notes) lines.push_back("note: " + note);
+}
+
+/// Of many files only those that differ, and how many do not.
+void leave_out_equal(std::vector<SizeComparison>& compared, std::string& rest) {
+  const auto is_equal = [](const SizeComparison& c) {
+    return c.of_files > 0 && c.difference == SizeDifference::None && c.outlying.empty();
+  };
+  std::int64_t equal = 0;
+  double least_seen = 0;
+  for (const SizeComparison& c : compared) {
+    if (!is_equal(c)) continue;
+    ++equal;
+    least_seen = std::max(least_seen, c.least_seen_ratio);
+  }
+  if (equal == 0) return;
+  std::erase_if(compared, is_equal);
+  rest = fmt::format("{} {} from the median of those that measure the same; a difference is told from {} on.",
+                     equal, equal == 1 ? "does not differ" : "do not differ", percent(least_seen));
+}
+
 /// What is told of configurations: in place is a remark beside out of place.
 void say_sizes(const FiguresAnswer& a, Lines& lines) {
   std::vector<SizeComparison> compared, of_places;
   for (const SizeComparison& c : a.comparisons) (c.of_places ? of_places : compared).push_back(c);
+  std::string rest;
+  leave_out_equal(compared, rest);
   std::vector<SizeAnswer> told;
   std::copy_if(a.sizes.begin(), a.sizes.end(), std::back_inserter(told),
                [](const SizeAnswer& s) { return !s.has_other_place; });
   say_some(compared, kToldSeries, "comparisons", lines,
            [&](const SizeComparison& c) { say_comparison(c, lines); });
+  if (!rest.empty()) lines.push_back(rest);
   for (const PlaceAnswer& p : a.places) say_place(p, lines);
+  if (a.files > 0) say_notes(a, lines);
   say_some(told, kToldSeries, "configurations", lines,
            [&](const SizeAnswer& s) { say_series(s, a.has_unit, lines); });
   if (only_series(a) != nullptr && told.front().dips.empty() && told.front().latency)
@@ -358,7 +409,7 @@ std::vector<std::string> figure_lines(const FiguresAnswer& a) {
            [&](const RankComparison& c) { lines.push_back(comparison_sentence(c)); });
   if (!a.quantities.empty())
     lines.emplace_back("Cannot tell: who came when, since when, and why: these are summaries.");
-  for (const std::string& note : a.notes) lines.push_back("note: " + note);
+  if (a.files == 0) say_notes(a, lines);
   return lines;
 }
 

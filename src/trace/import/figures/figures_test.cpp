@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <variant>
@@ -66,6 +67,39 @@ TEST(FiguresFile, NcclTestsTellTheirTestAndTheRatioOfTheirRates) {
   EXPECT_EQ(t.series[1].measures, "all_reduce_perf");
   EXPECT_NEAR(t.series[0].bus_ratio, 1.75, 1e-9);
   EXPECT_EQ(t.series[1].bus_ratio, 0) << "five times is none";
+}
+
+TEST(FiguresFile, AFolderIsOneTable) {
+  const std::filesystem::path dir = std::filesystem::path(testing::TempDir()) / "cox_figures_folder";
+  std::filesystem::remove_all(dir);
+  std::filesystem::create_directories(dir / "below");
+  const auto write = [&](const char* name, const std::string& text) { std::ofstream(dir / name) << text; };
+  EXPECT_FALSE(read_figures_folder(dir)) << "an empty folder";
+  write("README", "how it was measured");
+  EXPECT_FALSE(read_figures_folder(dir));
+  const std::string row = "8 2 float sum -1 12.5 0.0 0.0 0 11.5 0.0 0.0 0\n";
+  write("b.txt", std::string(kNcclHeader) + row);
+  const auto one = read_figures_folder(dir);
+  ASSERT_TRUE(one);
+  EXPECT_EQ(std::get<SizeTable>(one->table).series[0].name, "out of place")
+      << "one alone is as if it was given";
+  write("a.txt", "# OSU MPI Latency Test v7.3\n# Size          Latency (us)\n8  1.2\n");
+  write("c.txt", kNcclHeader);
+  write("below/d.txt", std::string(kNcclHeader) + row);
+  const auto all = read_figures_folder(dir);
+  ASSERT_TRUE(all);
+  EXPECT_STREQ(all->format, "several");
+  const SizeTable& t = std::get<SizeTable>(all->table);
+  ASSERT_EQ(t.series.size(), 3U);
+  EXPECT_EQ(t.series[0].name, "a.txt: OSU MPI Latency Test");
+  EXPECT_EQ(t.series[2].name, "b.txt: in place");
+  EXPECT_EQ(t.series[2].file, "b.txt");
+  EXPECT_EQ(all->damaged, 1);
+  std::string notes;
+  for (const std::string& note : all->notes) notes += note + "\n";
+  EXPECT_NE(notes.find("c.txt: no row of nccl-tests"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("not used: README"), std::string::npos) << notes;
+  std::filesystem::remove_all(dir);
 }
 
 TEST(FiguresFile, TheSecondTimeOfAnNcclCsvIsNoStepNumber) {
