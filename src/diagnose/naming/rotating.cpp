@@ -291,47 +291,77 @@ Named named_turns(const Place& x, const DelayFigures& f, const std::vector<std::
   return n;
 }
 
-}  // namespace
+/// Who takes turns, and how likely that is by chance.
+struct Rotation {
+  std::vector<std::int32_t> set;
+  std::vector<Turn> clean;
+  double chance = 1;
+};
 
-std::vector<Named> find_rotating(const Place& x, const DelayFigures& f) {
-  if (x.rows() < kLeastCulprits) return {};
-  const double bar = std::max(x.rules().least_delay, kStandsOut * f.step_noise);
-  std::vector<std::int32_t> culprit = culprits(x, bar);
-  const auto events =
-      static_cast<double>(std::count_if(culprit.begin(), culprit.end(), [](auto r) { return r >= 0; }));
-  if (events < 0.5 * static_cast<double>(culprit.size())) return {};
+Rotation rotation_of(const Place& x, const std::vector<std::int32_t>& culprit) {
+  Rotation out;
   const std::vector<Turn> turns = turns_of(culprit);
-  if (turns.size() < kLeastTurns) return {};
-
+  if (turns.size() < kLeastTurns) return out;
   std::map<std::int32_t, std::int64_t> times;
+  double events = 0;
   for (const auto r : culprit)
-    if (r >= 0) ++times[r];
-  std::vector<std::int32_t> set = who_takes_part(times);
-  if (set.size() < kLeastCulprits) return {};
+    if (r >= 0) {
+      ++times[r];
+      ++events;
+    }
+  out.set = who_takes_part(times);
+  if (out.set.size() < kLeastCulprits) return out;
   double most = 0;
   double by_chance = 0;  // that two steps share their culprit
   for (const auto& [row, count] : times) {
     most = std::max(most, static_cast<double>(count));
     by_chance += std::pow(static_cast<double>(count) / events, 2);
   }
-  if (most > kMostOfOne * events) return {};
-  const std::vector<Turn> clean = without_intruders(turns);
-  const Cycle cycle = find_cycle(culprit, set, steps_per_turn(turns), most / events);
+  if (most > kMostOfOne * events) return out;
+  out.clean = without_intruders(turns);
+  const Cycle cycle = find_cycle(culprit, out.set, steps_per_turn(turns), most / events);
   const double tests = 5 * x.searched;
-  const double next = chance_of_increment(clean, x.rows(), set.size());
-  const double when = chance_of_timetable(clean, x.steps());
-  const double chance =
+  const double next = chance_of_increment(out.clean, x.rows(), out.set.size());
+  const double when = chance_of_timetable(out.clean, x.steps());
+  out.chance =
       tests *
-      std::min({chance_of_increment(turns, x.rows(), set.size()), next, when, both_by_chance(next, when),
-                chance_of_recurrence(culprit, turns, longest_stretch(culprit, set), by_chance),
+      std::min({chance_of_increment(turns, x.rows(), out.set.size()), next, when, both_by_chance(next, when),
+                chance_of_recurrence(culprit, turns, longest_stretch(culprit, out.set), by_chance),
                 cycle.chance});
-  if (chance > x.rules().burst_test) return {};
   // Whoever is most often the culprit at no place of the cycle has its own bad moments.
   if (tests * cycle.chance <= x.rules().burst_test && cycle.members.size() >= kLeastCulprits)
-    set = cycle.members;
+    out.set = cycle.members;
+  return out;
+}
 
-  Named n = named_turns(x, f, culprit, set, clean);
-  n.chance = std::min(1.0, chance);
+/// Whether one rank that comes back every so many steps makes an order of many others' bad moments: without it there is none.
+bool rests_on_one(const Place& x, std::vector<std::int32_t> culprit) {
+  std::map<std::int32_t, std::int64_t> times;
+  for (const auto r : culprit)
+    if (r >= 0) ++times[r];
+  const auto most = std::max_element(times.begin(), times.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  for (auto& r : culprit)
+    if (r == most->first) r = -1;
+  return rotation_of(x, culprit).chance > x.rules().burst_test;
+}
+
+}  // namespace
+
+std::vector<Named> find_rotating(const Place& x, const DelayFigures& f) {
+  constexpr std::size_t kMany = 8;
+  if (x.rows() < kLeastCulprits) return {};
+  const double bar = std::max(x.rules().least_delay, kStandsOut * f.step_noise);
+  const std::vector<std::int32_t> culprit = culprits(x, bar);
+  const auto events =
+      static_cast<double>(std::count_if(culprit.begin(), culprit.end(), [](auto r) { return r >= 0; }));
+  if (events < 0.5 * static_cast<double>(culprit.size())) return {};
+  const Rotation rotation = rotation_of(x, culprit);
+  if (rotation.set.size() < kLeastCulprits || rotation.chance > x.rules().burst_test) return {};
+  if (rotation.set.size() >= kMany && rests_on_one(x, culprit)) return {};
+
+  Named n = named_turns(x, f, culprit, rotation.set, rotation.clean);
+  n.chance = std::min(1.0, rotation.chance);
   n.saving = x.without(n.suspect);
   if (ratio(n.saving.share, x.x.stepped) < x.rules().least_gain) return {};
   return {n};

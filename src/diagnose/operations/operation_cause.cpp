@@ -171,6 +171,25 @@ std::optional<OperationFinding> longest_stage(const OperationWhatIf& w) {
   return f;
 }
 
+bool is_slower(const OperationWhatIf& w, Rank r) {
+  const auto& passes = w.patterns.slower_in_passes;
+  return std::any_of(w.patterns.workers.begin(), w.patterns.workers.end(),
+                     [&](const SlowerThanPeers& s) { return s.rank == r; }) ||
+         std::find(passes.begin(), passes.end(), r) != passes.end();
+}
+
+/// A set may hold ranks that are as fast as their like and only lie on a slow one's way: where some are slower, only these.
+void leave_out_innocent(const OperationWhatIf& w, OperationFinding& f) {
+  std::vector<Rank> slower;
+  for (const Rank r : f.ranks)
+    if (is_slower(w, r)) slower.push_back(r);
+  if (slower.empty() || slower.size() == f.ranks.size()) return;
+  f.ranks = std::move(slower);
+  for (const WorkerEffect& e : w.workers)
+    if (f.ranks.size() == 1 && e.rank == f.ranks.front() && std::isfinite(e.removed))
+      f.worker_share = e.removed;
+}
+
 /// Where all of a replica are slower than their like, these are one: all of its ranks.
 void join_replica(const OperationWhatIf& w, OperationFinding& f) {
   if (f.stages < 2 || f.data_ranks < 2) return;
@@ -232,6 +251,7 @@ OperationFinding find_operation_cause(const OperationWhatIf& w, double communica
   } else if (is_worker) {
     f.cause = OperationCause::SlowWorker;
     f.ranks = few.ranks;
+    leave_out_innocent(w, f);
     join_replica(w, f);
   }
   return f;
@@ -241,6 +261,28 @@ bool is_slow_all_along(const OperationWhatIf& w) {
   const bool testable = static_cast<std::int64_t>(w.steps.size()) >= kLeastSteps && w.workers.size() > 1 &&
                         w.workers.size() > w.stages.size();
   return !testable || are_all_slower(w, w.finding.ranks) || are_slower_in_passes(w, w.finding.ranks);
+}
+
+std::optional<OperationFinding> find_beside_usual(const OperationWhatIf& w, const GainBeside& gain) {
+  std::vector<OperationFinding> candidates;
+  if (auto stage = longest_stage(w)) candidates.push_back(*std::move(stage));
+  for (const SlowerThanPeers& slow : w.patterns.workers) {
+    OperationFinding f = w.finding;
+    f.cause = OperationCause::SlowWorker;
+    f.ranks = {slow.rank};
+    for (const WorkerEffect& e : w.workers)
+      if (e.rank == slow.rank) f.worker_share = std::isfinite(e.removed) ? e.removed : 0;
+    candidates.push_back(std::move(f));
+    if (candidates.size() > kMostMore) break;
+  }
+  std::optional<OperationFinding> best;
+  double most = w.finding.slow_from - 1;
+  for (OperationFinding& f : candidates)
+    if (const double brings = gain(f); brings >= most) {
+      most = brings;
+      best = std::move(f);
+    }
+  return best;
 }
 
 std::vector<OperationFinding> find_more(const OperationWhatIf& w, const GainBeside& gain) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "diagnose/operations/operation_what_if.hpp"
@@ -21,6 +22,11 @@ using RemovedBy = std::function<double(const std::vector<Rank>& ranks, bool comm
 
 /// By which part the Run is shorter when a finding is put right beside `w.finding`.
 using GainBeside = std::function<double(const OperationFinding& more)>;
+
+/// Where the slowdown names nothing, since it is held against a mean that contains it: a worker that is slower than its like, or the longest
+/// stage, whichever brings most, where that is 3 % of the Run (`w.finding.slow_from`).
+[[nodiscard]] std::optional<OperationFinding> find_beside_usual(const OperationWhatIf& w,
+                                                                const GainBeside& gain);
 
 /// The search goes on: workers beside those that `w.finding` names as slow that are slower than their like in their
 /// stage (`w.patterns`), and with whom a tenth of the slowdown would go; beside workers or transfers the longest stage, where

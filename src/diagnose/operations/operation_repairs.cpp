@@ -49,20 +49,35 @@ bool OperationRepairs::speed_up(const std::vector<bool>& slow, const std::vector
       sum.seconds += own(r, t).seconds;
       sum.count += own(r, t).count;
     }
-  std::vector<double> factor(own_.size(), 1);
   for (std::size_t r = 0; r < ranks_.size(); ++r)
     for (std::size_t t = 0; t < types; ++t) {
-      const OwnWork& mine = own(r, t);
-      if (!slow[r] || mine.count == 0) continue;
+      if (!slow[r] || own(r, t).count == 0) continue;
       const auto at = like.find({stage_[r], t});
       if (at == like.end() || at->second.count == 0) return false;
-      const double usual = at->second.seconds / at->second.count;
-      if (mine.seconds > usual * mine.count) factor[r * types + t] = usual * mine.count / mine.seconds;
     }
+  // What a rank is slower by may lie in part of the Run: it is taken from operations by what each exceeds the usual one by.
+  const auto usual_of = [&](std::size_t i) {
+    const OwnWork& sum = like[{stage_[model_.rank[i]], model_.type[i]}];
+    return sum.seconds / sum.count;
+  };
+  const auto is_meant = [&](std::size_t i) {
+    return model_.type[i] != kNoType && slow[model_.rank[i]] && own(model_.rank[i], model_.type[i]).count > 0;
+  };
+  std::vector<double> beyond(own_.size(), 0);
   for (std::size_t i = 0; i < durations.size(); ++i)
-    if (model_.type[i] != kNoType && slow[model_.rank[i]])
-      durations[i] =
-          duration_from_seconds(in_seconds(durations[i]) * factor[model_.rank[i] * types + model_.type[i]]);
+    if (is_meant(i))
+      beyond[model_.rank[i] * types + model_.type[i]] +=
+          std::max(0.0, in_seconds(model_.original[i]) - usual_of(i));
+  for (std::size_t i = 0; i < durations.size(); ++i) {
+    if (!is_meant(i)) continue;
+    const OwnWork& mine = own(model_.rank[i], model_.type[i]);
+    const double usual = usual_of(i);
+    const double excess = mine.seconds - usual * mine.count;
+    const double seconds = in_seconds(model_.original[i]);
+    if (excess <= 0 || seconds <= usual) continue;
+    const double less = excess / beyond[model_.rank[i] * types + model_.type[i]] * (seconds - usual);
+    durations[i] = duration_from_seconds(in_seconds(durations[i]) * (1 - less / seconds));
+  }
   return true;
 }
 

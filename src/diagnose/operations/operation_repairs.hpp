@@ -19,8 +19,8 @@ namespace cox::diagnose {
 /// durations, any of them can be made one after the other, and one replay tells what they bring together.
 ///
 /// Formula: what is put right, by cause:
-///          SlowWorker: each type of own work takes its ranks as long as their like (mean over the ranks of their stage that are not
-///          named), where these are faster;
+///          SlowWorker: each type of own work takes its ranks as long as their like in the mean (over the ranks of their stage that are
+///          not named), where these are faster; it is taken from each operation by what that exceeds the usual one by;
 ///          StageImbalance: own work is dealt out evenly, that is each stage's is multiplied by (mean over stages) / (its own), both by
 ///          ranks that are not named; the sum stays, and who is slower than its like remains so;
 ///          Communication: transfers (of its ranks, of all where it names none) last as long as usual.

@@ -461,7 +461,7 @@ double gain_beside(const OperationRepairs& repairs, const OperationWhatIf& w, co
   if (other.cause == OperationCause::SlowWorker)
     named.insert(named.end(), other.ranks.begin(), other.ranks.end());
   std::vector<Duration> durations = repairs.model().original;
-  if (!repairs.put_right(w.finding, named, durations)) return 0;
+  if (w.finding.cause != OperationCause::None && !repairs.put_right(w.finding, named, durations)) return 0;
   const double before = repairs.gain(durations);
   return repairs.put_right(other, named, durations) ? repairs.gain(durations) - before : 0;
 }
@@ -525,6 +525,11 @@ Result<OperationWhatIf> what_if_operations(const model::Program& program,
   w.patterns = find_compute_patterns(program);
   w.finding = find_operation_cause(w, share_of_communication(sim), removed_by(sim), options);
   auto repairs = std::make_shared<OperationRepairs>(std::move(model), program, sim.ideal());
+  const bool complete = w.short_share <= 0.01;
+  if (w.finding.cause == OperationCause::None && w.finding.data_ranks > 1 && complete)
+    if (auto found =
+            find_beside_usual(w, [&](const OperationFinding& f) { return gain_beside(*repairs, w, f); }))
+      w.finding = *std::move(found);
   w.more = find_more(w, [&](const OperationFinding& f) { return gain_beside(*repairs, w, f); });
   add_gains(*repairs, w);
   w.repairs = std::move(repairs);

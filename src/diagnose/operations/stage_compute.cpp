@@ -37,7 +37,16 @@ StageCompute::StageCompute(const OperationModel& m, const model::Program& progra
     const std::int32_t at = place_of(steps, m.steps[s]);
     for (; node <= m.step_end[s]; ++node) step_of_[node] = at;
   }
+  std::map<std::tuple<int, int, std::uint32_t>, std::vector<Duration>> samples;
+  for (std::size_t i = 0; i < m.type.size(); ++i)
+    if (m.type[i] != kNoType && own_[m.type[i]]) samples[kind_of(i)].push_back(m.original[i]);
+  for (auto& [kind, all] : samples) usual_[kind] = lower_median_in_place(all);
   recorded_ = replay::makespan(m.graph, m.original, finish_);
+}
+
+std::tuple<int, int, std::uint32_t> StageCompute::kind_of(std::size_t node) const {
+  const model::Role& role = roles_[model_.rank[node]];
+  return {role.pipeline, role.tensor, model_.type[node]};
 }
 
 void StageCompute::compare(const model::Program& p, std::span<const std::int64_t> steps) {
@@ -82,14 +91,27 @@ bool StageCompute::lasts(const std::vector<std::size_t>& ranks) const {
 
 void StageCompute::put_right(const std::function<bool(std::size_t, std::size_t)>& picks,
                              std::vector<Duration>& durations) const {
+  const auto is_meant = [&](std::size_t i) {
+    if (model_.type[i] == kNoType || step_of_[i] < 0 || !own_[model_.type[i]]) return false;
+    const auto s = static_cast<std::size_t>(step_of_[i]);
+    return excess_[model_.rank[i]][s] > Duration::zero() && picks(model_.rank[i], s);
+  };
+  std::map<std::pair<std::size_t, std::size_t>, double> beyond;  // rank and step, in seconds
+  for (std::size_t i = 0; i < durations.size(); ++i)
+    if (is_meant(i))
+      beyond[{model_.rank[i], static_cast<std::size_t>(step_of_[i])}] +=
+          in_seconds(minus_clamped(model_.original[i], usual_of(i)));
   for (std::size_t i = 0; i < durations.size(); ++i) {
-    if (model_.type[i] == kNoType || step_of_[i] < 0) continue;
-    if (!own_[model_.type[i]]) continue;
+    if (!is_meant(i)) continue;
     const std::size_t rank = model_.rank[i];
     const auto s = static_cast<std::size_t>(step_of_[i]);
-    if (excess_[rank][s] <= Duration::zero() || !picks(rank, s)) continue;
-    const double kept = 1 - ratio(excess_[rank][s], computed_[rank][s]);
-    durations[i] = duration_from_seconds(in_seconds(durations[i]) * kept);
+    const double all = beyond[{rank, s}];
+    const double over = in_seconds(minus_clamped(model_.original[i], usual_of(i)));
+    const double part =
+        all > 0 && model_.original[i] > Duration::zero()
+            ? std::min(1.0, in_seconds(excess_[rank][s]) / all) * over / in_seconds(model_.original[i])
+            : ratio(excess_[rank][s], computed_[rank][s]);
+    durations[i] = duration_from_seconds(in_seconds(durations[i]) * (1 - part));
   }
 }
 

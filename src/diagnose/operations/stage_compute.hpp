@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "cox/base/units.hpp"
@@ -20,7 +22,7 @@ namespace cox::diagnose {
 /// so what one of them computes longer is its own.
 ///
 /// Formula: excess = what it does by itself in a step (passes, optimizer, what is unknown) - lower median of those of the same stage and tensor rank, not
-///          below zero; zero where there is one such rank in that step.
+///          below zero; zero where there is one such rank in that step. It is taken from operations by what each exceeds the usual one by.
 /// Threads: `saved` is not to be called by two at once.
 /// Held by: src/diagnose/verdict/stage_findings_test.cpp
 class StageCompute {
@@ -45,11 +47,15 @@ class StageCompute {
                  std::vector<Duration>& durations) const;
 
  private:
+  [[nodiscard]] std::tuple<int, int, std::uint32_t> kind_of(std::size_t node) const;
+  /// Of its stage, tensor rank and type over the Run: lower median.
+  [[nodiscard]] Duration usual_of(std::size_t node) const { return usual_.at(kind_of(node)); }
   void compare(const model::Program& program, std::span<const std::int64_t> steps);
 
   const OperationModel& model_;
   std::vector<model::Role> roles_;  ///< per rank of the program
-  std::vector<bool> own_;           ///< per type: done by a rank itself
+  std::map<std::tuple<int, int, std::uint32_t>, Duration> usual_;
+  std::vector<bool> own_;  ///< per type: done by a rank itself
   std::vector<std::vector<Duration>> computed_;
   std::vector<std::vector<Duration>> excess_;
   std::vector<std::int32_t> step_of_;  ///< per node of the model: index into `steps`, -1 where there is none

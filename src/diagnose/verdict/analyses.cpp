@@ -161,6 +161,7 @@ void look_at_operations(const model::Program& program, Analyses& analyses, Diagn
     add_section(d, SectionKind::WhatIfOperations, "what if: recorded operations",
                 describe(*analyses.what_if_operations));
     d.sections.back().brief = describe_briefly(*analyses.what_if_operations);
+    d.stages = std::ssize(analyses.what_if_operations->stages);
     picture_workers(*analyses.what_if_operations, d.sections.back());
   } else {
     d.cannot_tell.push_back("what if: " + found.error().message);

@@ -226,5 +226,22 @@ TEST(NamingFindings, WhereOrderIsRefusedOwnWorkIsStillNamedAndItsGainIsNot) {
   EXPECT_NE(d.verdict.find("is not told"), std::string::npos) << d.verdict;
 }
 
+/// Others' bad moments between the pauses of one are in no order.
+TEST(NamingFindings, OneOfManyThatPausesIsNoRotation) {
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    testing::Job job;
+    job.ranks = 40;
+    job.steps = 80;
+    job.work = [=](int r, int s) {
+      return testing::lognormal_work(seed, r, s, 10ms, 0.02) +
+             (r == 7 && s % 4 == 1 ? Duration(6ms) : Duration::zero());
+    };
+    const Diagnosis d = *diagnose(testing::make_job(job));
+    ASSERT_EQ(d.findings.size(), 1U) << seed << d.verdict;
+    EXPECT_EQ(d.findings.front().kind, FindingKind::PeriodicPause) << seed << d.verdict;
+    EXPECT_EQ(d.findings.front().rank, Rank{7});
+  }
+}
+
 }  // namespace
 }  // namespace cox::diagnose

@@ -242,6 +242,17 @@ TEST(StageFindings, AReplicaThatIsSlowThroughoutIsOneFinding) {
   }
 }
 
+TEST(StageFindings, WhatIsSlowInPartOfTheRunIsMendedThere) {
+  const More none = [](int, int, int) { return 0.0; };
+  const More late = [](int s, int r, int p) { return r == 2 && p == 1 && s >= 40 ? 0.5 : 0.0; };
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    const Diagnosis d = diagnosed(80, seed, late);
+    ASSERT_EQ(d.findings.size(), 1U) << seed << d.verdict;
+    EXPECT_EQ(d.findings.front().rank, rank_of(2, 1)) << d.verdict;
+    EXPECT_NEAR(d.findings.front().gain_ratio, shorter(seed, late, none), 0.01) << d.verdict;
+  }
+}
+
 TEST(StageFindings, AChangeOfLevelIsNeitherUnevenMicroBatchesNorAnImbalance) {
   const Diagnosis all = diagnosed(80, 1, [](int s, int, int) { return s >= 40 ? 0.3 : 0.0; });
   EXPECT_TRUE(all.findings.empty()) << all.verdict;

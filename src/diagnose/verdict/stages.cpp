@@ -43,6 +43,20 @@ void put_all_right(Diagnosis& d, std::size_t by_table, const OperationRepairs& r
     whole = repairs.put_right(e->finding, named, all) && whole;
   }
   others(all);
+  // A stage that is longer and on nobody's way: dealing its work out would change nothing, whatever else is mended.
+  constexpr double kNothing = 0.005;
+  for (std::size_t i = by_table; i-- > 0;) {
+    if (d.findings[i].cause != Cause::StageImbalance || d.findings[i].gain_ratio >= kNothing) continue;
+    std::vector<Duration> rest = repairs.model().original;
+    for (std::size_t k = 0; k < by_table; ++k)
+      if (const auto* e = std::get_if<OperationEvidence>(&d.findings[k].evidence); k != i && e != nullptr)
+        whole = repairs.put_right(e->finding, named, rest) && whole;
+    others(rest);
+    if (repairs.gain(all) - repairs.gain(rest) >= kNothing) continue;
+    d.findings.erase(d.findings.begin() + static_cast<std::ptrdiff_t>(i));
+    --by_table;
+    all = std::move(rest);
+  }
   if (whole && d.findings.size() > 1) d.joint_gain_ratio = repairs.gain(all);
   std::stable_sort(d.findings.begin(), d.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.gain_ratio > b.gain_ratio; });

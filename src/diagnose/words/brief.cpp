@@ -143,6 +143,8 @@ void say_findings(const Diagnosis& d, Percentages& percentages, Brief& brief) {
   if (const std::string alone = each_alone_words(f);
       !alone.empty() && !brief.gain.empty() && percentages.take(alone))
     brief.gain += "; " + alone;
+  if (const std::string all = gain_of_all_words(d); !all.empty() && percentages.take(all))
+    brief.gain += (brief.gain.empty() ? "" : "; ") + all;
 }
 
 void say_trouble(const Diagnosis& d, Brief& brief) {

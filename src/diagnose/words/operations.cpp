@@ -104,6 +104,9 @@ std::string claim_of(const OperationFinding& f) {
 }
 
 std::string sentence_of(const OperationFinding& f) {
+  // Found by its like, not by the slowdown, which is held against a mean that contains it.
+  if (f.cause != OperationCause::None && f.slowdown < f.slow_from)
+    return claim_of(f) + (f.cause == OperationCause::StageImbalance ? "; move work to other stages" : "");
   return claim_of(f) + ": " + shares_of(f);
 }
 

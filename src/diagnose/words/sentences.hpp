@@ -127,4 +127,7 @@ struct Headline {
 /// Whether it concerns most steps: a burst, a turn and a pause leave the median step where it is.
 [[nodiscard]] bool moves_the_median(const Finding& f);
 
+/// `fixing all that is named would save 22 % (estimated)`; empty where one is named, or a gain is doubtful.
+[[nodiscard]] std::string gain_of_all_words(const Diagnosis& d);
+
 }  // namespace cox::diagnose

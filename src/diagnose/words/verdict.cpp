@@ -100,15 +100,19 @@ std::string hidden_words(const Finding& f) {
   return words.empty() ? words : fmt::format(" They hide each other: {}.", words);
 }
 
-std::string others_words(const Diagnosis& d) {
-  if (d.findings.size() < 2) return {};
+double gain_of_all(const Diagnosis& d) {
   double gain = d.joint_gain_ratio.value_or(d.late_gain_ratio);
   for (const Finding& each : d.findings)
     if (std::holds_alternative<FabricEvidence>(each.evidence) ||
         (!d.joint_gain_ratio && std::holds_alternative<OperationEvidence>(each.evidence)))
       gain += each.gain_ratio;
+  return std::min(gain, 1.0);
+}
+
+std::string others_words(const Diagnosis& d) {
+  if (d.findings.size() < 2) return {};
   return fmt::format(" With {} findings in all, fixing everything would save {}.", d.findings.size(),
-                     percent(std::min(gain, 1.0)));
+                     percent(gain_of_all(d)));
 }
 
 Headline pace_of(const Diagnosis& d) {
@@ -181,6 +185,8 @@ std::string single_stall_words(const Diagnosis& d) {
 std::string uneven_work(const Diagnosis& d) {
   if (d.single_stall) return {};  // that is why
   if (!d.efficiencies || !(d.efficiencies->load_balance < kEvenWork)) return {};
+  // Between two collectives ranks of a pipeline wait for their neighbours, which is not told from work there.
+  if (d.stages > 1) return {};
   return fmt::format("The work is uneven all along: load balance {} (mean over largest useful time).",
                      percent(std::clamp(d.efficiencies->load_balance, 0.0, 1.0)));
 }
@@ -201,6 +207,12 @@ std::string component_words(const Finding& f) {
   std::string text;
   for (const std::string& name : f.components) text += (text.empty() ? "" : ", ") + name;
   return text;
+}
+
+std::string gain_of_all_words(const Diagnosis& d) {
+  const auto is_doubtful = [](const Finding& f) { return f.gain_doubt || !is_gain_told(f); };
+  if (d.findings.size() < 2 || std::any_of(d.findings.begin(), d.findings.end(), is_doubtful)) return {};
+  return fmt::format("fixing all that is named would save {} (estimated)", percent(gain_of_all(d)));
 }
 
 bool moves_the_median(const Finding& f) {
