@@ -229,8 +229,8 @@ std::string render_runs(const std::vector<RunLine>& runs, const TextStyle& style
   const std::size_t name = columns - rest - 1;
   const auto row = [&](std::string_view who, std::string_view verdict, std::string_view ranks,
                        std::string_view gain, std::string_view coverage) {
-    std::string line =
-        left(cut_middle(who, name), name) + ' ' + left(verdict, kVerdict) + ' ' + right(cut(ranks, kRanks), kRanks);
+    std::string line = left(cut_middle(who, name), name) + ' ' + left(verdict, kVerdict) + ' ' +
+                       right(cut(ranks, kRanks), kRanks);
     if (wide) line += ' ' + right(gain, kPart) + ' ' + right(coverage, kPart);
     return line + '\n';
   };

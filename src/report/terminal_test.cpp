@@ -44,7 +44,7 @@ TEST(Terminal, ComesInOrder) {
   std::size_t at = 0;
   for (const char* part :
        {"! Rank 3 sets the pace (simulated)", "Its own work takes 4.02 ms longer", "coverage 100 %",
-        "clocks: 1 domain", "step time ", "findings", "1. slow rank: rank 3", "who sets the pace",
+        "clocks: one for all ranks", "step time ", "findings", "1. slow rank: rank 3", "who sets the pace",
         "self-delay", "what this input cannot tell"}) {
     const std::size_t found = text.find(part);
     ASSERT_NE(found, std::string::npos) << part << " in\n" << text;

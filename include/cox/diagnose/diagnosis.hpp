@@ -94,7 +94,7 @@ struct Diagnosis {
   /// Of the run: what fixing all findings would save together, by one replay; nothing where none was asked. Gains of single findings
   /// do not add up to it.
   std::optional<double> joint_gain_ratio;
-  std::int64_t stages = 0;  ///< of a table of operations; 0 of other inputs
+  std::int64_t stages = 0;                  ///< of a table of operations; 0 of other inputs
   std::optional<SingleStall> single_stall;  ///< asked where nobody is named
   Trouble trouble;                          ///< what hangs, and who disagrees
   Answer answer;                            ///< which kind of answer this is, and why
