@@ -333,7 +333,7 @@ const char* more_input(AnswerReason r) {
     case AnswerReason::RanksMissing:
       return "give the files of the missing ranks too, or record all ranks";
     case AnswerReason::CallsMissing:
-      return "find out why calls lack members (files cut, damaged or overwritten), and record again";
+      return "find out why calls lack members (files that were cut or overwritten), and record again";
     case AnswerReason::OrderRefused:
       return "put the hosts' clocks beside each other (NTP, PTP), or record with cox observe, which does";
     case AnswerReason::NothingMeets:
