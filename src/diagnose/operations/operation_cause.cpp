@@ -15,8 +15,6 @@ constexpr double kMostOfStage = 0.8;
 /// A second finding brings at least this part of the slowdown, and there are not more than a few.
 constexpr double kWorthMore = 0.1;
 constexpr std::size_t kMostMore = 3;
-/// Where more of the collectives lack a member, transfers are not told from waiting.
-constexpr double kMostShort = 0.01;
 /// A few workers: at most this part of all.
 constexpr std::size_t kFewOf = 8;
 constexpr std::size_t kHalf = 2;
@@ -242,7 +240,7 @@ OperationFinding find_operation_cause(const OperationWhatIf& w, double communica
                          few_steps_tell(w, few);
   const double compute_share = is_stage ? f.stage_share : is_worker ? f.worker_share : 0;
   if (communication_share >= wanted && communication_share > compute_share) {
-    if (w.short_share <= kMostShort) {
+    if (w.is_complete()) {
       name_communication(w, f);
       locate_transfers(w, stage, few, removed_by, f);
     }

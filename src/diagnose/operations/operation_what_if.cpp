@@ -525,8 +525,7 @@ Result<OperationWhatIf> what_if_operations(const model::Program& program,
   w.patterns = find_compute_patterns(program);
   w.finding = find_operation_cause(w, share_of_communication(sim), removed_by(sim), options);
   auto repairs = std::make_shared<OperationRepairs>(std::move(model), program, sim.ideal());
-  const bool complete = w.short_share <= 0.01;
-  if (w.finding.cause == OperationCause::None && w.finding.data_ranks > 1 && complete)
+  if (w.finding.cause == OperationCause::None && w.finding.data_ranks > 1 && w.is_complete())
     if (auto found =
             find_beside_usual(w, [&](const OperationFinding& f) { return gain_beside(*repairs, w, f); }))
       w.finding = *std::move(found);

@@ -120,6 +120,8 @@ struct OperationWhatIf {
   /// Part of the collectives over data ranks of which a member's call is missing. What is taken for their transfer begins with
   /// the last of those present, so it holds waiting for the one who is not.
   double short_share = 0;
+  /// Where more of them lack a member, transfers are not told from waiting.
+  [[nodiscard]] bool is_complete() const { return short_share <= 0.01; }
   std::vector<StepWhatIf> steps;
   std::vector<PartEffect> types;   ///< by slowdown, highest first; sends and receives of a direction are one
   std::vector<PartEffect> stages;  ///< by index

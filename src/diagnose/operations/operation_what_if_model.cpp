@@ -17,14 +17,14 @@ namespace {
 /// the artifact's value.
 constexpr Duration kImpossible{-10'000'000'000};  // -10 ms
 
-/// Where a rank stands: the replica of the model that it is part of, and its stage in it.
-struct StandingOperation {
+/// The replica of the model that a rank is part of, and its stage in it.
+struct PlaceOfRank {
   std::uint32_t replica = 0;  ///< number of the data rank, tensor rank and copy
   std::uint32_t column = 0;   ///< number of the tensor rank and copy: whose data ranks reduce together
   int stage = 0;
 };
 
-std::vector<StandingOperation> place_ranks(const model::Program& program) {
+std::vector<PlaceOfRank> place_ranks(const model::Program& program) {
   struct Seat {
     int data;
     int tensor;
@@ -50,7 +50,7 @@ std::vector<StandingOperation> place_ranks(const model::Program& program) {
   for (auto& [key, number] : replicas) number = next++;
   next = 0;
   for (auto& [key, number] : columns) number = next++;
-  std::vector<StandingOperation> places;
+  std::vector<PlaceOfRank> places;
   places.reserve(seats.size());
   for (const Seat& s : seats)
     places.push_back({replicas[{s.tensor, s.copy, s.data}], columns[{s.tensor, s.copy}], s.stage});
@@ -72,7 +72,7 @@ struct Item {
 /// Join of everything of a step, and of one group of operations that transfer together.
 class StepBuilder {
  public:
-  StepBuilder(OperationModel& model, const std::vector<StandingOperation>& places, const model::Program& o)
+  StepBuilder(OperationModel& model, const std::vector<PlaceOfRank>& places, const model::Program& o)
       : model_(model), places_(places), o_(o) {}
 
   /// Adds a step; false, and nothing added, where its operations wait for each other in a circle.
@@ -231,7 +231,7 @@ class StepBuilder {
            std::map<std::uint32_t, std::int64_t>>
       sizes_;
   OperationModel& model_;
-  const std::vector<StandingOperation>& places_;
+  const std::vector<PlaceOfRank>& places_;
   const model::Program& o_;
   std::span<const Item> items_;
   std::vector<std::uint32_t> party_, first_member_, members_;
@@ -306,13 +306,13 @@ Duration end_of(const model::Program& o, std::size_t i) {
   return o.begin[i] > Duration::max() - d ? Duration::max() : o.begin[i] + d;
 }
 
-std::vector<Item> sorted_items(const model::Program& o, const std::vector<StandingOperation>& places,
+std::vector<Item> sorted_items(const model::Program& o, const std::vector<PlaceOfRank>& places,
                                OperationModel& model) {
   std::vector<Item> items;
   items.reserve(o.size());
   for (std::size_t i = 0; i < o.size(); ++i) {
     if (o.begin[i] == model::kNoDuration || o.duration[i] == model::kNoDuration) continue;
-    const StandingOperation& p = places[o.rank[i]];
+    const PlaceOfRank& p = places[o.rank[i]];
     items.push_back({.step = o.step[i],
                      .replica = p.replica,
                      .sequence = o.sequence[i],
@@ -366,7 +366,7 @@ Result<OperationModel> build_operation_model(const model::Program& program) {
   OperationModel model;
   name_types(program, model);
   note_unknown_types(program, model);
-  const std::vector<StandingOperation> places = place_ranks(program);
+  const std::vector<PlaceOfRank> places = place_ranks(program);
   const std::vector<Item> items = sorted_items(program, places, model);
   if (items.empty()) return refuse("no operation of the Run has a begin and a duration");
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "cox/replay/replay.hpp"
@@ -37,16 +38,25 @@ StageCompute::StageCompute(const OperationModel& m, const model::Program& progra
     const std::int32_t at = place_of(steps, m.steps[s]);
     for (; node <= m.step_end[s]; ++node) step_of_[node] = at;
   }
-  std::map<std::tuple<int, int, std::uint32_t>, std::vector<Duration>> samples;
-  for (std::size_t i = 0; i < m.type.size(); ++i)
-    if (m.type[i] != kNoType && own_[m.type[i]]) samples[kind_of(i)].push_back(m.original[i]);
-  for (auto& [kind, all] : samples) usual_[kind] = lower_median_in_place(all);
+  find_usual();
   recorded_ = replay::makespan(m.graph, m.original, finish_);
 }
 
-std::tuple<int, int, std::uint32_t> StageCompute::kind_of(std::size_t node) const {
-  const model::Role& role = roles_[model_.rank[node]];
-  return {role.pipeline, role.tensor, model_.type[node]};
+void StageCompute::find_usual() {
+  std::map<std::tuple<int, int, std::uint32_t>, std::vector<std::size_t>> alike;
+  for (std::size_t i = 0; i < model_.type.size(); ++i) {
+    if (model_.type[i] == kNoType || !own_[model_.type[i]]) continue;
+    const model::Role& role = roles_[model_.rank[i]];
+    alike[{role.pipeline, role.tensor, model_.type[i]}].push_back(i);
+  }
+  usual_.assign(model_.type.size(), Duration::zero());
+  std::vector<Duration> sample;
+  for (const auto& [kind, nodes] : alike) {
+    sample.clear();
+    for (const std::size_t i : nodes) sample.push_back(model_.original[i]);
+    const Duration usual = lower_median_in_place(sample);
+    for (const std::size_t i : nodes) usual_[i] = usual;
+  }
 }
 
 void StageCompute::compare(const model::Program& p, std::span<const std::int64_t> steps) {
@@ -100,13 +110,13 @@ void StageCompute::put_right(const std::function<bool(std::size_t, std::size_t)>
   for (std::size_t i = 0; i < durations.size(); ++i)
     if (is_meant(i))
       beyond[{model_.rank[i], static_cast<std::size_t>(step_of_[i])}] +=
-          in_seconds(minus_clamped(model_.original[i], usual_of(i)));
+          in_seconds(minus_clamped(model_.original[i], usual_[i]));
   for (std::size_t i = 0; i < durations.size(); ++i) {
     if (!is_meant(i)) continue;
     const std::size_t rank = model_.rank[i];
     const auto s = static_cast<std::size_t>(step_of_[i]);
     const double all = beyond[{rank, s}];
-    const double over = in_seconds(minus_clamped(model_.original[i], usual_of(i)));
+    const double over = in_seconds(minus_clamped(model_.original[i], usual_[i]));
     const double part =
         all > 0 && model_.original[i] > Duration::zero()
             ? std::min(1.0, in_seconds(excess_[rank][s]) / all) * over / in_seconds(model_.original[i])

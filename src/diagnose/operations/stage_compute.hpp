@@ -6,9 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <span>
-#include <tuple>
 #include <vector>
 
 #include "cox/base/units.hpp"
@@ -47,15 +45,13 @@ class StageCompute {
                  std::vector<Duration>& durations) const;
 
  private:
-  [[nodiscard]] std::tuple<int, int, std::uint32_t> kind_of(std::size_t node) const;
-  /// Of its stage, tensor rank and type over the Run: lower median.
-  [[nodiscard]] Duration usual_of(std::size_t node) const { return usual_.at(kind_of(node)); }
+  void find_usual();
   void compare(const model::Program& program, std::span<const std::int64_t> steps);
 
   const OperationModel& model_;
   std::vector<model::Role> roles_;  ///< per rank of the program
-  std::map<std::tuple<int, int, std::uint32_t>, Duration> usual_;
-  std::vector<bool> own_;  ///< per type: done by a rank itself
+  std::vector<Duration> usual_;  ///< per node: of its stage, tensor rank and type over the Run, lower median
+  std::vector<bool> own_;        ///< per type: done by a rank itself
   std::vector<std::vector<Duration>> computed_;
   std::vector<std::vector<Duration>> excess_;
   std::vector<std::int32_t> step_of_;  ///< per node of the model: index into `steps`, -1 where there is none
