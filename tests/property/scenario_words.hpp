@@ -294,6 +294,7 @@ class Words : public testing::Test {
         {"job.global_batch", {"16", "32"}},
         {"policy.local_steps", {"2", "4"}},
         {"job.zero_stage", {"0", "1", "2", "3"}},
+        {"job.layout.shard", {"0", "2", "4"}},
         {"job.bucket", {"\"150MB\"", "\"30MB\"", "\"1MB\""}},
         {"job.collective.ranks", {"4"}},
         {"job.collective.root", {"3"}},

@@ -75,6 +75,9 @@ TEST_F(TrainingWords, OfMechanisms) {
 TEST_F(TrainingWords, OfLayouts) {
   walk_step("tensor", {{"job.layout.tensor", "2"}}, {"passes"});
   walk_step("context", {{"job.layout.context", "2"}}, {"passes"});
+  for (const std::string zero : {"1", "3"})
+    walk_step("sets of shards, zero " + zero, {{"job.zero_stage", zero}, {"job.layout.shard", "2"}},
+              {"beside", "kinds"});
   walk_step("experts", {{"job.layout.expert", "8"}, {"job.moe_layers", "2"}}, {"passes", "shares", "alike"});
   for (const std::string schedule : {"gpipe", "1f1b", "interleaved", "zero-bubble"})
     walk_step(

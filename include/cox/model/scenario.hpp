@@ -6,6 +6,7 @@
 /// what each came to and where from. Reference: docs/reference/scenario.md.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -146,6 +147,8 @@ struct Layout {
   int pipeline = 1;
   int expert = 1;  ///< divides data
   int context = 1;
+  /// Neighbouring replicas that hold one set of ZeRO's shards among them (hybrid sharding); divides data. Zero = all.
+  int shard = 0;
 };
 
 /// A layer, or the mean of all.
@@ -190,6 +193,14 @@ struct TrainingJob {
   PipelineSchedule schedule = PipelineSchedule::OneForwardOneBackward;
   int interleave = 1;  ///< model chunks per stage
   int zero_stage = 0;  ///< 0 none, 1, 2, 3 = FSDP
+  /// Several sets of shards, each held by a group of replicas: what one of them needs never leaves its group.
+  [[nodiscard]] bool is_hybrid() const {
+    return zero_stage > 0 && layout.shard > 0 && layout.shard < layout.data;
+  }
+  /// Replicas that meet in every step under any policy, since they share experts or shards: a worker.
+  [[nodiscard]] int replicas_per_worker() const {
+    return std::max(layout.expert, is_hybrid() ? layout.shard : 1);
+  }
   Bytes bucket{25'000'000};
   bool overlap = true;          ///< all-reduce of finished buckets beside the backward pass
   double overlap_slowdown = 0;  ///< compute beside communication takes (1 + this) times as long

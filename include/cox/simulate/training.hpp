@@ -106,7 +106,8 @@ struct PolicyOutcome {
 
 /// Takes what happens to the parameters, and when; false ends the job.
 using UpdateSink = std::function<bool(const sync::StreamEvent& event, Seconds at)>;
-/// Those of a training job that deliver updates: the replicas of the model, or groups of them that share experts.
+/// Those of a training job that deliver updates: the replicas of the model, or groups of them that share experts or a set
+/// of shards.
 /// Errors: as simulate_training.
 [[nodiscard]] Result<int> update_workers(const model::Scenario& scenario);
 /// One replica of a job under any policy, at most `scenario.job.steps` steps of each worker, event by event: nothing is

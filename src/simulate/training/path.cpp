@@ -23,11 +23,12 @@ using training::Plan;
 /// The pieces of a step as a graph: who waited for what.
 class Pieces : public training::Watcher {
  public:
-  Pieces(const Plan& plan, Seconds origin)
+  Pieces(const Plan& plan, Meeting meeting, Seconds origin)
       : plan_(plan),
+        meeting_(meeting),
         origin_(origin),
         line_(static_cast<std::size_t>(plan.units()), model::kNoOperation),
-        stream_(line_),
+        stream_(2 * line_.size(), model::kNoOperation),
         post_(line_),
         mail_(line_.size()),
         issue_(line_.size()),
@@ -63,18 +64,21 @@ class Pieces : public training::Watcher {
   void met(const Gathering& g) override {
     before_.clear();
     for (const int unit : g.members) {
-      before_.push_back(g.exchange ? line(unit) : by_slot(issue_, unit, g.slot));
-      if (!g.exchange) before_.push_back(stream_[static_cast<std::size_t>(unit)]);
+      before_.push_back(g.is_exchange() ? line(unit) : by_slot(issue_, unit, g.slot));
+      if (g.is_exchange()) continue;
+      before_.push_back(stream(unit, g.of));
+      const int needs = data_collective(g).needs;
+      if (needs >= 0) before_.push_back(by_slot(done_, unit, needs));
     }
     const model::OperationIndex all = add(StepPart::Wait, {}, before_);
     const Seconds complete = *std::max_element(g.arrivals.begin(), g.arrivals.end());
     for (std::size_t m = 0; m < g.members.size(); ++m) {
-      const StepPart part = g.exchange ? StepPart::Expert : StepPart::Data;
+      const StepPart part = g.is_exchange() ? StepPart::Expert : StepPart::Data;
       const model::OperationIndex done = add(part, g.departures[m] - complete, {all});
-      if (g.exchange) {
+      if (g.is_exchange()) {
         line(g.members[m]) = done;
       } else {
-        stream_[static_cast<std::size_t>(g.members[m])] = done;
+        stream(g.members[m], g.of) = done;
         by_slot(done_, g.members[m], g.slot) = done;
       }
     }
@@ -101,6 +105,14 @@ class Pieces : public training::Watcher {
 
  private:
   model::OperationIndex& line(int unit) { return line_[static_cast<std::size_t>(unit)]; }
+  model::OperationIndex& stream(int unit, training::ReplicaGroup of) {
+    const std::size_t copies = of == training::ReplicaGroup::Copies ? 1 : 0;
+    return stream_[2 * static_cast<std::size_t>(unit) + copies];
+  }
+  const training::DataCollective& data_collective(const Gathering& g) const {
+    const training::StageCode& code = plan_.code(meeting_)[static_cast<std::size_t>(g.stage)];
+    return code.data[static_cast<std::size_t>(g.slot)];
+  }
   /// Of each unit, by slot.
   using BySlot = std::vector<std::vector<model::OperationIndex>>;
   static model::OperationIndex& by_slot(BySlot& all, int unit, int slot) {
@@ -124,13 +136,14 @@ class Pieces : public training::Watcher {
   }
 
   const Plan& plan_;
+  Meeting meeting_;
   Seconds origin_;
   model::Dependencies graph_;
   std::vector<Duration> durations_;
   std::vector<Duration> release_;  ///< when units began the step
   std::vector<std::uint32_t> classes_;
   std::vector<model::OperationIndex> line_;    ///< last piece of each unit's program
-  std::vector<model::OperationIndex> stream_;  ///< last collective of its stream
+  std::vector<model::OperationIndex> stream_;  ///< last collective of its streams
   std::vector<model::OperationIndex> post_;    ///< last message that it sent
   BySlot mail_, issue_, done_;
   std::vector<model::OperationIndex> before_, few_;
@@ -168,7 +181,7 @@ Result<StepAnalysis> analyse_step(const model::Scenario& scenario, std::int64_t 
   std::vector<StepParts> all(1);
   const std::vector<int> of_unit(static_cast<std::size_t>(plan.units()));
   Accounts accounts(plan, engine.factors(), of_unit, all);
-  Pieces pieces(plan, origin);
+  Pieces pieces(plan, training::meeting_of(scenario, step), origin);
   Both both(accounts, pieces);
   COX_CHECK(play_paced(engine, step, training::meeting_of(scenario, step), now, &both, nullptr, pacing));
   out.step = *std::max_element(now.begin(), now.end()) - origin;

@@ -41,7 +41,12 @@ Status stream_steps(const Plan& plan, const Plan& first, std::uint64_t seed, int
 }
 
 int workers_of(const Plan& plan) {
-  return plan.scenario().policy.in_step() ? plan.layout().data : plan.layout().data / plan.layout().expert;
+  const model::PolicySpec& policy = plan.scenario().policy;
+  const int data = plan.layout().data;
+  if (!policy.in_step()) return data / plan.job().replicas_per_worker();
+  // Between averages a set of shards is one model.
+  const bool alone = policy.kind == model::PolicyKind::LocalSgd && plan.job().is_hybrid();
+  return alone ? data / plan.layout().shard : data;
 }
 
 }  // namespace

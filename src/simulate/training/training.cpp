@@ -140,7 +140,7 @@ std::optional<std::string> memory_note(const Plan& plan) {
     if (c.memory > Bytes{} && (memory == Bytes{} || c.memory < memory)) memory = c.memory;
   Bytes gradients{};
   for (int s = 0; s < plan.stages(); ++s) gradients = std::max(gradients, plan.stage_bytes(s));
-  const std::int64_t ways = std::int64_t{plan.layout().data} * plan.layout().context;
+  const std::int64_t ways = plan.costs(training::ReplicaGroup::Shards).members;
   const int zero = plan.job().zero_stage;
   const Bytes states = (zero >= 3 ? gradients / ways : gradients) +
                        (zero >= 2 ? gradients / ways : gradients) +
@@ -209,9 +209,11 @@ std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
         "compute noise is drawn once per rank and step and stretches all that the rank computes in it alike");
   notes.insert(notes.end(), r.repeats.begin(), r.repeats.end());
   if (!s.policy.in_step())
-    notes.push_back(fmt::format(
-        "workers are {}; gradients leave after the backward pass, not beside it",
-        plan.layout().expert > 1 ? "groups of replicas that share experts" : "the replicas of the model"));
+    notes.push_back(fmt::format("workers are {}; gradients leave after the backward pass, not beside it",
+                                plan.job().is_hybrid()
+                                    ? "groups of replicas that hold a set of shards among them"
+                                : plan.layout().expert > 1 ? "groups of replicas that share experts"
+                                                           : "the replicas of the model"));
   if (r.updates > 0)
     notes.push_back(
         fmt::format("{} updates, {} of them discarded; the others are {:.2f} versions old on average",

@@ -207,6 +207,28 @@ Status check_collective(const Scenario& s, const JobKeys& job, const Notes& note
   return formula ? check_closed_form(s, c, notes) : Status{};
 }
 
+/// Sets of shards are whole, and experts cross none of them.
+Status check_shards(const TrainingJob& job, const Notes& notes) {
+  const Layout& l = job.layout;
+  if (l.shard == 0) return {};
+  if (l.data % l.shard != 0)
+    return notes.clash(
+        {"job.layout.shard", "job.layout.data"},
+        fmt::format("job.layout.shard = {} does not divide job.layout.data = {}", l.shard, l.data),
+        "each set of shards is held by as many replicas; 0 spreads one set over all");
+  if (l.shard == 1 && l.context == 1)
+    return notes.clash({"job.layout.shard"}, "job.layout.shard = 1: a replica holds all shards by itself",
+                       "leave job.zero_stage out, or let several replicas share");
+  if (l.expert > 1 && l.shard % l.expert != 0 && l.expert % l.shard != 0)
+    return notes.clash(
+        {"job.layout.shard", "job.layout.expert"},
+        fmt::format(
+            "job.layout.shard = {} and job.layout.expert = {}: groups of replicas that cut through each other",
+            l.shard, l.expert),
+        "let one be a multiple of the other");
+  return {};
+}
+
 Status check_layout(const Scenario& s, const JobKeys& job, const Notes& notes) {
   const Layout& l = job.training.layout;
   const std::initializer_list<std::string_view> keys = {"job.layout.data", "job.layout.tensor",
@@ -234,7 +256,7 @@ Status check_layout(const Scenario& s, const JobKeys& job, const Notes& notes) {
         {"job.layout.expert", "job.layout.data"},
         fmt::format("job.layout.expert = {} does not divide job.layout.data = {}", l.expert, l.data),
         "experts are spread over data-parallel ranks");
-  return {};
+  return check_shards(job.training, notes);
 }
 
 /// An algorithm that does none of a step's collectives would be replaced by the ring in all of them.
@@ -245,6 +267,7 @@ Status check_step_algorithm(const JobKeys& keys, const Notes& notes) {
   std::vector<Collective> kinds = {AllReduce};
   if (keys.compression.kind == Compressor::Sparse) kinds = {AllGather};
   if (job.zero_stage > 0) kinds = {ReduceScatter, AllGather};
+  if (job.is_hybrid()) kinds.push_back(AllReduce);
   if (job.layout.expert > 1) kinds.push_back(AllToAll);
   const bool any = std::any_of(kinds.begin(), kinds.end(), [&](Collective kind) {
     return Schedule::make({.kind = kind,
@@ -442,13 +465,13 @@ Status check_policy(const Scenario& s, const JobKeys& job, const Notes& notes) {
   if (s.policy.kind == PolicyKind::LocalSgd && !notes.said("policy.local_steps"))
     return notes.clash({"policy.kind"}, "policy.kind is \"local-sgd\" and policy.local_steps is missing",
                        "say how many steps lie between two averages; 1 is the synchronous policy");
-  const Layout& layout = job.training.layout;
-  const int workers = layout.data / std::max(1, layout.expert);
+  const int each = job.training.replicas_per_worker();
+  const int workers = job.training.layout.data / each;
   if (job.workload == Workload::Training && s.policy.backups >= workers)
     return notes.clash(
         {"policy.backups"},
         fmt::format("policy.backups = {} of {} workers: nobody is left", s.policy.backups, workers),
-        layout.expert > 1 ? "replicas that share experts are one worker" : "");
+        each > 1 ? "replicas that share experts or shards are one worker" : "");
   return {};
 }
 

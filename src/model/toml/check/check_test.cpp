@@ -155,6 +155,25 @@ TEST(ScenarioCheck, Layouts) {
             "experts are spread over data-parallel ranks");
 }
 
+TEST(ScenarioCheck, SetsOfShardsAreWhole) {
+  const std::string zero = kTraining + "zero_stage = 3\n";
+  EXPECT_EQ(clash(zero + "[job.layout]\nshard = 8\n"), "no error");
+  EXPECT_EQ(
+      clash(zero + "[job.layout]\nshard = 5\n"),
+      "f.toml:9:1: job.layout.shard = 5 does not divide job.layout.data = 32 | each set of shards is held by as "
+      "many replicas; 0 spreads one set over all");
+  EXPECT_EQ(
+      clash(zero + "[job.layout]\nshard = 1\n"),
+      "f.toml:9:1: job.layout.shard = 1: a replica holds all shards by itself | leave job.zero_stage out, or let "
+      "several replicas share");
+  EXPECT_EQ(clash(zero + "moe_layers = 1\n[job.layout]\nexpert = 4\nshard = 2\n"), "no error");
+  EXPECT_EQ(
+      clash("[cluster]\npreset = \"dgx-h100\"\nnodes = 3\n[job]\nworkload = \"training\"\n"
+            "layers = [{count = 12}]\nzero_stage = 3\nmoe_layers = 1\n[job.layout]\nexpert = 4\nshard = 6\n"),
+      "f.toml:11:1: job.layout.shard = 6 and job.layout.expert = 4: groups of replicas that cut through each other "
+      "| let one be a multiple of the other");
+}
+
 TEST(ScenarioCheck, TensorParallelMayLeaveTheNodeOnATorus) {
   EXPECT_EQ(
       clash("[cluster]\npreset = \"tpu-v4\"\nnodes = 16\n[job]\nworkload = \"training\"\nlayers = [{}]\n"

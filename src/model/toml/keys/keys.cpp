@@ -208,6 +208,9 @@ const Key<Draft> kRoot[] = {
      1, kLargestRanks},
     {"job.layout.context", COX_AT(job.training.layout.context), "devices that share a sequence", 1,
      kLargestRanks},
+    {"job.layout.shard", COX_AT(job.training.layout.shard),
+     "ZeRO: replicas that hold one set of shards among them (hybrid sharding); divides data; `0` = all", 0,
+     kLargestRanks},
 
     {"job.model.parameters", COX_AT(size.parameters),
      "of the whole model; gives the layers instead of [[job.layers]]", 1, kLargestCount},

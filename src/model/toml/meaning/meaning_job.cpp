@@ -25,7 +25,7 @@ std::optional<Unread> unread_in_collective(std::string_view key, const Draft& d)
                                                                : "collective or training"};
   // Workers that do not meet in a step have no collectives; where some are not waited for, nodes are not known.
   const bool backup = d.scenario.policy.kind == PolicyKind::Backup && key != "job.collective.channels";
-  if (training && !is_synchronous(d) && !backup)
+  if (training && !is_synchronous(d) && !backup && !sums_in_step(d))
     return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
   using enum Algorithm;
   const Algorithm a = d.job.collective.algorithm;
@@ -68,33 +68,36 @@ std::optional<Unread> unread_in_compression(std::string_view key, const Draft& d
   return only(kind != Compressor::None, "quantised or sparse");
 }
 
-/// ZeRO beside a policy under which replicas do not meet in every step: docs/concepts/synchronisation-policies.md.
+/// Shards over all replicas, beside a policy under which these do not meet in every step:
+/// docs/concepts/synchronisation-policies.md.
 Unread why_no_shards(const PolicySpec& policy) {
-  if (policy.has_servers())
-    return {.chooses = "policy.kind",
-            .hint =
-                "servers hold parameters and optimizer, so that replicas have none to shard: leave "
-                "job.zero_stage out"};
-  if (policy.kind == PolicyKind::Backup)
-    return {
+  const auto why = [](std::string reason) {
+    return Unread{
         .chooses = "policy.kind",
-        .hint =
-            "the shard of a worker that is not waited for would not be updated: leave job.zero_stage out"};
-  return {
-      .chooses = "policy.kind",
-      .hint =
-          "in a local step each replica updates all of its parameters by itself: leave job.zero_stage out"};
+        .hint = std::move(reason) +
+                ": leave job.zero_stage out, or say with job.layout.shard how many replicas hold a set "
+                "of shards and are a worker"};
+  };
+  if (policy.has_servers())
+    return why("a worker goes on alone, and shards over all replicas would hold it up in every layer");
+  if (policy.kind == PolicyKind::Backup)
+    return why("the shard of a worker that is not waited for would not be updated");
+  return why("in a local step each replica updates all of its parameters by itself");
 }
 
 /// Keys of a training step, beyond that they are about training.
 std::optional<Unread> unread_in_training(std::string_view key, const Draft& d) {
   const TrainingJob& t = d.job.training;
   if (key == "job.bucket")
-    return unless(is_synchronous(d), {.chooses = "policy.kind", .whose = "synchronous or local-sgd"});
-  if (key == "job.zero_stage" && !sums_gradients(d)) return why_no_shards(d.scenario.policy);
+    return unless(is_synchronous(d) || sums_in_step(d),
+                  {.chooses = "policy.kind", .whose = "synchronous or local-sgd"});
+  if (key == "job.zero_stage" && !sums_in_step(d)) return why_no_shards(d.scenario.policy);
+  if (key == "job.layout.shard")
+    return unless(t.zero_stage > 0, {.chooses = "job.zero_stage",
+                                     .hint = "nothing is in shards: give job.zero_stage, 3 for FSDP"});
   if (is_one_of(key,
                 {"job.overlap", "job.overlap_slowdown", "job.overlap_feedback", "job.overlap_threshold"}) &&
-      !sums_gradients(d))
+      !sums_in_step(d))
     return Unread{.chooses = "policy.kind", .whose = "synchronous"};
   if (key == "job.overlap_threshold")
     return unless(t.overlap_feedback > 0,

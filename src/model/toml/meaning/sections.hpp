@@ -41,6 +41,11 @@ namespace cox::model {
   return p.kind == PolicyKind::Synchronous || (p.kind == PolicyKind::LocalSgd && p.local_steps <= 1);
 }
 
+/// Or at least among the replicas of a worker, who hold a set of shards among them.
+[[nodiscard]] inline bool sums_in_step(const Draft& d) {
+  return sums_gradients(d) || (d.job.workload == Workload::Training && d.job.training.is_hybrid());
+}
+
 [[nodiscard]] inline Unread one_node() {
   return {.chooses = "cluster.nodes", .hint = "no message leaves a single node: give cluster.nodes"};
 }

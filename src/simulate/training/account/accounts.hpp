@@ -62,7 +62,7 @@ class Accounts : public Watcher {
     add(unit, StepPart::Data, (end - begin - alone) * plan_.ranks_per_unit());
   }
   void met(const Gathering& g) override {
-    if (!g.exchange) return;
+    if (!g.is_exchange()) return;
     const Seconds complete = *std::max_element(g.arrivals.begin(), g.arrivals.end());
     for (std::size_t m = 0; m < g.members.size(); ++m)
       split(g.members[m], g.arrivals[m], complete, g.departures[m], StepPart::Wait, StepPart::Expert);

@@ -81,14 +81,10 @@ void Recorder::add_communicators() {
     for (int r = 0; r < plan_.ranks(); ++r) ranks.emplace_back(r);
     add_group("world", ranks);
   }
-  first_data_ = next();
-  for (int s = 0; plan_.data_group().members > 1 && s < l.pipeline; ++s)
-    for (int t = 0; t < l.tensor; ++t) {
-      ranks.clear();
-      for (int d = 0; d < l.data; ++d)
-        for (int c = 0; c < l.context; ++c) ranks.push_back(rank(d, s, c, t));
-      add_group(fmt::format("data of stage {} tensor {}", s, t), ranks);
-    }
+  if (!plan_.job().is_hybrid())
+    add_groups(ReplicaGroup::All, [&](int stage, int tensor, Rank /*first*/) {
+      return fmt::format("data of stage {} tensor {}", stage, tensor);
+    });
   first_tensor_ = next();
   for (int u = 0; l.tensor > 1 && u < plan_.units(); ++u)
     for (int c = 0; c < l.context; ++c) {
@@ -103,19 +99,42 @@ void Recorder::add_communicators() {
       for (int c = 0; c < l.context; ++c) ranks.push_back(rank(u / l.pipeline, u % l.pipeline, c, t));
       add_group(fmt::format("context of rank {}", ranks.front().value()), ranks);
     }
-  first_expert_ = next();
-  for (int s = 0; l.expert > 1 && s < l.pipeline; ++s)
-    for (int g = 0; g < l.data / l.expert; ++g)
-      for (int i = 0; i < plan_.ranks_per_unit(); ++i) {
-        ranks.clear();
-        for (int e = 0; e < l.expert; ++e)
-          ranks.push_back(rank(g * l.expert + e, s, i / l.tensor, i % l.tensor));
-        add_group(fmt::format("experts of rank {}", ranks.front().value()), ranks);
+  const auto of_rank = [](std::string_view what) {
+    return [what](int /*stage*/, int /*inner*/, Rank first) {
+      return fmt::format("{} of rank {}", what, first.value());
+    };
+  };
+  add_groups(ReplicaGroup::Experts, of_rank("experts"));
+  if (!plan_.job().is_hybrid()) return;
+  add_groups(ReplicaGroup::Shards, of_rank("shards"));
+  add_groups(ReplicaGroup::Copies, of_rank("copies of the shard"));
+}
+
+/// Of each stage, [group][those beside each other].
+void Recorder::add_groups(ReplicaGroup of,
+                          const std::function<std::string(int stage, int inner, Rank first)>& name) {
+  first_of_[static_cast<std::size_t>(of)] = static_cast<int>(run_.communicators.size());
+  if (plan_.costs(of).members == 1) return;
+  const ReplicaGroups& groups = plan_.groups();
+  for (int stage = 0; stage < plan_.stages(); ++stage)
+    for (int g = 0; g < groups.count(of); ++g)
+      for (int inner = 0; inner < beside(of); ++inner) {
+        std::vector<Rank> ranks;
+        for (int m = 0; m < groups.size(of); ++m)
+          for (int c = 0; c < groups.ranks_of_member(of); ++c)
+            ranks.emplace_back(plan_.rank_of(groups.replica_of(of, g, m), stage, c * beside(of) + inner));
+        add_group(name(stage, inner, ranks.front()), ranks);
       }
 }
 
-CommId Recorder::data_comm(int stage, int tensor) const {
-  return CommId{first_data_ + stage * plan_.layout().tensor + tensor};
+/// Groups of a kind that the ranks of a unit are in.
+int Recorder::beside(ReplicaGroup of) const {
+  return plan_.ranks_per_unit() / plan_.groups().ranks_of_member(of);
+}
+
+CommId Recorder::comm_of(ReplicaGroup of, int stage, int group, int inner) const {
+  return CommId{first_of_[static_cast<std::size_t>(of)] +
+                (stage * plan_.groups().count(of) + group) * beside(of) + inner % beside(of)};
 }
 CommId Recorder::tensor_comm(int unit, int context) const {
   return CommId{first_tensor_ + unit * plan_.layout().context + context};
@@ -123,11 +142,6 @@ CommId Recorder::tensor_comm(int unit, int context) const {
 CommId Recorder::context_comm(int unit, int tensor) const {
   return CommId{first_context_ + unit * plan_.layout().tensor + tensor};
 }
-CommId Recorder::expert_comm(int stage, int group, int inner) const {
-  const int groups = plan_.layout().data / plan_.layout().expert;
-  return CommId{first_expert_ + (stage * groups + group) * plan_.ranks_per_unit() + inner};
-}
-
 void Recorder::set_role(trace::RankTrack& track) const {
   const model::Layout& l = plan_.layout();
   const auto place = [](int at, int ways) { return ways > 1 ? at : -1; };
@@ -201,7 +215,9 @@ void Recorder::pace(int unit, std::int64_t step, Seconds begin, Seconds end, con
   if (!served && told == what.decision.reason) return;
   told = what.decision.reason;
   const trace::Event e = pace_event(step, begin, end, what);
-  const CommId comm = data_comm(unit % plan_.stages(), 0);
+  const ReplicaGroup meets = plan_.job().is_hybrid() ? ReplicaGroup::Shards : ReplicaGroup::All;
+  const CommId comm =
+      comm_of(meets, unit % plan_.stages(), plan_.groups().group_of(meets, unit / plan_.stages()), 0);
   for (int r = first_rank(unit); r < first_rank(unit + 1); ++r)
     put(r, {.begin = begin,
             .end = end,
@@ -316,26 +332,24 @@ void Recorder::received(int unit, const Instruction& i, Seconds begin, Seconds /
 }
 
 void Recorder::met(const Gathering& g) {
-  const int tensor = plan_.layout().tensor;
   const int unit_ranks = plan_.ranks_per_unit();
-  const bool beside = !g.exchange && plan_.job().overlap;
-  const auto comm = [&](int inner) {
-    return g.exchange ? expert_comm(g.stage, g.group, inner) : data_comm(g.stage, inner % tensor);
-  };
+  const bool beside_compute = !g.is_exchange() && plan_.job().overlap;
+  const auto comm = [&](int inner) { return comm_of(g.of, g.stage, g.group, inner); };
   for (std::size_t m = 0; m < g.members.size(); ++m)
     for (int r = 0; r < unit_ranks; ++r)
       put_call(first_rank(g.members[m]) + r, g.kind, comm(r), g.bytes, g.arrivals[m], g.departures[m],
-               next_seq(comm(r)), beside);
-  for (int r = 0; r < (g.exchange ? unit_ranks : tensor); ++r) ++next_seq(comm(r));
+               next_seq(comm(r)), beside_compute);
+  for (int r = 0; r < beside(g.of); ++r) ++next_seq(comm(r));
 }
 
-void Recorder::awaited(int unit, const Instruction& /*i*/, Seconds begin, Seconds /*alone*/, Seconds end) {
+void Recorder::awaited(int unit, const Instruction& i, Seconds begin, Seconds /*alone*/, Seconds end) {
   if (!plan_.job().overlap) return;
   const int stage = (first_unit_ + unit) % plan_.stages();
+  const int group = plan_.groups().group_of(i.of, (first_unit_ + unit) / plan_.stages());
   for (int r = 0; r < plan_.ranks_per_unit(); ++r)
     put(first_rank(unit) + r, {.begin = begin,
                                .end = std::max(begin, end),
-                               .comm = data_comm(stage, r % plan_.layout().tensor),
+                               .comm = comm_of(i.of, stage, group, r),
                                .kind = EventKind::Wait,
                                .op = static_cast<std::uint8_t>(trace::WaitKind::GradientSync)});
 }

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -68,13 +70,16 @@ class Recorder : public Watcher {
   void activity(int rank, const Instruction& i, Seconds begin, Seconds end);
   [[nodiscard]] std::uint32_t name_of(const Instruction& i);
   [[nodiscard]] int first_rank(int unit) const { return (first_unit_ + unit) * plan_.ranks_per_unit(); }
-  [[nodiscard]] CommId data_comm(int stage, int tensor) const;
+  void add_groups(ReplicaGroup of, const std::function<std::string(int stage, int inner, Rank first)>& name);
+  [[nodiscard]] int beside(ReplicaGroup of) const;
+  /// `inner`: of the unit's ranks.
+  [[nodiscard]] CommId comm_of(ReplicaGroup of, int stage, int group, int inner) const;
   [[nodiscard]] CommId tensor_comm(int unit, int context) const;
   [[nodiscard]] CommId context_comm(int unit, int tensor) const;
-  [[nodiscard]] CommId expert_comm(int stage, int group, int inner) const;
 
   const Plan& plan_;
-  int first_data_ = 0, first_tensor_ = 0, first_context_ = 0, first_expert_ = 0;  ///< communicators
+  int first_of_[std::size(kAllReplicaGroups)] = {};  ///< communicators
+  int first_tensor_ = 0, first_context_ = 0;
   int first_unit_ = 0;
   std::int64_t step_ = 0;
   const std::vector<double>* factors_ = nullptr;

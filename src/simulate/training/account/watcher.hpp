@@ -14,15 +14,16 @@ namespace cox::simulate::training {
 
 /// A collective among units as it happened. Spans are parallel to the members, in the group's order.
 struct Gathering {
-  bool exchange = false;  ///< an expert all-to-all; else on the data stream
+  ReplicaGroup of = ReplicaGroup::All;  ///< experts exchange; the others are on a stream
   model::Collective kind = model::Collective::AllReduce;
   Bytes bytes{};
   int stage = 0;
-  int group = 0;  ///< of its kind and stage
+  int group = 0;  ///< of its kind and stage, in the whole job
   int slot = 0;   ///< in the step
   std::span<const int> members;
   std::span<const Seconds> arrivals;
   std::span<const Seconds> departures;
+  [[nodiscard]] bool is_exchange() const { return of == ReplicaGroup::Experts; }
 };
 
 /// Told what happens, in an order in which causes come before effects. All calls from the one thread.

@@ -13,7 +13,6 @@
 #include "simulate/collective/prices.hpp"
 #include "simulate/flow/places.hpp"
 #include "simulate/flow/striped_ring.hpp"
-#include "simulate/max_plus/shared_ports.hpp"
 
 namespace cox::simulate::training {
 namespace {
@@ -112,37 +111,6 @@ Status Plan::check() const {
   return {};
 }
 
-/// Members of a group lie `stride` ranks apart: how many neighbours in the group share a node.
-void Plan::set_groups() {
-  const model::Layout& l = layout();
-  const int devices = std::max(1, scenario_.cluster.devices_per_node);
-  const auto costs = [&](int per_node, int members) {
-    GroupCosts g;
-    g.members = members;
-    g.per_node = std::min(per_node, members);
-    g.links.inside = scenario_.inside;
-    g.links.across = scenario_.across;
-    g.links.ranks_per_node = per_node;
-    if (per_node >= members)
-      g.links = {.inside = scenario_.inside, .across = scenario_.inside, .ranks_per_node = 1, .into = {}};
-    return g;
-  };
-  const int unit = l.tensor * l.context;
-  const int replica = unit * l.pipeline;
-  tensor_ = costs(devices % l.tensor == 0 || l.tensor % devices == 0 ? devices : 1, l.tensor);
-  context_ = costs(devices % l.tensor == 0 ? std::max(1, devices / l.tensor) : 1, l.context);
-  // Stages lie between replicas, so only whole replicas in a node bring data-parallel ranks together.
-  const int replicas_per_node = devices % replica == 0 ? devices / replica : 0;
-  const int context_per_node = devices % l.tensor == 0 ? std::min(l.context, devices / l.tensor) : 1;
-  const bool whole = context_per_node > 0 && l.context % context_per_node == 0;
-  const int per_node = replicas_per_node > 0 ? replicas_per_node * l.context : whole ? context_per_node : 1;
-  data_ = costs(std::max(1, per_node), l.data * l.context);
-  // Groups of experts begin anywhere in a node, so they are inside only where a node holds whole ones.
-  const bool aligned =
-      replicas_per_node > 0 && (replicas_per_node % l.expert == 0 || l.expert % replicas_per_node == 0);
-  expert_ = costs(aligned ? replicas_per_node : 1, l.expert);
-}
-
 Result<Plan> Plan::make(const model::Scenario& scenario) {
   if (scenario.job.workload() != model::Workload::Training)
     return bad("the job is no training", "write job.workload = \"training\"");
@@ -152,6 +120,7 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
   const bool interleaved = job.schedule == model::PipelineSchedule::Interleaved && job.layout.pipeline > 1;
   plan.chunks_ = interleaved ? std::max(1, job.interleave) : 1;
   COX_CHECK(plan.check());
+  plan.groups_ = ReplicaGroups(job);
   plan.set_groups();
   COX_CHECK(plan.set_places());
   if (scenario.price == model::CollectivePrice::Table) {
@@ -197,8 +166,9 @@ const model::MessageCost& Plan::between(int from_unit, int to_unit) const {
   return inside ? scenario_.inside : scenario_.across;
 }
 
-Result<model::Schedule> Plan::schedule(model::Collective kind, Bytes bytes, int members) const {
-  const GroupCosts& group = kind == model::Collective::AllToAll ? expert_ : data_;
+Result<model::Schedule> Plan::schedule(model::Collective kind, Bytes bytes, ReplicaGroup of,
+                                       int members) const {
+  const GroupCosts& group = costs(of);
   return schedule(spec(kind, bytes, members, members == group.members ? group.per_node : 1));
 }
 
@@ -262,38 +232,21 @@ Status Plan::check_whole() const {
                            group.members, group.per_node),
                "leave cost.nccl.algorithm and protocol out, or cost.form");
   };
-  COX_CHECK(check(gradients(Bytes{1}).kind, data_));
-  if (job().zero_stage > 0) COX_CHECK(check(AllGather, data_));
+  for (const ReplicaGroup of : {ReplicaGroup::All, ReplicaGroup::Shards, ReplicaGroup::Copies}) {
+    if (!uses(of)) continue;
+    COX_CHECK(check(gradients(Bytes{1}, of).kind, costs(of)));
+    if (gathers(of)) COX_CHECK(check(AllGather, costs(of)));
+  }
   COX_CHECK(check(AllReduce, tensor_));
-  if (table && job().moe_layers > 0) COX_CHECK(check(AllToAll, expert_));
+  if (table && uses(ReplicaGroup::Experts)) COX_CHECK(check(AllToAll, costs(ReplicaGroup::Experts)));
   return check(AllGather, context_);
 }
 
-model::Compressed Plan::gradients(Bytes bytes) const {
-  const bool shards = job().zero_stage > 0;
-  const auto sum = shards ? model::Collective::ReduceScatter : model::Collective::AllReduce;
-  const auto made = model::compressed(sum, bytes, data_.members, job().compression);
+model::Compressed Plan::gradients(Bytes bytes, ReplicaGroup of) const {
+  const auto sum = gathers(of) ? model::Collective::ReduceScatter : model::Collective::AllReduce;
+  const auto made = model::compressed(sum, bytes, costs(of).members, job().compression);
   COX_ASSERT(made.has_value(), "what cannot be compressed is refused");
   return *made;
-}
-
-/// Where several messages of a group's collective meet at a port, each has a part of it.
-Status Plan::share_ports() {
-  const model::Layout& l = layout();
-  std::vector<int> data, experts;
-  for (int d = 0; d < l.data; ++d)
-    for (int c = 0; c < l.context; ++c) data.push_back(rank_of(d, 0, c * l.tensor));
-  for (int e = 0; e < l.expert; ++e) experts.push_back(rank_of(e, 0, 0));
-  const auto share = [this](model::Collective kind, GroupCosts& group,
-                            const std::vector<int>& ranks) -> Status {
-    COX_TRY(const model::Schedule made, schedule(kind, Bytes{}, group.members));
-    const bool meets = made.lanes() > 1 || made.spec().algorithm != model::Algorithm::Ring;
-    if (group.per_node == group.members || !meets) return {};
-    group.links = with_shared_ports(std::move(group.links), made, scenario_.cluster, ranks);
-    return {};
-  };
-  COX_CHECK(share(model::Collective::AllReduce, data_, data));
-  return share(model::Collective::AllToAll, expert_, experts);
 }
 
 std::pair<int, int> Plan::layers_of(int stage, int chunk) const {
@@ -389,18 +342,25 @@ void Plan::note_collectives(std::vector<std::string>& notes) const {
     // Of the largest layer: the choice depends on the size.
     Bytes most{};
     for (int i = 0; i < static_cast<int>(job().layers.size()); ++i) most = std::max(most, gradients_of(i));
-    const model::Compressed sum = gradients(most);
-    for (const auto& [kind, bytes] : {std::pair(sum.kind, sum.bytes), std::pair(AllGather, most)})
-      if (const auto made = nccl(kind, bytes, data_);
-          made && data_.members > 1 && (kind == sum.kind || job().zero_stage > 0))
-        notes.push_back(
-            nccl_note(fmt::format("{} of {}", name_of(kind), to_string(bytes)), *made, scenario_.nccl));
+    for (const ReplicaGroup of : {ReplicaGroup::All, ReplicaGroup::Shards, ReplicaGroup::Copies}) {
+      if (!uses(of) || costs(of).members == 1) continue;
+      const Bytes whole = of == ReplicaGroup::Copies ? shard_of(most) : most;
+      const model::Compressed sum = gradients(whole, of);
+      for (const auto& [kind, bytes] : {std::pair(sum.kind, sum.bytes), std::pair(AllGather, whole)})
+        if (const auto made = nccl(kind, bytes, costs(of)); made && (kind == sum.kind || gathers(of)))
+          notes.push_back(
+              nccl_note(fmt::format("{} of {}", name_of(kind), to_string(bytes)), *made, scenario_.nccl));
+    }
     return;
   }
   if (scenario_.price == model::CollectivePrice::Table) return note_table(notes);
-  note("gradients", gradients(Bytes{1}).kind, data_);
-  if (job().zero_stage > 0) note("parameters", AllGather, data_);
-  if (job().moe_layers > 0) note("experts", AllToAll, expert_);
+  for (const ReplicaGroup of : {ReplicaGroup::All, ReplicaGroup::Shards, ReplicaGroup::Copies}) {
+    if (!uses(of)) continue;
+    note(of == ReplicaGroup::Copies ? "gradients of a shard" : "gradients", gradients(Bytes{1}, of).kind,
+         costs(of));
+    if (gathers(of)) note("parameters", AllGather, costs(of));
+  }
+  if (uses(ReplicaGroup::Experts)) note("experts", AllToAll, costs(ReplicaGroup::Experts));
 }
 
 /// Sizes outside of what was measured.
@@ -410,7 +370,7 @@ void Plan::note_table(std::vector<std::string>& notes) const {
   for (const auto& stages : code_)
     for (const StageCode& s : stages)
       for (const DataCollective& c : s.data) {
-        const auto found = whole(c.kind, c.bytes, data_);
+        const auto found = whole(c.kind, c.bytes, costs(c.of));
         if (!found || found->in == model::InTable::Within) continue;
         if (found->in == model::InTable::Below) least = below ? std::min(least, c.bytes) : c.bytes;
         if (found->in == model::InTable::Above) most = std::max(most, c.bytes);
@@ -424,28 +384,30 @@ void Plan::note_table(std::vector<std::string>& notes) const {
 /// own between nodes, max-plus does the flow engine's work.
 Status Plan::find_striped() {
   const model::Layout& l = layout();
-  if (inner_on_network_ || !max_plus_may_stand_in(scenario_) || l.pipeline > 1 ||
+  if (inner_on_network_ || !max_plus_may_stand_in(scenario_) || l.pipeline > 1 || job().is_hybrid() ||
       (job().moe_layers > 0 && l.expert > 1))
     return {};
-  COX_TRY(const model::Schedule made, schedule(model::Collective::AllReduce, Bytes{}, data_.members));
+  GroupCosts& all = costs_[static_cast<std::size_t>(ReplicaGroup::All)];
+  COX_TRY(const model::Schedule made, schedule(model::Collective::AllReduce, Bytes{}, ReplicaGroup::All));
   std::vector<int> devices;
   for (int t = 0; t < l.tensor; ++t)
-    for (int m = 0; m < data_.members; ++m) devices.push_back(device_of(m * l.tensor + t));
+    for (int m = 0; m < all.members; ++m) devices.push_back(device_of(m * l.tensor + t));
   const auto costs = striped_costs(*network_, scenario_.fabric, made, devices, l.tensor);
   if (!costs) return {};
-  data_.links = *costs;
+  all.links = *costs;
   network_.reset();
   striped_ = true;
   return {};
 }
 
-Bytes Plan::in_equal_chunks(Bytes bytes) const {
+Bytes Plan::in_equal_chunks(Bytes bytes, ReplicaGroup of) const {
+  const int members = costs(of).members;
   constexpr std::int64_t kMany = 64;      // below it every message is computed in no time
   constexpr std::int64_t kLeast = 1'000;  // bytes of a chunk, to which one is added
-  const std::int64_t chunks = std::int64_t{data_.members} * std::max(1, job().collective.channels);
+  const std::int64_t chunks = std::int64_t{members} * std::max(1, job().collective.channels);
   const std::int64_t over = bytes.count() % chunks;
-  const bool changes = (network() != nullptr || striped_) && data_.members >= kMany && over > 0 &&
-                       bytes.count() / chunks >= kLeast;
+  const bool changes =
+      (network() != nullptr || striped_) && members >= kMany && over > 0 && bytes.count() / chunks >= kLeast;
   return changes ? bytes + Bytes{chunks - over} : bytes;
 }
 
@@ -457,14 +419,16 @@ std::vector<std::string> Plan::notes() const {
         "channels meet only at devices' scale-up ports, each with its part of them: by max-plus, within a few per cent of "
         "the flow engine; loads of links are not counted");
   note_collectives(notes);
-  if (job().compression.kind != model::Compressor::None && data_.members > 1 && needs(Meeting::Gradients))
-    notes.push_back(compression_note(gradients(stage_bytes(0)), stage_bytes(0)));
+  const ReplicaGroup sums = job().is_hybrid() ? ReplicaGroup::Shards : ReplicaGroup::All;
+  if (job().compression.kind != model::Compressor::None && costs(sums).members > 1 &&
+      needs(Meeting::Gradients))
+    notes.push_back(compression_note(gradients(stage_bytes(0), sums), stage_bytes(0)));
   if (ranks_per_unit() > 1)
     notes.emplace_back(
         inner_on_network_
             ? "messages of tensor and context groups share the links; the ranks of a group go on together"
             : "the ranks of a tensor x context group are evaluated together, as they meet in every layer");
-  const auto changes = [&](const DataCollective& c) { return in_equal_chunks(c.bytes) != c.bytes; };
+  const auto changes = [&](const DataCollective& c) { return in_equal_chunks(c.bytes, c.of) != c.bytes; };
   for (const auto& stages : code_)
     if (std::any_of(stages.begin(), stages.end(),
                     [&](const StageCode& s) { return std::any_of(s.data.begin(), s.data.end(), changes); })) {
@@ -516,7 +480,7 @@ std::vector<std::string> Plan::not_modelled() const {
     if (dips() && ranks_per_unit() > 1) all.emplace_back("dips of the times of tensor and context groups");
   }
   if (scenario_.price == model::CollectivePrice::Rounds && !network_ && !server_network_ && !striped_ &&
-      data_.members > 1 && c.nics_per_node < std::min(c.devices_per_node, ranks()))
+      costs(ReplicaGroup::All).members > 1 && c.nics_per_node < std::min(c.devices_per_node, ranks()))
     all.push_back(
         fmt::format("{} devices of a node share {} network interface{}; what runs at the same time is "
                     "not slowed by that (--engine flow does it)",

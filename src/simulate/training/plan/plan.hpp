@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,6 +26,8 @@
 #include "cox/simulate/network.hpp"
 #include "cox/simulate/training.hpp"
 
+#include "simulate/training/plan/replica_groups.hpp"
+
 namespace cox::simulate::training {
 
 /// Groups of a stage's program: replicas that reduce and gather, and replicas whose experts exchange.
@@ -33,6 +36,9 @@ inline constexpr CommId kExpertGroup{1};
 /// Among the ranks of a unit, where their messages meet others.
 inline constexpr CommId kTensorGroup{2};
 inline constexpr CommId kContextGroup{3};
+/// Hybrid sharding: replicas that hold a set of shards among them, and those that hold the same shard.
+inline constexpr CommId kShardGroup{4};
+inline constexpr CommId kCopyGroup{5};
 
 /// What an operation of a stage's program takes on the scenario's cluster, and which part of the step it is.
 struct Price {
@@ -63,13 +69,14 @@ struct Instruction {
     Compute,   ///< `work`, then `tensor` and `context`, among the unit's own ranks
     Receive,   ///< stands still until mailbox `slot` is filled
     Send,      ///< fills mailbox `slot` of stage `stage`
-    Issue,     ///< data collective `slot` joins the stream
+    Issue,     ///< data collective `slot` joins its stream
     Await,     ///< stands still until data collective `slot` is done
     Exchange,  ///< expert all-to-all `slot`, from arrival to departure
     Inner,     ///< collective `slot` among the unit's own ranks, on the network
   };
   Code code = Code::Compute;
-  StepPart part = StepPart::Forward;  ///< of a Compute
+  StepPart part = StepPart::Forward;    ///< of a Compute
+  ReplicaGroup of = ReplicaGroup::All;  ///< of an Issue or Await
   int micro_batch = -1;
   int chunk = 0;
   int slot = 0;
@@ -83,9 +90,15 @@ struct Instruction {
   Bytes context_bytes{};  ///< of its context exchanges together
 };
 
+/// Collectives among copies of a shard have a stream of their own, beside that of all others; each begins in order.
 struct DataCollective {
   model::Collective kind = model::Collective::AllReduce;
   Bytes bytes{};
+  ReplicaGroup of = ReplicaGroup::All;
+  int after = -1;    ///< slot of the one before on its stream; -1 = it is the first
+  int needs = -1;    ///< slot of the one on the other stream whose result it takes; -1 = of the computation
+  int next = -1;     ///< slot of the one behind it
+  int feeds = -1;    ///< slot of the one that takes its result
   Seconds encode{};  ///< of each member, from when it could join until it does
   Seconds decode{};  ///< from when it leaves until it has the result
 };
@@ -135,6 +148,7 @@ class Plan {
   [[nodiscard]] int chunks() const { return chunks_; }
   [[nodiscard]] int ranks_per_unit() const { return layout().tensor * layout().context; }
   [[nodiscard]] int units() const { return layout().data * stages(); }
+  [[nodiscard]] const ReplicaGroups& groups() const { return groups_; }
   [[nodiscard]] int ranks() const { return units() * ranks_per_unit(); }
   /// Of place `inner` = context * tensor ways + tensor of a unit.
   [[nodiscard]] int rank_of(int replica, int stage, int inner) const {
@@ -147,26 +161,31 @@ class Plan {
   }
   /// What one message between neighbouring stages costs.
   [[nodiscard]] const model::MessageCost& between(int from_unit, int to_unit) const;
-  [[nodiscard]] const GroupCosts& data_group() const { return data_; }
-  [[nodiscard]] const GroupCosts& expert_group() const { return expert_; }
+  [[nodiscard]] const GroupCosts& costs(ReplicaGroup of) const {
+    return costs_[static_cast<std::size_t>(of)];
+  }
   /// Whether the messages of tensor and context groups meet others on the network, and are played there.
   [[nodiscard]] bool inner_on_network() const { return inner_on_network_; }
   [[nodiscard]] Result<model::Schedule> inner_schedule(const InnerCollective& c) const;
-  /// The schedule of a collective of the data group (all-to-all: of experts), by the job's algorithm where it does
-  /// this one for these members, else by ring (all-to-all: direct). Fewer `members` than the group has: it is not
-  /// known which share a node.
-  [[nodiscard]] Result<model::Schedule> schedule(model::Collective kind, Bytes bytes, int members) const;
+  /// The schedule of a collective of a group, by the job's algorithm where it does this one for these members, else by
+  /// ring (all-to-all: direct). Fewer `members` than the group has: it is not known which share a node.
+  [[nodiscard]] Result<model::Schedule> schedule(model::Collective kind, Bytes bytes, ReplicaGroup of,
+                                                 int members) const;
+  [[nodiscard]] Result<model::Schedule> schedule(model::Collective kind, Bytes bytes, ReplicaGroup of) const {
+    return schedule(kind, bytes, of, costs(of).members);
+  }
   /// How long a collective takes from its last arrival on, where the scenario's price says just that; nothing where
   /// its rounds are played, and for what NCCL does not have (all-to-all).
-  [[nodiscard]] std::optional<model::LookedUp> whole_time(model::Collective kind, Bytes bytes) const {
-    return whole(kind, bytes, kind == model::Collective::AllToAll ? expert_ : data_);
+  [[nodiscard]] std::optional<model::LookedUp> whole_time(model::Collective kind, Bytes bytes,
+                                                          ReplicaGroup of) const {
+    return whole(kind, bytes, costs(of));
   }
   /// Whether measured times have dips, which are drawn.
   [[nodiscard]] bool dips() const {
     return scenario_.price == model::CollectivePrice::Table && scenario_.table.dips();
   }
-  /// How gradients are summed, as `bytes` of each rank. Asserted: there is such a collective.
-  [[nodiscard]] model::Compressed gradients(Bytes bytes) const;
+  /// How gradients are summed in a group, as `bytes` of each rank. Asserted: there is such a collective.
+  [[nodiscard]] model::Compressed gradients(Bytes bytes, ReplicaGroup of) const;
   /// All gradients (parameters) of one rank of a stage.
   [[nodiscard]] Bytes stage_bytes(int stage) const;
   [[nodiscard]] SharedPlaces placement() const;
@@ -193,8 +212,8 @@ class Plan {
   }
   /// The channels of the data group meet only at devices' ports, and max-plus prices them.
   [[nodiscard]] bool is_striped() const { return striped_; }
-  /// At most 1e-3 more than `bytes`: whole chunks for each of the data group's members, where these are many.
-  [[nodiscard]] Bytes in_equal_chunks(Bytes bytes) const;
+  /// At most 1e-3 more than `bytes`: whole chunks for each of the group's members, where these are many.
+  [[nodiscard]] Bytes in_equal_chunks(Bytes bytes, ReplicaGroup of) const;
   [[nodiscard]] std::vector<std::string> notes() const;
   [[nodiscard]] std::vector<std::string> not_modelled() const;
 
@@ -204,6 +223,8 @@ class Plan {
   [[nodiscard]] Bytes gradients_of(int l) const;
   [[nodiscard]] Bytes activations_of(int l) const;
   [[nodiscard]] bool is_expert_layer(int l) const;
+  /// What one member of a set of shards has of `bytes`.
+  [[nodiscard]] Bytes shard_of(Bytes bytes) const;
   struct Inner {
     Seconds time{};
     std::int64_t messages = 0;
@@ -216,6 +237,10 @@ class Plan {
   [[nodiscard]] bool needs(Meeting m) const;
   [[nodiscard]] Status check() const;
   void set_groups();
+  [[nodiscard]] int packed_per_node(ReplicaGroup of) const;
+  [[nodiscard]] std::vector<int> members_of(ReplicaGroup of, int group, int stage, int c) const;
+  [[nodiscard]] bool uses(ReplicaGroup of) const;
+  [[nodiscard]] bool gathers(ReplicaGroup of) const;
   [[nodiscard]] int node_of(int rank) const {
     return device_of(rank) / std::max(1, scenario_.cluster.devices_per_node);
   }
@@ -244,8 +269,8 @@ class Plan {
   int chunks_ = 1;
   std::vector<int> devices_;      ///< of the ranks
   std::vector<double> slowness_;  ///< of the ranks
-  GroupCosts data_;
-  GroupCosts expert_;
+  ReplicaGroups groups_;
+  GroupCosts costs_[std::size(kAllReplicaGroups)];  ///< by kind
   GroupCosts tensor_;
   GroupCosts context_;
   std::vector<StageCode> code_[3];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "simulate/flow/own_links.hpp"
@@ -11,8 +12,8 @@
 
 namespace cox::simulate::training {
 
-/// Where the engine is ours to choose, and all that goes between units are the data collectives of one stage: one
-/// stream per rank, one collective after the other. Hashes of ECMP are of the seed, which is not the plan's.
+/// Where the engine is ours to choose, and all that goes between units are the data collectives of one stage: each
+/// group's one after the other. Hashes of ECMP are of the seed, which is not the plan's.
 bool Plan::may_own_links() const {
   const model::Fabric& fabric = scenario_.fabric;
   return network_ != nullptr && !inner_on_network_ && max_plus_may_stand_in(scenario_) &&
@@ -22,25 +23,38 @@ bool Plan::may_own_links() const {
 
 Status Plan::find_own_links() {
   if (!may_own_links()) return {};
-  const int groups = ranks_per_unit() / layout().context;
   OwnLinks own(*network_, scenario_.fabric, scenario_.seed, scenario_.fabric.timeouts.happen());
-  const int team = own.add_team(
-      devices_of(*this, {.kind = TransferKind::Data}, data_.members, groups, layout().context), groups);
+  std::map<ReplicaGroup, int> teams;
+  for (const ReplicaGroup of : {ReplicaGroup::All, ReplicaGroup::Shards, ReplicaGroup::Copies}) {
+    if (!uses(of)) continue;
+    const int beside = ranks_per_unit() / groups_.ranks_of_member(of);
+    std::vector<int> devices;
+    for (int g = 0; g < groups_.count(of); ++g) {
+      const std::vector<int> some = devices_of(*this, {.of = of, .group = g}, costs(of).members, beside);
+      devices.insert(devices.end(), some.begin(), some.end());
+    }
+    teams[of] = own.add_team(std::move(devices), beside * groups_.count(of));
+  }
   for (std::size_t m = 0; m < std::size(code_); ++m) {
-    std::map<std::pair<model::Collective, std::int64_t>, int> times;
+    std::map<std::tuple<ReplicaGroup, model::Collective, std::int64_t>, int> times;
     for (const StageCode& stage : code_[m]) {
-      for (const DataCollective& c : stage.data) ++times[{c.kind, c.bytes.count()}];
+      for (const DataCollective& c : stage.data) ++times[{c.of, c.kind, c.bytes.count()}];
     }
     if (!code_[m].empty()) own_link_bytes_[m].assign(network_->links().size(), 0);
     for (const auto& [what, often] : times) {
-      COX_TRY(const model::Schedule schedule, this->schedule(what.first, Bytes{what.second}, data_.members));
-      if (!own.add(team, schedule)) return {};
-      own.carry(team, schedule, often, own_link_bytes_[m]);
+      const auto& [of, kind, bytes] = what;
+      COX_TRY(const model::Schedule schedule, this->schedule(kind, Bytes{bytes}, of));
+      if (!own.add(teams.at(of), schedule)) return {};
+      own.carry(teams.at(of), schedule, often, own_link_bytes_[m]);
     }
   }
-  std::optional<LinkCosts> costs = own.costs(team);
-  if (!costs) return {};
-  data_.links = *std::move(costs);
+  std::map<ReplicaGroup, LinkCosts> found;
+  for (const auto& [of, team] : teams) {
+    std::optional<LinkCosts> links = own.costs(team);
+    if (!links) return {};
+    found[of] = *std::move(links);
+  }
+  for (auto& [of, links] : found) costs_[static_cast<std::size_t>(of)].links = std::move(links);
   own_links_ = true;
   return {};
 }

@@ -21,24 +21,14 @@ Status Plan::set_places() {
                  .message = "who shares a node's cores and link for input is counted in the order of ranks",
                  .hint = "leave job.placement out, or job.input",
                  .where = std::nullopt});
-  const model::Layout& l = layout();
-  const int unit = ranks_per_unit();
-  const auto rank = [&](int replica, int stage, int c) {
-    return (replica * stages() + stage) * unit + c * l.tensor;
-  };
-  std::vector<std::vector<int>> data, experts;
-  for (int stage = 0; stage < stages(); ++stage) {
-    std::vector<int>& group = data.emplace_back();
-    for (int d = 0; d < l.data; ++d)
-      for (int c = 0; c < l.context; ++c) group.push_back(rank(d, stage, c));
-    for (int first = 0; first < l.data; first += l.expert)
-      for (int c = 0; c < l.context; ++c) {
-        std::vector<int>& exchange = experts.emplace_back();
-        for (int e = 0; e < l.expert; ++e) exchange.push_back(rank(first + e, stage, c));
-      }
+  for (const ReplicaGroup of : kAllReplicaGroups) {
+    std::vector<std::vector<int>> groups;
+    for (int stage = 0; stage < stages(); ++stage)
+      for (int group = 0; group < groups_.count(of); ++group)
+        for (int c = 0; c < layout().context; c += groups_.ranks_of_member(of))
+          groups.push_back(members_of(of, group, stage, c));
+    costs_[static_cast<std::size_t>(of)].per_node = sharing_a_node(groups);
   }
-  data_.per_node = sharing_a_node(data);
-  expert_.per_node = sharing_a_node(experts);
   return {};
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <initializer_list>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "simulate/training/plan/plan.hpp"
@@ -15,8 +17,10 @@ class Writer {
  public:
   Writer(Plan& plan, int stage, Meeting meeting)
       : plan_(plan), job_(plan.job()), stage_(stage), meeting_(meeting) {
-    shared_ = plan.data_group().members > 1 && meeting != Meeting::None;
-    sums_ = shared_ && meeting == Meeting::Gradients;
+    hybrid_ = job_.is_hybrid();
+    sharing_ = hybrid_ ? ReplicaGroup::Shards : ReplicaGroup::All;
+    meets_all_ = plan.costs(ReplicaGroup::All).members > 1 && meeting != Meeting::None;
+    sums_ = hybrid_ || (meets_all_ && meeting == Meeting::Gradients);
     zero_ = sums_ ? job_.zero_stage : 0;
   }
 
@@ -27,10 +31,12 @@ class Writer {
     finish();
     model::Program& p = out_.program;
     for (int s = 0; s < plan_.stages(); ++s) p.ranks.push_back({.rank = Rank(s), .role = {.pipeline = s}});
-    p.groups = {{.name = "data", .size = plan_.data_group().members},
-                {.name = "expert", .size = plan_.expert_group().members},
+    p.groups = {{.name = "data", .size = plan_.costs(ReplicaGroup::All).members},
+                {.name = "expert", .size = plan_.costs(ReplicaGroup::Experts).members},
                 {.name = "tensor", .size = plan_.layout().tensor},
-                {.name = "context", .size = plan_.layout().context}};
+                {.name = "context", .size = plan_.layout().context},
+                {.name = "shard", .size = plan_.costs(ReplicaGroup::Shards).members},
+                {.name = "copy", .size = plan_.costs(ReplicaGroup::Copies).members}};
     return std::move(out_);
   }
 
@@ -47,11 +53,11 @@ class Writer {
   /// Adds an operation behind the last one; what comes next waits for it unless `beside` is asked for.
   enum class Place : std::uint8_t { Next, Beside };
   OperationIndex add(OperationKind kind, const StageOp& op, Place place = Place::Next,
-                     OperationIndex also = model::kNoOperation) {
+                     std::initializer_list<OperationIndex> also = {}) {
     model::Program& p = out_.program;
-    std::vector<OperationIndex> before;
-    if (last_ != model::kNoOperation) before.push_back(last_);
-    if (also != model::kNoOperation) before.push_back(also);
+    std::vector<OperationIndex> before = {last_};
+    before.insert(before.end(), also.begin(), also.end());
+    std::erase(before, model::kNoOperation);
     const OperationIndex i = p.needs.add(before);
     p.rank.push_back(static_cast<std::uint32_t>(stage_));
     p.kind.push_back(kind);
@@ -71,27 +77,39 @@ class Writer {
     return ((forward ? 0 : plan_.chunks()) + chunk) * job_.micro_batches + micro_batch;
   }
 
-  void issue(model::Collective kind, Bytes bytes, const StageOp& op) {
-    // The collectives of a stream begin in order.
-    const OperationIndex before = data_.empty() ? model::kNoOperation : data_.back();
-    const OperationIndex i = add(OperationKind::Collective, op, Place::Beside, before);
-    out_.program.comm[i] = kDataGroup;
-    out_.program.collective[i] = kind;
-    out_.program.bytes[i] = bytes;
-    data_.push_back(i);
+  /// A collective on the stream of its groups, which begin in order; `result` of the other stream comes before it.
+  OperationIndex issue(model::Collective kind, Bytes bytes, ReplicaGroup of, const StageOp& op,
+                       OperationIndex result = model::kNoOperation) {
+    const bool copies = of == ReplicaGroup::Copies;
+    OperationIndex& last = copies ? last_copies_ : last_data_;
+    last = add(OperationKind::Collective, op, Place::Beside, {last, result});
+    out_.program.comm[last] = copies ? kCopyGroup : of == ReplicaGroup::Shards ? kShardGroup : kDataGroup;
+    out_.program.collective[last] = kind;
+    out_.program.bytes[last] = bytes;
+    return last;
   }
 
-  /// Gradients are summed, packed where the job says so.
+  /// Packed where the job says so.
+  OperationIndex issue_sum(Bytes bytes, ReplicaGroup of, const StageOp& op,
+                           OperationIndex result = model::kNoOperation) {
+    const model::Compressed sum = plan_.gradients(bytes, of);
+    const OperationIndex i = issue(sum.kind, sum.bytes, of, op, result);
+    out_.prices[i].encode = sum.encode;
+    out_.prices[i].decode = sum.decode;
+    return i;
+  }
+
+  /// Gradients are summed; of several sets of shards within each, and after the last micro-batch among copies.
   void issue_gradients(Bytes bytes, const StageOp& op) {
-    const model::Compressed sum = plan_.gradients(bytes);
-    issue(sum.kind, sum.bytes, op);
-    out_.prices[data_.back()].encode = sum.encode;
-    out_.prices[data_.back()].decode = sum.decode;
+    const OperationIndex sum = issue_sum(bytes, sharing_, op);
+    if (hybrid_ && meeting_ == Meeting::Gradients && all_passes_)
+      issue_sum(plan_.shard_of(bytes), ReplicaGroup::Copies, op, sum);
   }
 
-  void await(std::size_t slot, const StageOp& op) { add(OperationKind::Other, op, Place::Next, data_[slot]); }
+  void await(OperationIndex i, const StageOp& op) { add(OperationKind::Other, op, Place::Next, {i}); }
   void await_last(const StageOp& op) {
-    if (!data_.empty()) await(data_.size() - 1, op);
+    if (last_data_ != model::kNoOperation) await(last_data_, op);
+    if (last_copies_ != model::kNoOperation) await(last_copies_, op);
   }
 
   void exchange(int l, const StageOp& op) {
@@ -191,18 +209,16 @@ class Writer {
   /// Whether the gradients of this pass leave: all of them where only shards are kept, else the last ones.
   bool completes(const StageOp& op) {
     if (!sums_ || op.kind == Kind::Forward || op.kind == Kind::BackwardInput) return false;
-    if (zero_ >= 2) return true;
-    auto& done = done_[op.chunk];
-    return ++done == job_.micro_batches;
+    all_passes_ = ++done_[op.chunk] == job_.micro_batches;
+    return zero_ >= 2 || all_passes_;
   }
 
   Status layers(const StageOp& op, const std::vector<int>& order, bool completes) {
     const bool gathers = zero_ == 3 && op.kind != Kind::BackwardWeight;
-    std::vector<std::size_t> gather(order.size());
+    std::vector<OperationIndex> gather(order.size());
     const auto fetch = [&](std::size_t k) {
       if (!gathers || k >= order.size()) return;
-      gather[k] = data_.size();
-      issue(model::Collective::AllGather, plan_.gradients_of(order[k]), op);
+      gather[k] = issue(model::Collective::AllGather, plan_.gradients_of(order[k]), sharing_, op);
     };
     fetch(0);
     for (std::size_t k = 0; k < order.size(); ++k) {
@@ -253,20 +269,25 @@ class Writer {
 
   void finish() {
     const StageOp end{.kind = Kind::Backward, .micro_batch = -1, .chunk = 0};
+    all_passes_ = true;
     flush(end);
     static_cast<void>(release(end));
     await_last(end);
     Price& step = out_.prices[add(OperationKind::Compute, end)];
     step.part = StepPart::Optimizer;
     step.opens = step.closes = true;
-    step.work = job_.optimizer / (zero_ > 0 ? plan_.data_group().members : 1);
-    const std::size_t before = data_.size();
-    if (shared_ && meeting_ == Meeting::Parameters) {
-      for (const Bytes b : parameter_buckets()) issue(model::Collective::AllReduce, b, end);
-    } else if (zero_ == 1 || zero_ == 2) {
-      for (const Bytes b : parameter_buckets()) issue(model::Collective::AllGather, b, end);
+    step.work = job_.optimizer / (zero_ > 0 ? plan_.costs(sharing_).members : 1);
+    const std::vector<Bytes> buckets = parameter_buckets();
+    if (meets_all_ && meeting_ == Meeting::Parameters) {
+      const ReplicaGroup of = hybrid_ ? ReplicaGroup::Copies : ReplicaGroup::All;
+      for (const Bytes b : buckets)
+        issue(model::Collective::AllReduce, hybrid_ ? plan_.shard_of(b) : b, of, end);
+      if (!buckets.empty()) await(hybrid_ ? last_copies_ : last_data_, end);
     }
-    if (data_.size() > before) await_last(end);
+    if (zero_ == 1 || zero_ == 2) {
+      for (const Bytes b : buckets) issue(model::Collective::AllGather, b, sharing_, end);
+      if (!buckets.empty()) await(last_data_, end);
+    }
   }
 
   std::vector<Bytes> parameter_buckets() const {
@@ -285,17 +306,44 @@ class Writer {
   const model::TrainingJob& job_;
   int stage_;
   Meeting meeting_;
-  bool shared_ = false;  ///< replicas communicate in this step
-  bool sums_ = false;    ///< gradients
+  bool hybrid_ = false;  ///< several sets of shards
+  ReplicaGroup sharing_ = ReplicaGroup::All;
+  bool meets_all_ = false;   ///< all replicas communicate in this step
+  bool sums_ = false;        ///< gradients
+  bool all_passes_ = false;  ///< the chunk's last micro-batch goes backward
   int zero_ = 0;
   std::size_t pass_begin_ = 0;
   Bytes bucket_{};
   std::vector<Bytes> held_;
-  std::map<int, int> done_;                    ///< backward passes by chunk
-  OperationIndex last_ = model::kNoOperation;  ///< what the next operation waits for
-  std::vector<OperationIndex> data_;           ///< data collectives, in their order
+  std::map<int, int> done_;                           ///< backward passes by chunk
+  OperationIndex last_ = model::kNoOperation;         ///< what the next operation waits for
+  OperationIndex last_data_ = model::kNoOperation;    ///< of its stream
+  OperationIndex last_copies_ = model::kNoOperation;  ///< of theirs
   PricedProgram out_;
 };
+
+std::optional<ReplicaGroup> data_group_of(CommId comm) {
+  if (comm == kDataGroup) return ReplicaGroup::All;
+  if (comm == kShardGroup) return ReplicaGroup::Shards;
+  if (comm == kCopyGroup) return ReplicaGroup::Copies;
+  return std::nullopt;
+}
+
+/// What operation `i`, a data collective, waits for of the streams.
+DataCollective data_collective(const PricedProgram& stage, OperationIndex i,
+                               const std::vector<int>& slot_of) {
+  const model::Program& p = stage.program;
+  DataCollective c{.kind = p.collective[i],
+                   .bytes = p.bytes[i],
+                   .of = *data_group_of(p.comm[i]),
+                   .encode = stage.prices[i].encode,
+                   .decode = stage.prices[i].decode};
+  const auto is_copies = [&](OperationIndex k) { return p.comm[k] == kCopyGroup; };
+  for (const OperationIndex b : p.needs.before(i))
+    if (p.kind[b] == OperationKind::Collective && data_group_of(p.comm[b]))
+      (is_copies(b) == is_copies(i) ? c.after : c.needs) = slot_of[b];
+  return c;
+}
 
 }  // namespace
 
@@ -333,11 +381,13 @@ StageCode compile(const PricedProgram& stage) {
           to.code = Code::Inner;
           to.slot = static_cast<int>(out.inner.size());
           out.inner.push_back({.kind = p.collective[i], .bytes = p.bytes[i]});
-        } else if (p.comm[i] == kDataGroup) {
+        } else if (data_group_of(p.comm[i])) {
           to.code = Code::Issue;
           to.slot = static_cast<int>(out.data.size());
-          out.data.push_back(
-              {.kind = p.collective[i], .bytes = p.bytes[i], .encode = price.encode, .decode = price.decode});
+          const DataCollective& c = out.data.emplace_back(data_collective(stage, i, slot_of));
+          to.of = c.of;
+          if (c.after >= 0) out.data[static_cast<std::size_t>(c.after)].next = to.slot;
+          if (c.needs >= 0) out.data[static_cast<std::size_t>(c.needs)].feeds = to.slot;
         } else {
           to.code = Code::Exchange;
           to.slot = static_cast<int>(out.exchanges.size());
@@ -348,6 +398,7 @@ StageCode compile(const PricedProgram& stage) {
       case OperationKind::Other:
         to.code = Code::Await;
         to.slot = slot_of[p.needs.before(i).back()];  // the collective stands behind what comes before
+        to.of = out.data[static_cast<std::size_t>(to.slot)].of;
         break;
       default:
         to.code = Code::Compute;

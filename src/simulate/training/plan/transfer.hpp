@@ -15,15 +15,20 @@ enum class TransferKind : std::uint8_t { Data, Exchange, Message, Inner };
 /// Names a transfer of the step.
 struct TransferKey {
   TransferKind kind = TransferKind::Data;
-  int stage = 0;  ///< Message: the unit that receives; Inner: the unit
-  int group = 0;  ///< of experts
+  ReplicaGroup of = ReplicaGroup::All;  ///< Data; Exchange: experts
+  int stage = 0;                        ///< Message: the unit that receives; Inner: the unit
+  int group = 0;                        ///< of its kind
   int slot = 0;
   auto operator<=>(const TransferKey&) const = default;
 };
 
-/// Where the ranks of a collective sit, [group][place]: `groups` beside each other, each with `ranks_per_member`
-/// ranks of every member, and behind them servers and switches up to `participants`.
+/// Where the ranks of a collective sit, [beside][place]: so many of it `beside` each other, each with its ranks of every
+/// member, and behind them servers and switches up to `participants`.
 [[nodiscard]] std::vector<int> devices_of(const Plan& plan, const TransferKey& key, int participants,
-                                          int groups, int ranks_per_member);
+                                          int beside);
+
+/// Of a collective among units, for the draws of noise and losses; of what is `beside` it two more each. The same for the
+/// max-plus engine and on a network.
+[[nodiscard]] std::int64_t draw_number(const Plan& plan, const TransferKey& key, int beside);
 
 }  // namespace cox::simulate::training

@@ -23,7 +23,7 @@ using model::PolicyKind;
 /// of them, so that all are equally loaded and one queue per direction stands for them.
 ///
 /// Formula: a worker's message begins when the port is free, holds it for bytes / shards x beta (for each of its
-///          replicas), and arrives not before the worker's own port has passed all of its bytes, plus alpha.
+///          replicas, or of its sets of shards), and arrives not before the worker's own port has passed all of its bytes, plus alpha.
 class Servers {
  public:
   Servers(const Plan& plan, const model::MessageCost& cost) {
@@ -33,9 +33,10 @@ class Servers {
       widest = std::max(widest, plan.stage_bytes(s));
     }
     const int shards = std::max(1, plan.scenario().policy.servers);
-    replicas_ = plan.layout().expert;
-    service_ = cost.per_byte.over(all) * replicas_ / shards;
-    own_ = cost.per_byte.over(widest);
+    const bool hybrid = plan.job().is_hybrid();
+    copies_ = plan.job().replicas_per_worker() / (hybrid ? plan.layout().shard : 1);
+    service_ = cost.per_byte.over(all) * copies_ / shards;
+    own_ = cost.per_byte.over(hybrid ? plan.shard_of(widest) : widest);
     latency_ = cost.latency;
   }
   Seconds push(Seconds at) {
@@ -51,7 +52,7 @@ class Servers {
     return total > Seconds{} ? static_cast<double>(std::max(in_, out_)) * service_ / total : 0;
   }
   /// One message, of each replica from somewhere else.
-  [[nodiscard]] Seconds alone() const { return std::max(service_ / replicas_, own_) + latency_; }
+  [[nodiscard]] Seconds alone() const { return std::max(service_ / copies_, own_) + latency_; }
 
  private:
   Seconds pass(Seconds at, Seconds& free) const {
@@ -60,8 +61,8 @@ class Servers {
     return std::max(free, at + own_) + latency_;
   }
 
-  double replicas_ = 1;  ///< of a worker
-  Seconds service_{};    ///< of a worker's
+  double copies_ = 1;  ///< of the gradients, of a worker
+  Seconds service_{};  ///< of a worker's
   Seconds own_{};
   Seconds latency_{};
   Seconds in_free_{};
@@ -70,7 +71,7 @@ class Servers {
   std::int64_t out_ = 0;
 };
 
-/// Workers are the replicas of the model, or groups of them that share experts; each works through its steps on its own.
+/// Workers are the replicas of the model, or groups of them that share experts or shards; each works through its steps on its own.
 class Job {
  public:
   Job(const Plan& plan, const Noise& noise, std::uint64_t seed, Recorder* recorder, PolicyOutcome* log,
@@ -79,7 +80,7 @@ class Job {
         recorder_(recorder),
         log_(log),
         sink_(sink),
-        replicas_(plan.layout().expert),
+        replicas_(plan.job().replicas_per_worker()),
         seed_(seed),
         workers_(plan.layout().data / replicas_),
         policy_(plan.scenario().policy, workers_),
@@ -258,23 +259,26 @@ class Job {
   /// Moves the members' arrivals to when they have the sum of all gradients,
   /// stage by stage beside each other.
   Status reduce(std::vector<Seconds>& times) {
-    const auto copies =
-        static_cast<std::size_t>(plan_.layout().context) * static_cast<std::size_t>(replicas_);
+    const bool hybrid = plan_.job().is_hybrid();
+    const ReplicaGroup of = hybrid ? ReplicaGroup::Copies : ReplicaGroup::All;
+    const int each = hybrid ? replicas_ / plan_.layout().shard : plan_.layout().context * replicas_;
+    const auto copies = static_cast<std::size_t>(each);
     const auto members = static_cast<int>(times.size() * copies);
     if (members == 1) return {};
     const std::vector<Seconds> arrivals = times;
     for (int s = 0; s < plan_.stages(); ++s) {
-      if (const auto whole = plan_.whole_time(model::Collective::AllReduce, plan_.stage_bytes(s))) {
+      const Bytes bytes = hybrid ? plan_.shard_of(plan_.stage_bytes(s)) : plan_.stage_bytes(s);
+      if (const auto whole = plan_.whole_time(model::Collective::AllReduce, bytes, of)) {
         const Seconds end =
             *std::ranges::max_element(arrivals) + drawn_time(*whole, seed_, policy_.version(), s);
         for (Seconds& t : times) t = std::max(t, end);
         continue;
       }
       COX_TRY(const model::Schedule schedule,
-              plan_.schedule(model::Collective::AllReduce, plan_.stage_bytes(s), members));
-      LinkCosts links = plan_.data_group().links;
+              plan_.schedule(model::Collective::AllReduce, bytes, of, members));
+      LinkCosts links = plan_.costs(of).links;
       // Without some of the members it is not known who is next to whom.
-      if (members < plan_.data_group().members)
+      if (members < plan_.costs(of).members)
         links = {.inside = plan_.scenario().inside,
                  .across = plan_.scenario().across,
                  .ranks_per_node = 1,
@@ -284,7 +288,8 @@ class Job {
       CollectiveOptions options;
       options.protocol = plan_.scenario().protocol;
       const CollectiveOutcome ran = run_collective(schedule, links, options, all);
-      out_.messages += ran.messages * plan_.layout().tensor;
+      const int beside = hybrid ? plan_.ranks_per_unit() * plan_.layout().shard : plan_.layout().tensor;
+      out_.messages += ran.messages * beside;
       out_.evaluated += ran.evaluated;
       for (std::size_t r = 0; r < static_cast<std::size_t>(members); ++r)
         times[r / copies] = std::max(times[r / copies], all[r]);
@@ -370,14 +375,14 @@ Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recor
   const model::Scenario& s = plan.scenario();
   if (s.policy.in_step())
     return cannot("a synchronous policy has no log of updates", "ask for another policy");
-  if (plan.job().zero_stage > 0)
+  if (plan.job().zero_stage > 0 && !plan.job().is_hybrid())
     return cannot(
         fmt::format("zero_stage {} spreads its shards over all replicas, and the policy goes on without some",
                     plan.job().zero_stage),
-        "use the synchronous policy, or zero_stage = 0");
-  if (s.policy.backups >= plan.layout().data / plan.layout().expert)
-    return cannot(fmt::format("{} backups of {} workers: nobody is left", s.policy.backups,
-                              plan.layout().data / plan.layout().expert),
+        "use the synchronous policy, zero_stage = 0, or layout.shard: replicas that hold a set are a worker");
+  const int workers = plan.layout().data / plan.job().replicas_per_worker();
+  if (s.policy.backups >= workers)
+    return cannot(fmt::format("{} backups of {} workers: nobody is left", s.policy.backups, workers),
                   "use fewer backups");
   if (s.fabric.timeouts.happen())
     return cannot("workers that have no common step are priced without time-outs of messages",

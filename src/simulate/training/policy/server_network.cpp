@@ -12,9 +12,8 @@ ServerNetwork::ServerNetwork(const Plan& plan, std::uint64_t seed)
       engine_(*plan.server_network(), plan.scenario().fabric,
               FlowOptions{.memo = false, .seed = seed, .protocol = plan.scenario().protocol}, Seconds{}),
       servers_(plan.server_devices()) {
-  const int shards = static_cast<int>(servers_.size());
   for (int s = 0; s < plan.stages(); ++s) {
-    const Bytes part = model::chunk_bytes(plan.stage_bytes(s), shards, 0);
+    const Bytes part = part_of(s);
     auto made = model::Schedule::make({.kind = model::Collective::SendRecv,
                                        .algorithm = model::Algorithm::Chain,
                                        .ranks = 2,
@@ -24,23 +23,31 @@ ServerNetwork::ServerNetwork(const Plan& plan, std::uint64_t seed)
   }
 }
 
+/// Of a stage's gradients or parameters, what a rank has for each server.
+Bytes ServerNetwork::part_of(int stage) const {
+  const Bytes all = plan_.stage_bytes(stage);
+  return model::chunk_bytes(plan_.job().is_hybrid() ? plan_.shard_of(all) : all,
+                            static_cast<int>(servers_.size()), 0);
+}
+
 /// A course per stage: its messages are equal.
 void ServerNetwork::send(int worker, bool push, Seconds at) {
   const std::size_t transfer = transfers_.size();
   transfers_.push_back({.worker = worker, .push = push, .left = plan_.stages()});
   const int shards = static_cast<int>(servers_.size());
-  const int replicas = plan_.layout().expert;  // that share experts are one worker
+  const int replicas = plan_.job().replicas_per_worker();
+  // Ranks of a context group have the same gradients, unless each has a shard.
+  const int senders = plan_.job().is_hybrid() ? plan_.ranks_per_unit() : plan_.layout().tensor;
   for (int s = 0; s < plan_.stages(); ++s) {
     std::vector<int> devices;
-    for (int r = 0; r < replicas * plan_.layout().tensor; ++r)
+    for (int r = 0; r < replicas * senders; ++r)
       for (const int server : servers_) {
-        const int device = plan_.device_of(
-            plan_.rank_of(worker * replicas + r / plan_.layout().tensor, s, r % plan_.layout().tensor));
+        const int device = plan_.device_of(plan_.rank_of(worker * replicas + r / senders, s, r % senders));
         devices.push_back(push ? device : server);
         devices.push_back(push ? server : device);
       }
-    const Bytes part = model::chunk_bytes(plan_.stage_bytes(s), shards, 0);
-    const int groups = replicas * plan_.layout().tensor * shards;
+    const Bytes part = part_of(s);
+    const int groups = replicas * senders * shards;
     const FlowCourseId course = engine_.begin({.schedule = &messages_.at(part.count()),
                                                .rank_of = std::move(devices),
                                                .groups = groups,

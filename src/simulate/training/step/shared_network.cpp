@@ -56,19 +56,15 @@ FlowCourseId SharedNetwork::begin(const Key& key, FlowCollective what, int ranks
 }
 
 void SharedNetwork::join(const Key& key, const model::Schedule& schedule, int member, Seconds at) {
-  const bool data = key.kind == Kind::Data;
-  const int ranks = data ? plan_.layout().context : 1;
+  const int ranks = plan_.groups().ranks_of_member(key.of);
   auto known = by_key_.find(key);
   if (known == by_key_.end()) {
     const int groups = plan_.ranks_per_unit() / ranks;
-    // The draws are those of the max-plus engine: see StepEngine::collect.
-    const std::int64_t place =
-        (std::int64_t{key.slot} * plan_.layout().data + key.group) * plan_.stages() + key.stage;
     begin(key,
           {.schedule = &schedule,
-           .rank_of = devices_of(plan_, key, schedule.participants(), groups, ranks),
+           .rank_of = devices_of(plan_, key, schedule.participants(), groups),
            .groups = groups,
-           .number = place * groups * 2 + (data ? 0 : 1)},
+           .number = draw_number(plan_, key, groups)},
           ranks);
     known = by_key_.find(key);
   }

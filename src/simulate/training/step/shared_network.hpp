@@ -44,7 +44,7 @@ class SharedNetwork {
   /// network's. All of the step before has left.
   void open_step(std::int64_t step, Seconds offset);
 
-  /// Replica `member` joins a collective of its stage; of experts: the group's `member`.
+  /// A group's `member` joins a collective of its stage.
   void join(const Key& key, const model::Schedule& schedule, int member, Seconds at);
   /// All ranks of a unit join a collective of its tensor groups, or of its context groups.
   void meet(const Key& key, const InnerCollective& what, Seconds at);

@@ -35,7 +35,9 @@ StepEngine::StepEngine(const Plan& plan, const Noise* noise, std::uint64_t seed,
   units_.resize(units);
   factors_.assign(units * static_cast<std::size_t>(plan.ranks_per_unit()), 1);
   mail_.resize(units * static_cast<std::size_t>(plan.mailboxes()));
-  data_.resize(static_cast<std::size_t>(plan.stages()));
+  const int shard = plan.groups().size(ReplicaGroup::Shards);
+  const int groups = plan.job().is_hybrid() ? std::max(shard, count / shard) : 1;
+  data_.resize(static_cast<std::size_t>(plan.stages() * groups));
   if (plan.job().input.takes_time()) input_.emplace(plan, first, count);
 }
 
@@ -73,9 +75,9 @@ void StepEngine::begin_step(std::span<Seconds> now) {
   for (std::size_t u = 0; u < units_.size(); ++u) {
     Unit& unit = units_[u];
     unit.at = 0;
-    unit.now = unit.stream_free = unit.mail_free = fed[u];
+    unit.now = unit.mail_free = fed[u];
     unit.stream.clear();
-    unit.joined = 0;
+    unit.open = 0;
     unit.busy = 0;
     unit.due = kNotYet;
     unit.parked = false;
@@ -85,7 +87,8 @@ void StepEngine::begin_step(std::span<Seconds> now) {
     watcher_->begin(static_cast<int>(u), now[u]);
     if (fed[u] > now[u]) watcher_->fed(static_cast<int>(u), now[u], fed[u]);
   }
-  for (std::size_t s = 0; s < data_.size(); ++s) data_[s].assign((*programs_)[s].data.size(), Instance{});
+  for (std::size_t k = 0; k < data_.size(); ++k)
+    data_[k].assign((*programs_)[k % static_cast<std::size_t>(plan_.stages())].data.size(), Instance{});
   exchanges_.clear();
   due_ = {};
 }

@@ -12,6 +12,7 @@
 #include <optional>
 #include <queue>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -95,16 +96,16 @@ class StepEngine {
     Seconds begin{};
     Seconds complete{};  ///< last member's arrival
     Seconds end = kNotYet;
+    bool joined = false;
   };
   enum class Exchange : std::uint8_t { None, Waiting, Done };
   struct Unit {
     std::size_t at = 0;  ///< next instruction
     Seconds now{};
     double factor = 1;
-    Seconds stream_free{};
     Seconds mail_free{};
     std::vector<Interval> stream;  ///< its data collectives of the step, by slot
-    std::size_t joined = 0;        ///< of them; the others wait behind these
+    int open = 0;                  ///< of them are not over
     std::size_t busy = 0;          ///< the first of them that may not be over
     Seconds due = kNotYet;         ///< end of its computation if its stream stays busy until then
     bool parked = false;
@@ -147,9 +148,18 @@ class StepEngine {
   [[nodiscard]] Status play_step(std::span<Seconds> now, Watcher* watcher);
   [[nodiscard]] Status pass(std::span<Seconds> now, Watcher* watcher);
   void begin_step(std::span<Seconds> now);
-  void join_stream(int unit);
+  void join_stream(int unit, int slot);
+  void leave_stream(int unit, int slot, const Interval& was);
+  [[nodiscard]] Seconds may_begin(const Unit& u, const DataCollective& c, const Interval& at) const;
+  [[nodiscard]] const Interval* next_busy(int unit, Seconds at, std::size_t (&from)[2]) const;
   void leave(const SharedNetwork::Left& left);
-  [[nodiscard]] Bytes shared_bytes(Bytes bytes) const;
+  [[nodiscard]] Bytes shared_bytes(Bytes bytes, ReplicaGroup of) const;
+  [[nodiscard]] const DataCollective& data_collective(int stage, int slot) const {
+    return (*programs_)[static_cast<std::size_t>(stage)].data[static_cast<std::size_t>(slot)];
+  }
+  [[nodiscard]] Instance& instance(int stage, int group, int slot) {
+    return data_[static_cast<std::size_t>(group * plan_.stages() + stage)][static_cast<std::size_t>(slot)];
+  }
   [[nodiscard]] bool is_told() const { return watcher_ != nullptr && plan_.network() != nullptr; }
   void open_network();
   [[nodiscard]] const std::vector<Seconds>& told(const SharedNetwork::Key& key) const;
@@ -163,7 +173,7 @@ class StepEngine {
   [[nodiscard]] bool await(int unit, const Instruction& i);
   [[nodiscard]] bool exchange(int unit, const Instruction& i);
   [[nodiscard]] bool inner(int unit, const Instruction& i);
-  [[nodiscard]] Seconds beside_stream(const Unit& u, Seconds begin, Seconds work) const;
+  [[nodiscard]] Seconds beside_streams(int unit, Seconds begin, Seconds work) const;
   [[nodiscard]] bool knows_end(int unit, Seconds computed);
   [[nodiscard]] Seconds delay(int from_unit, int to_unit, int slot, const model::MessageCost& cost,
                               Bytes bytes) const;
@@ -172,9 +182,9 @@ class StepEngine {
   [[nodiscard]] bool loses(const Gathering& g, const model::Schedule& schedule, int copies) const;
   [[nodiscard]] std::span<const int> nodes_of(const Gathering& g, int copies, int copy);
   [[nodiscard]] std::int64_t number_of(const Gathering& g, int copies, int copy) const;
-  void complete_data(int stage, int slot);
+  void complete_data(int stage, int group, int slot);
   void complete_exchange(int stage, int group, int slot);
-  void collect(Gathering g, const GroupCosts& costs, int copies, std::vector<Seconds>& times);
+  void collect(Gathering g, std::vector<Seconds>& times);
   void collect_equal(Known& known, const LinkCosts& links, int copies, std::vector<Seconds>& times);
   void collect_unequal(Known& known, const LinkCosts& links, int copies, std::vector<Seconds>& times);
   void collect_drawn(const Gathering& g, const Known& known, const LinkCosts& links, int copies,
@@ -182,7 +192,7 @@ class StepEngine {
   [[nodiscard]] Seconds drawn(const model::LookedUp& whole, const Gathering& g) const;
   void expand(std::span<const Seconds> times, int copies);
   void gather_latest(int copies, std::span<Seconds> latest) const;
-  [[nodiscard]] Known& known(model::Collective kind, Bytes bytes, int members);
+  [[nodiscard]] Known& known(model::Collective kind, Bytes bytes, ReplicaGroup of);
   /// Whether messages of one collective do not cost the same each time.
   [[nodiscard]] bool draws_messages() const;
   [[nodiscard]] std::int64_t sweep(const Known& known, const LinkCosts& links, std::int64_t number,
@@ -207,9 +217,9 @@ class StepEngine {
   std::vector<Unit> units_;
   std::vector<double> factors_;
   std::vector<Mail> mail_;
-  std::vector<std::vector<Instance>> data_;              ///< [stage][slot]
-  std::map<std::pair<int, int>, Instance> exchanges_;    ///< (stage and group, slot)
-  std::map<std::pair<int, std::int64_t>, Known> known_;  ///< (kind, bytes)
+  std::vector<std::vector<Instance>> data_;            ///< [stage and group][slot]
+  std::map<std::pair<int, int>, Instance> exchanges_;  ///< (stage and group, slot)
+  std::map<std::tuple<ReplicaGroup, model::Collective, std::int64_t>, Known> known_;
   std::vector<int> ready_;
   std::vector<int> members_;
   std::vector<Seconds> base_, disturbed_, starts_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the arrivals of a collective's members to their departures, where it has the network for itself.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "cox/base/assert.hpp"
@@ -10,10 +11,10 @@
 
 namespace cox::simulate::training {
 
-StepEngine::Known& StepEngine::known(model::Collective kind, Bytes bytes, int members) {
-  const auto key = std::make_pair(static_cast<int>(kind), bytes.count());
+StepEngine::Known& StepEngine::known(model::Collective kind, Bytes bytes, ReplicaGroup of) {
+  const std::tuple key(of, kind, bytes.count());
   if (const auto at = known_.find(key); at != known_.end()) return at->second;
-  auto made = plan_.schedule(kind, bytes, members);
+  auto made = plan_.schedule(kind, bytes, of);
   COX_ASSERT(made.has_value(), "ring and direct exist for any number of ranks");
   return known_.emplace(key, Known{.schedule = *std::move(made), .equal = {}, .messages = 0}).first->second;
 }
@@ -45,31 +46,34 @@ Seconds StepEngine::drawn(const model::LookedUp& whole, const Gathering& g) cons
   return drawn_time(whole, seed_, step_, number_of(g, plan_.ranks_per_unit(), 0));
 }
 
-/// Moves `times` from arrivals to departures. Each unit brings `copies` ranks that arrive together; the
+/// Moves `times` from arrivals to departures. Each unit brings ranks that arrive together; the
 /// groups of the other ranks of the units do the same at the same time.
-void StepEngine::collect(Gathering g, const GroupCosts& costs, int copies, std::vector<Seconds>& times) {
+void StepEngine::collect(Gathering g, std::vector<Seconds>& times) {
   if (is_told()) {
-    times = told({.kind = g.exchange ? SharedNetwork::Kind::Exchange : SharedNetwork::Kind::Data,
+    times = told({.kind = g.is_exchange() ? SharedNetwork::Kind::Exchange : SharedNetwork::Kind::Data,
+                  .of = g.of,
                   .stage = g.stage,
                   .group = g.group,
                   .slot = g.slot});
     g.departures = times;
     return watcher_->met(g);
   }
-  if (const auto whole = plan_.whole_time(g.kind, g.bytes)) {
+  if (const auto whole = plan_.whole_time(g.kind, g.bytes, g.of)) {
     std::ranges::fill(times, *std::ranges::max_element(times) + drawn(*whole, g));
     g.departures = times;
     if (watcher_ != nullptr) watcher_->met(g);
     return;
   }
-  Known& known = this->known(g.kind, plan_.is_striped() ? shared_bytes(g.bytes) : g.bytes, costs.members);
+  Known& known = this->known(g.kind, plan_.is_striped() ? shared_bytes(g.bytes, g.of) : g.bytes, g.of);
+  const LinkCosts& links = plan_.costs(g.of).links;
+  const int copies = plan_.groups().ranks_of_member(g.of);
   const Seconds first = times.front();
   if (draws_messages() || loses(g, known.schedule, copies))
-    collect_drawn(g, known, costs.links, copies, times);
+    collect_drawn(g, known, links, copies, times);
   else if (std::all_of(times.begin(), times.end(), [&](Seconds t) { return t == first; }))
-    collect_equal(known, costs.links, copies, times);
+    collect_equal(known, links, copies, times);
   else
-    collect_unequal(known, costs.links, copies, times);
+    collect_unequal(known, links, copies, times);
   g.departures = times;
   if (watcher_ != nullptr) watcher_->met(g);
 }

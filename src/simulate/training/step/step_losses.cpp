@@ -9,10 +9,8 @@ namespace cox::simulate::training {
 
 /// Of a collective's copy on ranks `copy` of its units, for the draws.
 std::int64_t StepEngine::number_of(const Gathering& g, int copies, int copy) const {
-  const int groups = plan_.ranks_per_unit() / copies;
-  const std::int64_t group = g.group + (g.exchange ? first_ / plan_.layout().expert : 0);
-  const std::int64_t place = (std::int64_t{g.slot} * plan_.layout().data + group) * plan_.stages() + g.stage;
-  return (place * groups + copy) * 2 + (g.exchange ? 1 : 0);
+  const SharedNetwork::Key key{.of = g.of, .stage = g.stage, .group = g.group, .slot = g.slot};
+  return draw_number(plan_, key, plan_.ranks_per_unit() / copies) + std::int64_t{2} * copy;
 }
 
 /// Whether a collective may lose a message. Of lists only its messages could tell.
@@ -37,13 +35,11 @@ bool StepEngine::loses(const Gathering& g, const model::Schedule& schedule, int 
 /// Nodes of the places of a copy.
 std::span<const int> StepEngine::nodes_of(const Gathering& g, int copies, int copy) {
   if (!timeouts_.happen()) return {};
-  const SharedNetwork::Key key{.kind = g.exchange ? SharedNetwork::Kind::Exchange : SharedNetwork::Kind::Data,
-                               .stage = g.stage,
-                               .group = g.group};
+  const SharedNetwork::Key key{.of = g.of, .stage = g.stage, .group = g.group};
   const std::size_t places = g.members.size() * static_cast<std::size_t>(copies);
   const auto [at, is_new] = nodes_.try_emplace(key);
   if (is_new) {
-    at->second = devices_of(plan_, key, static_cast<int>(places), plan_.ranks_per_unit() / copies, copies);
+    at->second = devices_of(plan_, key, static_cast<int>(places), plan_.ranks_per_unit() / copies);
     for (int& device : at->second) device /= std::max(1, plan_.scenario().cluster.devices_per_node);
   }
   return std::span(at->second).subspan(static_cast<std::size_t>(copy) * places, places);

@@ -9,49 +9,71 @@ namespace cox::simulate::training {
 
 void StepEngine::issue(int unit, const Instruction& i) {
   Unit& u = units_[static_cast<std::size_t>(unit)];
-  if (shared_) {
-    u.stream.push_back({.begin = u.now, .complete = {}});
-    return join_stream(unit);
-  }
-  const int stage = stage_of(unit);
-  Instance& instance = data_[static_cast<std::size_t>(stage)][static_cast<std::size_t>(i.slot)];
-  if (instance.times.empty()) instance.times.resize(static_cast<std::size_t>(count_));
-  instance.times[static_cast<std::size_t>(unit / plan_.stages())] = u.now;
-  u.stream.push_back({});  // slots are numbered in the order in which they are issued
+  u.stream.push_back(
+      {.begin = u.now, .complete = {}});  // slots are numbered in the order in which they are issued
+  ++u.open;
   if (watcher_ != nullptr) watcher_->issued(unit, i, u.now);
-  if (++instance.arrived == count_) complete_data(stage, i.slot);
+  join_stream(unit, i.slot);
 }
 
-/// The next collective of the unit's stream begins, if it was issued and the one before it is over.
-void StepEngine::join_stream(int unit) {
+/// When a collective that was issued may begin: not before the one before it on its stream is over, nor before the one
+/// whose result it takes. Not yet known: for ever.
+Seconds StepEngine::may_begin(const Unit& u, const DataCollective& c, const Interval& at) const {
+  Seconds begin = at.begin;
+  for (const int before : {c.after, c.needs})
+    if (before >= 0) begin = std::max(begin, u.stream[static_cast<std::size_t>(before)].end);
+  return begin;
+}
+
+/// The unit's collective begins, if it was issued and may. Groups count from those of the engine's first replica.
+void StepEngine::join_stream(int unit, int slot) {
   Unit& u = units_[static_cast<std::size_t>(unit)];
-  const std::size_t slot = u.joined;
-  if (slot >= u.stream.size() || (slot > 0 && u.stream[slot - 1].end == kNotYet)) return;
-  ++u.joined;
-  Interval& at = u.stream[slot];
-  at.begin = std::max(at.begin, u.stream_free);
+  if (static_cast<std::size_t>(slot) >= u.stream.size()) return;
+  Interval& at = u.stream[static_cast<std::size_t>(slot)];
   const int stage = stage_of(unit);
-  const DataCollective& c = (*programs_)[static_cast<std::size_t>(stage)].data[slot];
-  shared_->join({.kind = SharedNetwork::Kind::Data, .stage = stage, .slot = static_cast<int>(slot)},
-                known(c.kind, shared_bytes(c.bytes), plan_.data_group().members).schedule,
-                unit / plan_.stages(), at.begin + c.encode);
+  const DataCollective& c = data_collective(stage, slot);
+  const Seconds begin = may_begin(u, c, at);
+  if (at.joined || begin == kNotYet) return;
+  at.joined = true;
+  at.begin = begin;
+  const int replica = unit / plan_.stages();
+  const int group = plan_.groups().group_of(c.of, replica);
+  const int member = plan_.groups().member_of(c.of, replica);
+  if (shared_)
+    return shared_->join(
+        {.kind = SharedNetwork::Kind::Data, .of = c.of, .stage = stage, .group = group, .slot = slot},
+        known(c.kind, shared_bytes(c.bytes, c.of), c.of).schedule, member, begin + c.encode);
+  const int size = plan_.groups().size(c.of);
+  Instance& all = instance(stage, group, slot);
+  all.times.resize(static_cast<std::size_t>(size));
+  all.times[static_cast<std::size_t>(member)] = begin;
+  if (++all.arrived == size) complete_data(stage, group, slot);
+}
+
+/// It is over for the unit, and what waited for it may begin.
+void StepEngine::leave_stream(int unit, int slot, const Interval& was) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  u.stream[static_cast<std::size_t>(slot)] = was;
+  --u.open;
+  const DataCollective& c = data_collective(stage_of(unit), slot);
+  for (const int then : {c.next, c.feeds})
+    if (then >= 0) join_stream(unit, then);
+  wake(unit);
 }
 
 /// Of a data collective on the network: in equal chunks, where only these repeat and it changes next to nothing.
-Bytes StepEngine::shared_bytes(Bytes bytes) const {
+Bytes StepEngine::shared_bytes(Bytes bytes, ReplicaGroup of) const {
   const bool draws = noise_ != nullptr && (noise_->disturbs_messages() || noise_->disturbs_bandwidth());
-  return shortcuts_.memo && !draws ? plan_.in_equal_chunks(bytes) : bytes;
+  return shortcuts_.memo && !draws ? plan_.in_equal_chunks(bytes, of) : bytes;
 }
 
 /// A unit leaves something that it shared.
 void StepEngine::leave(const SharedNetwork::Left& left) {
   using Kind = SharedNetwork::Kind;
   const SharedNetwork::Key& key = left.key;
-  const bool data = key.kind == Kind::Data;
-  const int members = data                        ? plan_.layout().data
-                      : key.kind == Kind::Message ? 2
-                      : key.kind == Kind::Inner   ? 1
-                                                  : plan_.layout().expert;
+  const int members = key.kind == Kind::Message ? 2
+                      : key.kind == Kind::Inner ? 1
+                                                : plan_.groups().size(key.of);
   if (keeps_) {
     std::vector<Seconds>& all = told_[key];
     all.resize(static_cast<std::size_t>(members));
@@ -69,18 +91,15 @@ void StepEngine::leave(const SharedNetwork::Left& left) {
     u.exchange = Exchange::Done;
     return wake(key.stage);
   }
-  const int replica = data ? left.member : key.group * members + left.member;
-  const int unit = replica * plan_.stages() + key.stage;
+  const int unit = plan_.groups().replica_of(key.of, key.group, left.member) * plan_.stages() + key.stage;
   Unit& u = units_[static_cast<std::size_t>(unit)];
-  if (data) {
-    const DataCollective& c =
-        (*programs_)[static_cast<std::size_t>(key.stage)].data[static_cast<std::size_t>(key.slot)];
-    u.stream_free = u.stream[static_cast<std::size_t>(key.slot)].end = left.at + c.decode;
-    join_stream(unit);
-  } else {
-    u.now = left.at;
-    u.exchange = Exchange::Done;
+  if (key.kind == Kind::Data) {
+    Interval was = u.stream[static_cast<std::size_t>(key.slot)];
+    was.end = left.at + data_collective(key.stage, key.slot).decode;
+    return leave_stream(unit, key.slot, was);
   }
+  u.now = left.at;
+  u.exchange = Exchange::Done;
   wake(unit);
 }
 
@@ -88,35 +107,32 @@ const std::vector<Seconds>& StepEngine::told(const SharedNetwork::Key& key) cons
   return told_.at(key);
 }
 
-/// The collectives of a stream begin in order, so that this one's predecessors are complete, too.
-void StepEngine::complete_data(int stage, int slot) {
-  Instance instance = std::move(data_[static_cast<std::size_t>(stage)][static_cast<std::size_t>(slot)]);
-  const DataCollective& c =
-      (*programs_)[static_cast<std::size_t>(stage)].data[static_cast<std::size_t>(slot)];
-  members_.clear();
-  for (int d = 0; d < count_; ++d) {
-    const int unit = d * plan_.stages() + stage;
-    members_.push_back(unit);
-    Seconds& time = instance.times[static_cast<std::size_t>(d)];
-    time = std::max(time, units_[static_cast<std::size_t>(unit)].stream_free) + c.encode;
+void StepEngine::complete_data(int stage, int group, int slot) {
+  Instance all = std::move(instance(stage, group, slot));
+  const DataCollective& c = data_collective(stage, slot);
+  std::vector<int> members;
+  for (std::size_t m = 0; m < all.times.size(); ++m) {
+    members.push_back(plan_.groups().replica_of(c.of, group, static_cast<int>(m)) * plan_.stages() + stage);
+    all.times[m] += c.encode;
   }
-  arrivals_ = instance.times;
-  collect({.kind = c.kind,
+  const std::vector<Seconds> arrivals = all.times;
+  collect({.of = c.of,
+           .kind = c.kind,
            .bytes = c.bytes,
            .stage = stage,
+           .group = group + plan_.groups().group_of(c.of, first_),
            .slot = slot,
-           .members = members_,
-           .arrivals = arrivals_,
+           .members = members,
+           .arrivals = arrivals,
            .departures = {}},
-          plan_.data_group(), plan_.layout().context, instance.times);
-  const Seconds complete = *std::max_element(arrivals_.begin(), arrivals_.end());
-  for (std::size_t d = 0; d < members_.size(); ++d) {
-    Unit& u = units_[static_cast<std::size_t>(members_[d])];
-    u.stream_free = instance.times[d] + c.decode;
-    u.stream[static_cast<std::size_t>(slot)] = {
-        .begin = arrivals_[d] - c.encode, .complete = complete, .end = u.stream_free};
-    wake(members_[d]);
-  }
+          all.times);
+  const Seconds complete = *std::max_element(arrivals.begin(), arrivals.end());
+  for (std::size_t m = 0; m < members.size(); ++m)
+    leave_stream(members[m], slot,
+                 {.begin = arrivals[m] - c.encode,
+                  .complete = complete,
+                  .end = all.times[m] + c.decode,
+                  .joined = true});
 }
 
 bool StepEngine::await(int unit, const Instruction& i) {
@@ -128,8 +144,12 @@ bool StepEngine::await(int unit, const Instruction& i) {
   u.exposed += end - u.now;
   if (watcher_ != nullptr) {
     Seconds alone{};
+    const auto copies = [&](std::size_t slot) {
+      return data_collective(stage_of(unit), static_cast<int>(slot)).of == ReplicaGroup::Copies;
+    };
     for (std::size_t slot = u.busy; slot <= static_cast<std::size_t>(i.slot); ++slot) {
       const Interval& at = u.stream[slot];
+      if (copies(slot) != copies(static_cast<std::size_t>(i.slot))) continue;
       alone += std::max(std::min(at.complete, at.end) - std::max(at.begin, u.now), Seconds{});
     }
     watcher_->awaited(unit, i, u.now, alone, longer > Seconds{} ? end : busy.end);
@@ -146,15 +166,19 @@ bool StepEngine::exchange(int unit, const Instruction& i) {
   }
   if (u.exchange == Exchange::Waiting) return false;
   u.exchange = Exchange::Waiting;
-  const int experts = plan_.layout().expert;
+  const int experts = plan_.groups().size(ReplicaGroup::Experts);
   const int replica = unit / plan_.stages();
   const int group = replica / experts;
   if (shared_) {
     const Bytes bytes =
         (*programs_)[static_cast<std::size_t>(stage_of(unit))].exchanges[static_cast<std::size_t>(i.slot)];
-    shared_->join(
-        {.kind = SharedNetwork::Kind::Exchange, .stage = stage_of(unit), .group = group, .slot = i.slot},
-        known(model::Collective::AllToAll, bytes, experts).schedule, replica % experts, u.now);
+    shared_->join({.kind = SharedNetwork::Kind::Exchange,
+                   .of = ReplicaGroup::Experts,
+                   .stage = stage_of(unit),
+                   .group = group,
+                   .slot = i.slot},
+                  known(model::Collective::AllToAll, bytes, ReplicaGroup::Experts).schedule,
+                  replica % experts, u.now);
     return false;
   }
   const int key = stage_of(unit) + group * plan_.stages();
@@ -175,16 +199,16 @@ void StepEngine::complete_exchange(int stage, int group, int slot) {
   for (std::size_t e = 0; e < times.size(); ++e)
     members_.push_back((group * plan_.layout().expert + static_cast<int>(e)) * plan_.stages() + stage);
   arrivals_ = times;
-  collect({.exchange = true,
+  collect({.of = ReplicaGroup::Experts,
            .kind = model::Collective::AllToAll,
            .bytes = (*programs_)[static_cast<std::size_t>(stage)].exchanges[static_cast<std::size_t>(slot)],
            .stage = stage,
-           .group = group,
+           .group = group + plan_.groups().group_of(ReplicaGroup::Experts, first_),
            .slot = slot,
            .members = members_,
            .arrivals = arrivals_,
            .departures = {}},
-          plan_.expert_group(), 1, times);
+          times);
   for (std::size_t e = 0; e < times.size(); ++e) {
     Unit& u = units_[static_cast<std::size_t>(members_[e])];
     u.now = times[e];

@@ -46,7 +46,7 @@ void StepPacing::received(int unit, const Instruction& /*i*/, Seconds begin, Sec
 }
 
 void StepPacing::met(const Gathering& g) {
-  if (!g.exchange) return;
+  if (!g.is_exchange()) return;
   const Seconds complete = *std::ranges::max_element(g.arrivals);
   for (std::size_t m = 0; m < g.members.size(); ++m)
     passing_[static_cast<std::size_t>(g.members[m])].of_experts += complete - g.arrivals[m];

@@ -88,22 +88,44 @@ bool StepEngine::play(int unit, const Instruction& i) {
   return exchange(unit, i);
 }
 
-/// End of `work` that begins at `begin`, longer where the unit's stream is busy: for ever where it is not known
+/// What is under way first on the unit's streams at `at` or after; null = nothing. `from`: of each stream, the slot
+/// from which on it is looked for, which moves on.
+const StepEngine::Interval* StepEngine::next_busy(int unit, Seconds at, std::size_t (&from)[2]) const {
+  const Unit& u = units_[static_cast<std::size_t>(unit)];
+  const Interval* first = nullptr;
+  Seconds begin = kNotYet;
+  for (const int stream : {0, 1}) {
+    std::size_t& slot = from[stream];
+    const auto passed = [&] {
+      const bool copies = data_collective(stage_of(unit), static_cast<int>(slot)).of == ReplicaGroup::Copies;
+      return copies != (stream == 1) || u.stream[slot].end <= at;
+    };
+    while (slot < u.stream.size() && passed()) ++slot;
+    if (slot == u.stream.size()) continue;
+    const Seconds of = may_begin(u, data_collective(stage_of(unit), static_cast<int>(slot)), u.stream[slot]);
+    if (of >= begin) continue;
+    begin = of;
+    first = &u.stream[slot];
+  }
+  return first;
+}
+
+/// End of `work` that begins at `begin`, longer where one of the unit's streams is busy: for ever where it is not known
 /// until when.
-Seconds StepEngine::beside_stream(const Unit& u, Seconds begin, Seconds work) const {
+Seconds StepEngine::beside_streams(int unit, Seconds begin, Seconds work) const {
   const double slow = 1 + plan_.job().overlap_slowdown;
   Seconds at = begin;
-  for (std::size_t slot = u.busy; slot < u.stream.size(); ++slot) {
-    const Interval& busy = u.stream[slot];
-    if (busy.end <= at) continue;
-    const Seconds free = std::max(busy.begin - at, Seconds{});
+  const Unit& u = units_[static_cast<std::size_t>(unit)];
+  std::size_t from[2] = {u.busy, plan_.job().is_hybrid() ? u.busy : u.stream.size()};
+  while (const Interval* busy = next_busy(unit, at, from)) {
+    const Seconds free = std::max(busy->begin - at, Seconds{});
     if (work <= free) return at + work;
     work -= free;
     at += free;
-    const Seconds room = busy.end - at;
+    const Seconds room = busy->end - at;
     if (work * slow <= room) return at + work * slow;
     work = std::max(work - room / slow, Seconds{});
-    at = busy.end;
+    at = busy->end;
   }
   return at + work;
 }
@@ -112,7 +134,7 @@ Seconds StepEngine::beside_stream(const Unit& u, Seconds begin, Seconds work) co
 /// clock has got there; else when all ends of the stream are known.
 bool StepEngine::knows_end(int unit, Seconds computed) {
   Unit& u = units_[static_cast<std::size_t>(unit)];
-  if (u.stream.empty() || u.stream.back().end != kNotYet) return true;
+  if (u.open == 0) return true;
   if (!shared_) return false;
   if (computed <= reached_) return true;
   if (u.due != computed) {
@@ -127,7 +149,7 @@ bool StepEngine::compute(int unit, const Instruction& i) {
   const Seconds work = i.work * u.factor;
   Seconds computed = u.now + work;
   if (plan_.job().overlap_slowdown > 0) {
-    computed = beside_stream(u, u.now, work);
+    computed = beside_streams(unit, u.now, work);
     if (!knows_end(unit, computed)) return false;
   }
   const Seconds end = computed + i.tensor + i.context;
