@@ -423,6 +423,12 @@ std::vector<std::string> Plan::notes() const {
   if (job().compression.kind != model::Compressor::None && costs(sums).members > 1 &&
       needs(Meeting::Gradients))
     notes.push_back(compression_note(gradients(stage_bytes(0), sums), stage_bytes(0)));
+  if (job().is_hybrid())
+    notes.push_back(fmt::format(
+        "{} neighbouring replicas hold a set of shards, and each shard has {} copies{}",
+        groups_.size(ReplicaGroup::Shards), groups_.size(ReplicaGroup::Copies),
+        needs(Meeting::Gradients) ? ", whose gradients are summed after the last micro-batch, beside the rest"
+                                  : ""));
   if (ranks_per_unit() > 1)
     notes.emplace_back(
         inner_on_network_
