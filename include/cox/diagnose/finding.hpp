@@ -72,6 +72,8 @@ struct LateEvidence {
 struct OperationEvidence {
   OperationFinding finding;
   double fidelity = 0;  ///< simulated over measured step time - 1
+  /// Of one that saves next to nothing alone: what it saves, as part of the run's time, once all others named are put right.
+  std::optional<double> gain_beside{};
 };
 
 /// What groups that share a part of the fabric say.
@@ -143,6 +145,12 @@ struct Finding {
 [[nodiscard]] inline double gain_alone(const Finding& f) {
   const auto* e = std::get_if<LateEvidence>(&f.evidence);
   return e != nullptr && e->gain_alone ? *e->gain_alone : f.gain_ratio;
+}
+
+/// What it saves beside all others named, where it saves next to nothing alone.
+[[nodiscard]] inline std::optional<double> gain_beside(const Finding& f) {
+  const auto* e = std::get_if<OperationEvidence>(&f.evidence);
+  return e != nullptr ? e->gain_beside : std::nullopt;
 }
 
 /// `21 %`, or `doubtful: the replay is off by 12 %`: everybody who speaks of a gain says it so.

@@ -86,6 +86,36 @@ double chance_of_increment(const std::vector<Turn>& turns, std::size_t ranks, st
   return std::min(1.0, others * binomial_upper_tail(best, pairs, next));
 }
 
+/// Probability by chance that so few ranks are the culprits of so many turns, where each next turn is anybody else's.
+double chance_of_set(const std::vector<Turn>& turns, std::size_t ranks,
+                     const std::vector<std::int32_t>& set) {
+  if (2 * set.size() > ranks || turns.size() < 2) return 1;
+  std::int64_t within = 0;
+  for (std::size_t i = 1; i < turns.size(); ++i)
+    within += std::binary_search(set.begin(), set.end(), static_cast<std::int32_t>(turns[i].rank));
+  double sets = 1;
+  for (std::size_t k = 0; k < set.size(); ++k)
+    sets *= static_cast<double>(ranks - k) / static_cast<double>(k + 1);
+  const double next = static_cast<double>(set.size() - 1) / static_cast<double>(ranks - 1);
+  return std::min(1.0, sets * binomial_upper_tail(within, static_cast<std::int64_t>(turns.size()) - 1, next));
+}
+
+/// Whether who takes part is late by about as much each time, and not late when it is another's turn: ranks that scatter more
+/// than others are culprits as often, but by anything.
+bool alternates(const Place& x, const std::vector<std::int32_t>& culprit,
+                const std::vector<std::int32_t>& set) {
+  constexpr double kAlike = 0.35;
+  constexpr double kOnTime = 0.25;
+  std::vector<double> late, else_where;
+  for (std::size_t s = 0; s < culprit.size(); ++s)
+    for (const std::int32_t row : set)
+      if (culprit[s] >= 0)
+        (row == culprit[s] ? late : else_where).push_back(x.delay(static_cast<std::size_t>(row), s));
+  if (late.size() < kLeastTurns || else_where.empty()) return false;
+  const double usual = median(late);
+  return scaled_mad(late) <= kAlike * usual && quantile(else_where, 0.9) <= kOnTime * usual;
+}
+
 /// Turns without those that are short beside the usual one: an intruder for a step does not end a turn.
 std::vector<Turn> without_intruders(const std::vector<Turn>& turns) {
   std::vector<double> lengths;
@@ -320,14 +350,15 @@ Rotation rotation_of(const Place& x, const std::vector<std::int32_t>& culprit) {
   if (most > kMostOfOne * events) return out;
   out.clean = without_intruders(turns);
   const Cycle cycle = find_cycle(culprit, out.set, steps_per_turn(turns), most / events);
-  const double tests = 5 * x.searched;
+  const double tests = 6 * x.searched;
   const double next = chance_of_increment(out.clean, x.rows(), out.set.size());
   const double when = chance_of_timetable(out.clean, x.steps());
+  const double who = alternates(x, culprit, out.set) ? chance_of_set(turns, x.rows(), out.set) : 1;
   out.chance =
-      tests *
-      std::min({chance_of_increment(turns, x.rows(), out.set.size()), next, when, both_by_chance(next, when),
-                chance_of_recurrence(culprit, turns, longest_stretch(culprit, out.set), by_chance),
-                cycle.chance});
+      tests * std::min({chance_of_increment(turns, x.rows(), out.set.size()), next, when,
+                        both_by_chance(next, when), who, both_by_chance(who, when),
+                        chance_of_recurrence(culprit, turns, longest_stretch(culprit, out.set), by_chance),
+                        cycle.chance});
   // Whoever is most often the culprit at no place of the cycle has its own bad moments.
   if (tests * cycle.chance <= x.rules().burst_test && cycle.members.size() >= kLeastCulprits)
     out.set = cycle.members;

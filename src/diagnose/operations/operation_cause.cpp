@@ -176,12 +176,35 @@ bool is_slower(const OperationWhatIf& w, Rank r) {
          std::find(passes.begin(), passes.end(), r) != passes.end();
 }
 
+/// Ranks without whom a set brings as much: from the one that brings least by itself on, each is tried.
+std::vector<Rank> without_idle(const OperationWhatIf& w, const RemovedBy& removed_by,
+                               std::vector<Rank> ranks) {
+  constexpr double kAsMuch = 0.9;
+  const double bar = kAsMuch * removed_by(ranks, false);
+  const auto alone = [&](Rank r) {
+    const auto at =
+        std::find_if(w.workers.begin(), w.workers.end(), [&](const WorkerEffect& e) { return e.rank == r; });
+    return at != w.workers.end() && std::isfinite(at->removed) ? at->removed : 0;
+  };
+  std::vector<Rank> tried = ranks;
+  std::stable_sort(tried.begin(), tried.end(), [&](Rank a, Rank b) { return alone(a) < alone(b); });
+  for (const Rank r : tried) {
+    if (ranks.size() == 1) break;
+    std::vector<Rank> others = ranks;
+    std::erase(others, r);
+    if (removed_by(others, false) >= bar) ranks = std::move(others);
+  }
+  return ranks;
+}
+
 /// A set may hold ranks that are as fast as their like and only lie on a slow one's way: where some are slower, only these.
-void leave_out_innocent(const OperationWhatIf& w, OperationFinding& f) {
+/// Where none is in most steps, whoever brings nothing is left out.
+void leave_out_innocent(const OperationWhatIf& w, const RemovedBy& removed_by, OperationFinding& f) {
   std::vector<Rank> slower;
   for (const Rank r : f.ranks)
     if (is_slower(w, r)) slower.push_back(r);
-  if (slower.empty() || slower.size() == f.ranks.size()) return;
+  if (slower.empty()) slower = without_idle(w, removed_by, f.ranks);
+  if (slower.size() == f.ranks.size()) return;
   f.ranks = std::move(slower);
   for (const WorkerEffect& e : w.workers)
     if (f.ranks.size() == 1 && e.rank == f.ranks.front() && std::isfinite(e.removed))
@@ -249,7 +272,7 @@ OperationFinding find_operation_cause(const OperationWhatIf& w, double communica
   } else if (is_worker) {
     f.cause = OperationCause::SlowWorker;
     f.ranks = few.ranks;
-    leave_out_innocent(w, f);
+    leave_out_innocent(w, removed_by, f);
     join_replica(w, f);
   }
   return f;

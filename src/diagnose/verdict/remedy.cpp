@@ -158,6 +158,13 @@ Remedy for_finding(const Finding& f, bool one_host) {
   const bool known =
       !f.gain_doubt && is_gain_told(f) && (f.kind != FindingKind::SlowLink || f.gain_ratio > 0);
   if (known) r.gain_ratio = gain_alone(f);
+  if (const auto beside = gain_beside(f); known && beside) {
+    r.gain_ratio = beside;
+    r.text += ", which saves time once the others named are put right";
+    r.basis = "replay of the recorded operations without all that is named, with and without it";
+    r.verify = verify_lost();
+    return r;
+  }
   r.basis = known                              ? "replay of the recorded operations without it"
             : !f.gain_doubt && is_gain_told(f) ? "needs a simulation of this job"
                                                : "its gain is " + gain_words(f);
@@ -286,6 +293,24 @@ void add_global_event(const Diagnosis& d, std::vector<Remedy>& out) {
                  .verify = "cox diagnose AFTER --against BEFORE: fewer or shorter long steps"});
 }
 
+/// A change of level that is in the own work of few ranks, where nobody is named: what changed there.
+void add_change(const Diagnosis& d, std::vector<Remedy>& out) {
+  const auto& t = analyses_of(d).time_structure;
+  if (!t || t->changes.empty() || t->change_ranks.empty() || !d.findings.empty()) return;
+  const ChangePoint& c = t->changes.front();
+  const auto beyond = static_cast<std::int64_t>(std::count_if(d.step_numbers.begin(), d.step_numbers.end(),
+                                                              [&](StepId s) { return s >= c.first_step; }));
+  if (c.after <= c.before || t->changes.size() > 1 || d.run_time <= Duration::zero()) return;
+  out.push_back(
+      {.lever = "look_at_change",
+       .text = fmt::format("look at what changed on {} at step {}: its own work takes longer from there on",
+                           diagnose::subject_of(t->change_ranks), c.first_step.value()),
+       .ranks = t->change_ranks,
+       .gain_ratio = std::min(1.0, ratio((c.after - c.before) * beyond, d.run_time)),
+       .basis = "usual steps after the change against those before it",
+       .verify = "cox diagnose AFTER --against BEFORE: no change of level"});
+}
+
 /// The most that any network could save, where that is worth a thought and nothing above is about it.
 void add_fabric(const Diagnosis& d, std::vector<Remedy>& out) {
   constexpr double kWorthwhile = 0.05;
@@ -378,6 +403,7 @@ std::vector<Remedy> find_remedies(const Diagnosis& d) {
   std::vector<Remedy> out;
   out.reserve(d.findings.size());
   for (const Finding& f : d.findings) out.push_back(for_finding(f, d.hosts == 1));
+  add_change(d, out);
   add_global_event(d, out);
   add_fabric(d, out);
   add_pacing(d, out);

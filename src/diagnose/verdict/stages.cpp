@@ -52,7 +52,10 @@ void put_all_right(Diagnosis& d, std::size_t by_table, const OperationRepairs& r
       if (const auto* e = std::get_if<OperationEvidence>(&d.findings[k].evidence); k != i && e != nullptr)
         whole = repairs.put_right(e->finding, named, rest) && whole;
     others(rest);
-    if (repairs.gain(all) - repairs.gain(rest) >= kNothing) continue;
+    if (const double beside = repairs.gain(all) - repairs.gain(rest); beside >= kNothing) {
+      if (auto* e = std::get_if<OperationEvidence>(&d.findings[i].evidence)) e->gain_beside = beside;
+      continue;
+    }
     d.findings.erase(d.findings.begin() + static_cast<std::ptrdiff_t>(i));
     --by_table;
     all = std::move(rest);
@@ -60,6 +63,22 @@ void put_all_right(Diagnosis& d, std::size_t by_table, const OperationRepairs& r
   if (whole && d.findings.size() > 1) d.joint_gain_ratio = repairs.gain(all);
   std::stable_sort(d.findings.begin(), d.findings.end(),
                    [](const Finding& a, const Finding& b) { return a.gain_ratio > b.gain_ratio; });
+}
+
+/// A worker that is slow in a part of the Run is told by that part, where it is found as one: the table's finding goes.
+NamedFindings find_in_stages(const Matched& matched, StageCompute& compute, const OperationWhatIf& w,
+                             Diagnosis& d, int threads) {
+  const bool in_part = w.finding.cause == OperationCause::SlowWorker && !d.findings.empty() &&
+                       !compute.lasts(places_of(matched, w.finding.ranks));
+  if (!in_part) return findings_in_stages(matched, compute, d, threads);
+  Finding all_along = std::move(d.findings.front());
+  d.findings.erase(d.findings.begin());
+  NamedFindings stages = findings_in_stages(matched, compute, d, threads);
+  const bool told = std::any_of(stages.all.begin(), stages.all.end(),
+                                [&](const Finding& f) { return f.ranks == all_along.ranks; });
+  if (told || !is_slow_all_along(w)) return stages;
+  d.findings.insert(d.findings.begin(), std::move(all_along));
+  return findings_in_stages(matched, compute, d, threads);
 }
 
 }  // namespace
@@ -73,10 +92,7 @@ void add_findings_in_stages(const Matched& matched, const model::Program& progra
     return;
   }
   StageCompute compute(w->repairs->model(), program, matched.steps().numbers);
-  if (w->finding.cause == OperationCause::SlowWorker && !is_slow_all_along(*w) && !d.findings.empty() &&
-      !compute.lasts(places_of(matched, w->finding.ranks)))
-    d.findings.erase(d.findings.begin());
-  NamedFindings stages = findings_in_stages(matched, compute, d, threads);
+  NamedFindings stages = find_in_stages(matched, compute, *w, d, threads);
   d.late_gain_ratio = stages.gain_ratio;
   // Where the ranks of a stage take turns, somebody of it is slow in every step: one story is enough.
   std::erase_if(d.findings, [&](const Finding& f) {

@@ -123,6 +123,10 @@ void say(const OperationEvidence& e, Facts& facts) {
   facts.add("slowdown_ratio", e.finding.slowdown, sentence_of(e.finding));
   facts.add("fidelity_ratio", e.fidelity,
             fmt::format("simulation of the recorded operations is off by {}", percent(std::abs(e.fidelity))));
+  if (e.gain_beside)
+    facts.add("gain_beside_ratio", *e.gain_beside,
+              fmt::format("fixing it saves {} of the run once the others named are put right",
+                          percent(*e.gain_beside)));
 }
 
 void say(const FabricEvidence& e, Facts& facts) {
