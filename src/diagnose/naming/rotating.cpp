@@ -86,10 +86,12 @@ double chance_of_increment(const std::vector<Turn>& turns, std::size_t ranks, st
   return std::min(1.0, others * binomial_upper_tail(best, pairs, next));
 }
 
-/// Probability by chance that so few ranks are the culprits of so many turns, where each next turn is anybody else's.
+/// Probability by chance that two or three ranks are the culprits of so many turns, where each next turn is anybody else's.
 double chance_of_set(const std::vector<Turn>& turns, std::size_t ranks,
                      const std::vector<std::int32_t>& set) {
-  if (2 * set.size() > ranks || turns.size() < 2) return 1;
+  constexpr std::size_t kFew =
+      3;  // of more, those who are late more often than others make a set by themselves
+  if (2 * set.size() > ranks || set.size() > kFew || turns.size() < 2) return 1;
   std::int64_t within = 0;
   for (std::size_t i = 1; i < turns.size(); ++i)
     within += std::binary_search(set.begin(), set.end(), static_cast<std::int32_t>(turns[i].rank));
@@ -106,14 +108,25 @@ bool alternates(const Place& x, const std::vector<std::int32_t>& culprit,
                 const std::vector<std::int32_t>& set) {
   constexpr double kAlike = 0.35;
   constexpr double kOnTime = 0.25;
-  std::vector<double> late, else_where;
+  constexpr double kAsMuch = 0.5;
+  std::vector<std::vector<double>> late(set.size());
+  std::vector<double> all, on_time;
   for (std::size_t s = 0; s < culprit.size(); ++s)
-    for (const std::int32_t row : set)
-      if (culprit[s] >= 0)
-        (row == culprit[s] ? late : else_where).push_back(x.delay(static_cast<std::size_t>(row), s));
-  if (late.size() < kLeastTurns || else_where.empty()) return false;
-  const double usual = median(late);
-  return scaled_mad(late) <= kAlike * usual && quantile(else_where, 0.9) <= kOnTime * usual;
+    for (std::size_t k = 0; k < set.size() && culprit[s] >= 0; ++k) {
+      const double delay = x.delay(static_cast<std::size_t>(set[k]), s);
+      if (set[k] != culprit[s]) {
+        on_time.push_back(delay);
+        continue;
+      }
+      late[k].push_back(delay);
+      all.push_back(delay);
+    }
+  if (all.size() < kLeastTurns || on_time.empty()) return false;
+  const double usual = median(all);
+  return quantile(on_time, 0.9) <= kOnTime * usual &&
+         std::all_of(late.begin(), late.end(), [&](const std::vector<double>& own) {
+           return !own.empty() && median(own) >= kAsMuch * usual && scaled_mad(own) <= kAlike * median(own);
+         });
 }
 
 /// Turns without those that are short beside the usual one: an intruder for a step does not end a turn.
@@ -297,15 +310,18 @@ Cycle find_cycle(const std::vector<std::int32_t>& culprit, const std::vector<std
 
 /// Culprits that take turns, before it is known what they cost.
 Named named_turns(const Place& x, const DelayFigures& f, const std::vector<std::int32_t>& culprit,
-                  const std::vector<std::int32_t>& set, const std::vector<Turn>& clean) {
+                  const std::vector<std::int32_t>& set) {
   std::vector<double> delays;
   for (std::size_t s = 0; s < culprit.size(); ++s)
     if (culprit[s] >= 0) delays.push_back(x.delay(static_cast<std::size_t>(culprit[s]), s));
+  // Whoever does not take part is somebody's own bad moment, and ends no turn.
+  std::vector<std::int32_t> of_set = culprit;
+  for (std::int32_t& row : of_set)
+    if (!std::binary_search(set.begin(), set.end(), row)) row = -1;
   std::vector<double> lengths;
-  lengths.reserve(clean.size());
-  for (const Turn& t : clean) lengths.push_back(static_cast<double>(t.last - t.first + 1));
+  for (const Turn& t : turns_of(of_set)) lengths.push_back(static_cast<double>(t.last - t.first + 1));
   Named n{.kind = FindingKind::RotatingStraggler,
-          .suspect = {{}, 0, x.x.steps().count - 1, culprit, x.limits()},
+          .suspect = {{}, 0, x.x.steps().count - 1, of_set, x.limits()},
           .typical_delay = median(delays),
           .others_spread = f.step_noise,
           .agreement = static_cast<double>(delays.size()) / static_cast<double>(culprit.size()),
@@ -313,10 +329,8 @@ Named named_turns(const Place& x, const DelayFigures& f, const std::vector<std::
   for (const auto row : set) n.suspect.ranks.push_back(x.rank(static_cast<std::size_t>(row)));
   for (auto& who : n.suspect.rank_of_step) {
     if (who < 0) continue;
-    // Whoever does not take part is somebody's own bad moment.
-    const bool takes_part = std::binary_search(set.begin(), set.end(), who);
-    n.late_steps += takes_part;
-    who = takes_part ? x.rank(static_cast<std::size_t>(who)) : -1;
+    ++n.late_steps;
+    who = x.rank(static_cast<std::size_t>(who));
   }
   return n;
 }
@@ -391,7 +405,7 @@ std::vector<Named> find_rotating(const Place& x, const DelayFigures& f) {
   if (rotation.set.size() < kLeastCulprits || rotation.chance > x.rules().burst_test) return {};
   if (rotation.set.size() >= kMany && rests_on_one(x, culprit)) return {};
 
-  Named n = named_turns(x, f, culprit, rotation.set, rotation.clean);
+  Named n = named_turns(x, f, culprit, rotation.set);
   n.chance = std::min(1.0, rotation.chance);
   n.saving = x.without(n.suspect);
   if (ratio(n.saving.share, x.x.stepped) < x.rules().least_gain) return {};
