@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "cox/base/number_text.hpp"
@@ -16,7 +18,6 @@ namespace cox::trace {
 namespace {
 
 constexpr double kMicro = 1e-6;
-constexpr double kMega = 1e6;
 
 /// `#  size  count  type  redop  root  time  algbw ...`: where the times stand in rows below.
 std::vector<std::size_t> time_columns(const std::vector<std::string_view>& words) {
@@ -29,7 +30,7 @@ std::vector<std::size_t> time_columns(const std::vector<std::string_view>& words
 
 class NcclTests {
  public:
-  void take(std::string_view line) {
+  void take(std::string_view line, bool /*open_end*/) {
     split_words(line, words_);
     if (words_.empty()) return;
     if (words_[0].starts_with('#')) return take_comment(line);
@@ -111,21 +112,31 @@ class NcclTests {
 /// What a column of an OSU table is.
 enum class OsuValue { None, Latency, Bandwidth };
 
+/// A unit of times or rates, in seconds or bytes per second.
+struct OsuUnit {
+  std::string_view name;
+  OsuValue value;
+  double factor;
+};
+constexpr std::array<OsuUnit, 9> kOsuUnits{{{"us", OsuValue::Latency, 1e-6},
+                                            {"ns", OsuValue::Latency, 1e-9},
+                                            {"ms", OsuValue::Latency, 1e-3},
+                                            {"s", OsuValue::Latency, 1},
+                                            {"sec", OsuValue::Latency, 1},
+                                            {"MB/s", OsuValue::Bandwidth, 1e6},
+                                            {"B/s", OsuValue::Bandwidth, 1},
+                                            {"KB/s", OsuValue::Bandwidth, 1e3},
+                                            {"GB/s", OsuValue::Bandwidth, 1e9}}};
+
 class Osu {
  public:
-  void take(std::string_view line) {
+  void take(std::string_view line, bool open_end) {
     if (line.starts_with("# OSU")) {
       test_ = name_of_test(clean_text(line.substr(2, 128)));
       value_ = OsuValue::None;
       return;
     }
-    if (line.starts_with('#')) {
-      if (line.find("Size") == std::string_view::npos) return;
-      value_ = line.find("Latency") != std::string_view::npos     ? OsuValue::Latency
-               : line.find("Bandwidth") != std::string_view::npos ? OsuValue::Bandwidth
-                                                                  : OsuValue::None;
-      return;
-    }
+    if (line.starts_with('#')) return take_header(line);
     split_words(line, words_);
     if (words_.empty() || value_ == OsuValue::None) return;
     const auto size = size_of(words_[0]);
@@ -134,12 +145,23 @@ class Osu {
       ++bad_;
       return;
     }
-    const double seconds =
-        value_ == OsuValue::Latency ? *value * kMicro : static_cast<double>(size->count()) / (*value * kMega);
-    sizes_.add({.name = test_, .size = *size, .time = Seconds(seconds), .measures = measures_});
+    const double seconds = value_ == OsuValue::Latency
+                               ? *value * factor_
+                               : static_cast<double>(size->count()) / (*value * factor_);
+    SizeRow row{.name = test_, .size = *size, .time = Seconds(seconds), .measures = measures_};
+    const SizeCell last = words_.size() > 2             ? SizeCell::Other
+                          : value_ == OsuValue::Latency ? SizeCell::Time
+                                                        : SizeCell::Bandwidth;
+    if (open_end && sizes_.is_cut(row, last))
+      is_cut_ = true;
+    else
+      sizes_.add(row);
   }
 
   Result<Figures> finish() && {
+    if (!unknown_unit_.empty())
+      return fail(no_figures(
+          fmt::format("unit {} of an OSU benchmark is not known, expected e.g. us or MB/s", unknown_unit_)));
     if (sizes_.is_empty())
       return fail(no_figures("no row of an OSU benchmark: a size and a latency or bandwidth"));
     Figures f{.format = "osu", .table = std::move(sizes_).finish(true), .notes = {}};
@@ -147,10 +169,35 @@ class Osu {
     if (bad_ > 0)
       f.notes.push_back(
           counted(bad_, "row cannot be read and is left out", "rows cannot be read and are left out"));
+    if (is_cut_) f.notes.emplace_back(kCutNote);
     return f;
   }
 
  private:
+  /// `# Size          Avg Latency(us)   Min Latency(us)`: the first column counts.
+  void take_header(std::string_view line) {
+    if (line.find("Size") == std::string_view::npos) return;
+    value_ = OsuValue::None;
+    for (const auto& [word, value, unit] : {std::tuple("Latency", OsuValue::Latency, "us"),
+                                            std::tuple("Bandwidth", OsuValue::Bandwidth, "MB/s")}) {
+      const std::size_t at = line.find(word);
+      if (value_ != OsuValue::None || at == std::string_view::npos) continue;
+      value_ = value;
+      const std::size_t open = line.find_first_not_of(' ', at + std::string_view(word).size());
+      const bool told = open != std::string_view::npos && line[open] == '(';
+      take_unit(told ? line.substr(open + 1, line.find(')', open) - open - 1) : unit);
+    }
+  }
+
+  void take_unit(std::string_view name) {
+    const auto at = std::find_if(kOsuUnits.begin(), kOsuUnits.end(),
+                                 [&](const OsuUnit& u) { return u.value == value_ && u.name == name; });
+    if (at != kOsuUnits.end())
+      factor_ = at->factor;
+    else
+      unknown_unit_ = clean_text(name.substr(0, 32));
+  }
+
   /// Without the version of the benchmark, which is no configuration; where the file holds two, they are told apart.
   std::string name_of_test(const std::string& title) {
     const std::size_t at = title.rfind(" v");
@@ -167,14 +214,21 @@ class Osu {
   std::string test_;
   std::string measures_;  // the test without its version
   OsuValue value_ = OsuValue::None;
+  double factor_ = 1;         // of the unit: seconds, or bytes per second
+  std::string unknown_unit_;  // the last such
   SizeCollector sizes_;
   std::int64_t bad_ = 0;
+  bool is_cut_ = false;
 };
 
 template <class Reader>
 Result<Figures> read_lines(std::string_view text) {
   Reader reader;
-  while (!text.empty()) reader.take(next_line(text));
+  const bool open_end = has_open_end(text);
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    reader.take(line, open_end && text.empty());
+  }
   return std::move(reader).finish();
 }
 

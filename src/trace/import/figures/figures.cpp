@@ -11,6 +11,7 @@
 
 #include "cox/base/number_text.hpp"
 
+#include "trace/import/bytes/byte_order_mark.hpp"
 #include "trace/import/bytes/byte_source.hpp"
 #include "trace/import/figures/lines.hpp"
 
@@ -36,10 +37,6 @@ constexpr std::array<Form, 5> kForms{{{is_nccl_tests, read_nccl_tests},
                                       {is_size_table, read_size_table},
                                       {is_rank_summary, read_rank_summary}}};
 
-std::string_view without_mark(std::string_view text) {
-  return text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
-}
-
 const Form* form_of(std::string_view head) {
   head = without_mark(head).substr(0, kHead);
   // Text only; and JSON is for others.
@@ -48,6 +45,16 @@ const Form* form_of(std::string_view head) {
   const auto at =
       std::find_if(kForms.begin(), kForms.end(), [&](const Form& f) { return f.recognises(head); });
   return at == kForms.end() ? nullptr : at;
+}
+
+/// A table of no time above zero tells nothing: it is of a clock that stood, or of a column that was not filled.
+Status check_times(const Figures& figures) {
+  const auto* sizes = std::get_if<SizeTable>(&figures.table);
+  if (sizes == nullptr) return {};
+  for (const SizeSeries& s : sizes->series)
+    for (const SizeTime& v : s.values)
+      if (v.time.count() > 0) return {};
+  return fail(no_figures("no time of the table is above zero"));
 }
 
 }  // namespace
@@ -60,6 +67,7 @@ Result<std::optional<Figures>> figures_of(std::string_view bytes) {
   const Form* form = form_of(bytes);
   if (form == nullptr) return std::nullopt;
   COX_TRY(Figures figures, form->read(without_mark(bytes)));
+  COX_CHECK(check_times(figures));
   return std::optional(std::move(figures));
 }
 

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "support/test_data.hpp"
+#include "trace/import/figures/lines.hpp"
 #include "trace/import/part/reader.hpp"
 
 namespace cox::trace {
@@ -200,6 +201,65 @@ TEST(FiguresFile, NotesAgreeWithTheirNumber) {
             (std::vector<std::string>{"2 values cannot be read and are left out"}));
   EXPECT_EQ(read("rank,mean_ms,count\n0,1,9\n1,x,9\n2,2,9\n").notes,
             (std::vector<std::string>{"1 rank or value cannot be read and is left out"}));
+}
+
+TEST(FiguresFile, ANumberCutAtTheEndIsLeftOut) {
+  const auto last = [](const std::string& text) {
+    const Figures f = read(text);
+    return std::pair(std::get<SizeTable>(f.table).series.front().values.back().time.count(), f.notes.size());
+  };
+  using Last = std::pair<double, std::size_t>;
+  const std::string head = "size,time_s\n8,25\n16,26\n";
+  EXPECT_EQ(last(head + "32,3"), Last(26, 1)) << "3 of 38";
+  EXPECT_EQ(last(head + "32,3\n"), Last(3, 0)) << "the row is whole";
+  EXPECT_EQ(last(head + "32,38"), Last(38, 0));
+  EXPECT_EQ(last("size,time_s\n64,200\n32,90").second, 0U) << "a smaller message takes less";
+  EXPECT_EQ(last("config,size,time_s\na,8,25\nb,8,3").second, 0U) << "the first of its configuration";
+  const Figures rate = read("size,time,algbw,busbw\n1048576,10,100.0,175.0\n2097152,18,110.0,19");
+  EXPECT_EQ(std::get<SizeTable>(rate.table).series.front().values.size(), 2U);
+  EXPECT_NEAR(std::get<SizeTable>(rate.table).series.front().bus_ratio, 1.75, 1e-9);
+  EXPECT_EQ(rate.notes.size(), 1U);
+  const std::string latency = "# OSU MPI Latency Test v7.3\n# Size Latency (us)\n8 1.2\n";
+  EXPECT_EQ(read(latency + "16 0").notes.back(), kCutNote);
+  EXPECT_EQ(read(latency + "16 1").notes.size(), 1U) << "the version alone";
+}
+
+TEST(FiguresFile, ARateBelongsToItsTimeWhereverItStands) {
+  for (const char* text : {"busbw,algbw,time,size\n175.0,100.0,10737,1073741824\n",
+                           "size,busbw,time,algbw\n1G,175.0,10737,100.0\n"})
+    EXPECT_NEAR(sizes(text).series.at(0).bus_ratio, 1.75, 1e-9) << text;
+}
+
+TEST(FiguresFile, TwoTimesAreOfTwoPlacesOnlyWhereRatesAreBesideThem) {
+  const SizeTable units = sizes("size,time_us,time_ms\n8,25,0.025\n");
+  ASSERT_EQ(units.series.size(), 2U);
+  EXPECT_EQ(units.series[0].name, "time_us");
+  EXPECT_EQ(units.series[1].name, "time_ms");
+  EXPECT_FALSE(units.series[1].in_place);
+  EXPECT_EQ(sizes("size,time_us,time_us\n8,25,26\n").series[1].name, "time_us (column 3)");
+}
+
+TEST(FiguresFile, OsuUnitsAreReadOrRefused) {
+  const auto first = [](const std::string& header, const std::string& row) {
+    return sizes("# OSU MPI Test v7.3\n# Size  " + header + "\n" + row + "\n")
+        .series.at(0)
+        .values.at(0)
+        .time.count();
+  };
+  EXPECT_NEAR(first("Latency (ms)", "8 1.5"), 1.5e-3, 1e-12);
+  EXPECT_NEAR(first("Avg Latency(us)   Min Latency(us)", "8 1.5 1.2"), 1.5e-6, 1e-12);
+  EXPECT_NEAR(first("Latency (s)", "8 1.5"), 1.5, 1e-12);
+  EXPECT_NEAR(first("Bandwidth (GB/s)", "1000000000 2"), 0.5, 1e-12);
+  const auto other = figures_of("# OSU MPI Test v7.3\n# Size  Latency (furlongs)\n8 1.5\n");
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("furlongs"), std::string::npos);
+}
+
+TEST(FiguresFile, TimesOfZeroAreRefused) {
+  const auto zero = figures_of("size,time_us\n8,0\n16,0\n");
+  ASSERT_FALSE(zero);
+  EXPECT_EQ(zero.error().id, "import-005");
+  EXPECT_TRUE(figures_of("size,time_us\n8,0\n16,1\n"));
 }
 
 TEST(FiguresFile, OtherTextsAreNone) {

@@ -17,6 +17,8 @@ constexpr double kLargestSize = 9e15;
 constexpr double kLeastRate = 0.5;
 /// Of an all-reduce of very many ranks it is two.
 constexpr double kMostBusRatio = 2.05;
+/// A number that lost a digit has at most a tenth of what it had.
+constexpr double kCut = 0.5;
 
 }  // namespace
 
@@ -133,6 +135,10 @@ char separator_in(std::string_view line) {
   return best;
 }
 
+bool has_open_end(std::string_view text) {
+  return !text.empty() && text.back() != '\n';
+}
+
 std::string_view next_row(std::string_view& text) {
   while (!text.empty()) {
     const std::string_view line = next_line(text);
@@ -171,7 +177,13 @@ void SizeCollector::add(const SizeRow& row) {
                              .measures = row.measures,
                              .in_place = row.in_place});
     highest_rate_.push_back(kLeastRate);
+    last_.emplace_back();
   }
+  SizeRow& last = last_[at->second];
+  last.size = row.size;
+  last.time = row.time;
+  last.algorithm_rate = row.algorithm_rate;
+  last.bus_rate = row.bus_rate;
   SizeSeries& series = table_.series[at->second];
   series.values.push_back({row.size, row.time});
   double& highest = highest_rate_[at->second];
@@ -179,6 +191,39 @@ void SizeCollector::add(const SizeRow& row) {
   if (ratio <= 0 || ratio > kMostBusRatio) return;
   highest = row.algorithm_rate;
   series.bus_ratio = ratio;
+}
+
+bool SizeCollector::is_cut(SizeRow& row, SizeCell last) const {
+  const auto at = number_of_.find({row.name, row.nodes});
+  if (at == number_of_.end() || last == SizeCell::Other) return false;
+  const SizeRow& before = last_[at->second];
+  // A smaller message may take as much less.
+  const double smaller = row.size < before.size ? static_cast<double>(row.size.count()) /
+                                                      static_cast<double>(before.size.count())
+                                                : 1;
+  const auto lacks = [&](double value, double of_before) { return value < kCut * smaller * of_before; };
+  const auto rate = [](const SizeRow& r) {
+    return r.time.count() > 0 ? static_cast<double>(r.size.count()) / r.time.count() : 0;
+  };
+  bool cut = false;
+  switch (last) {
+    case SizeCell::Other:
+      break;
+    case SizeCell::Time:
+      cut = lacks(row.time.count(), before.time.count());
+      break;
+    case SizeCell::Bandwidth:
+      cut = lacks(rate(row), rate(before));
+      break;
+    case SizeCell::AlgorithmRate:
+      cut = lacks(row.algorithm_rate, before.algorithm_rate);
+      break;
+    case SizeCell::BusRate:
+      cut = lacks(row.bus_rate, before.bus_rate);
+      break;
+  }
+  if (cut) row.algorithm_rate = row.bus_rate = 0;
+  return cut;
 }
 
 SizeTable SizeCollector::finish(bool has_unit) && {

@@ -33,6 +33,8 @@ void split_cells(std::string_view line, char separator, std::vector<std::string_
 [[nodiscard]] std::optional<Rank> rank_of(std::string_view text);
 /// The character that most often separates the fields of a line: comma, semicolon or tab.
 [[nodiscard]] char separator_in(std::string_view line);
+/// Whether the last line of a text may have been cut.
+[[nodiscard]] bool has_open_end(std::string_view text);
 /// Past comments and empty lines.
 [[nodiscard]] std::string_view next_row(std::string_view& text);
 /// Small letters, blanks and dashes as `_`; of at most 128.
@@ -51,6 +53,12 @@ struct SizeRow {
   double bus_rate = 0;
 };
 
+inline constexpr const char* kCutNote =
+    "the last row ends without a line break in a number that may be cut: that number is left out";
+
+/// What a cell of a row holds. A bandwidth alone is turned into the time, and grows as that falls.
+enum class SizeCell { Other, Time, Bandwidth, AlgorithmRate, BusRate };
+
 /// Collects measurements into series by name.
 class SizeCollector {
  public:
@@ -60,6 +68,9 @@ class SizeCollector {
   void add(const SizeRow& row);
   [[nodiscard]] bool is_empty() const { return table_.series.empty(); }
   [[nodiscard]] std::int64_t left_out() const { return left_out_; }
+  /// Whether the cell at the end of a text without a line break is a number that may be cut: it has less than half of
+  /// the row before. Rates that belong to it are cleared; a time or bandwidth is not to be added.
+  [[nodiscard]] bool is_cut(SizeRow& row, SizeCell last) const;
   /// Sorted by size. `has_unit` as in the table.
   [[nodiscard]] SizeTable finish(bool has_unit) &&;
 
@@ -67,6 +78,7 @@ class SizeCollector {
   SizeTable table_;
   std::map<std::pair<std::string, std::int64_t>, std::size_t> number_of_;
   std::vector<double> highest_rate_;  // of each series: the one of its ratio of rates
+  std::vector<SizeRow> last_;         // of each series, without its names
   std::int64_t left_out_ = 0;
 };
 

@@ -18,6 +18,7 @@
 #include "cox/base/number_text.hpp"
 #include "cox/trace/figures.hpp"
 
+#include "trace/import/bytes/byte_order_mark.hpp"
 #include "trace/import/part/part_builder.hpp"
 #include "trace/import/part/reader.hpp"
 #include "trace/import/part/time_of_day.hpp"
@@ -452,10 +453,6 @@ class RunsOfTable {
   std::deque<StepTableReader> readers_;
   std::int64_t left_out_ = 0;
 };
-
-std::string_view without_mark(std::string_view text) {
-  return text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
-}
 
 /// The names must be plausible, and the first row must hold a number or a missing value under them.
 bool recognise(const Head& head) {
