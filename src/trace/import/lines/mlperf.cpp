@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 
+#include "trace/import/bytes/byte_order_mark.hpp"
 #include "trace/import/figures/lines.hpp"
 #include "trace/import/nccl/nccl_lines.hpp"
 #include "trace/import/part/part_builder.hpp"
@@ -34,6 +36,7 @@ constexpr std::size_t kMostRuns = 256;
 constexpr std::int64_t kLatestMs = 253'402'300'800'000;  // the year 10000
 /// A step that takes longer than this part of the time between two records is not in the unit that was taken.
 constexpr double kMostOfPeriod = 1.5;
+constexpr double kLeastOfStretch = 0.5;
 
 /// A stretch of the log's clock.
 struct Stretch {
@@ -48,15 +51,35 @@ class Stretches {
     if (!open_) open_ = at;
   }
   void stop(std::int64_t at) {
-    if (!open_) return;
+    if (!open_) return stray_.push_back(at);
     if (at >= *open_) all_.push_back({*open_, at});
     open_.reset();
   }
   [[nodiscard]] const std::vector<Stretch>& all() const { return all_; }
 
+  /// Stops whose starts are missing: how many in front of each stretch, and behind the last. One that follows another
+  /// by less than half of a usual stretch is that of another rank.
+  [[nodiscard]] std::vector<std::int64_t> lost() const {
+    std::vector<std::int64_t> counts(all_.size() + 1, 0);
+    if (all_.empty()) return counts;
+    std::vector<double> lengths;
+    for (const Stretch& s : all_) lengths.push_back(static_cast<double>(s.end_ms - s.begin_ms));
+    const double least = kLeastOfStretch * median_in_place(lengths);
+    std::int64_t last = std::numeric_limits<std::int64_t>::min() / 2;
+    std::size_t next = 0;
+    for (const std::int64_t at : stray_) {
+      for (; next < all_.size() && all_[next].begin_ms < at; ++next) last = std::max(last, all_[next].end_ms);
+      if (static_cast<double>(at - last) <= least) continue;
+      ++counts[next];
+      last = at;
+    }
+    return counts;
+  }
+
  private:
   std::optional<std::int64_t> open_;
   std::vector<Stretch> all_;
+  std::vector<std::int64_t> stray_;  // stops without a start
 };
 
 struct LoggedStep {
@@ -185,6 +208,8 @@ class Log {
 struct Series {
   std::vector<Seconds> values;
   std::string what;
+  std::string kind{};     ///< of stretches
+  std::int64_t lost = 0;  ///< stretches without a start
 };
 
 /// The unit is the key's ending; without one the log's own clock decides between seconds and milliseconds.
@@ -218,15 +243,19 @@ std::optional<Series> logged_stretches(const LoggedRun& run, const char* kind) {
   const std::vector<Stretch> none;
   const std::vector<Stretch>& evals = eval == run.stretches.end() ? none : eval->second.all();
   const std::vector<Stretch>& all = at->second.all();
+  const std::vector<std::int64_t> lost = at->second.lost();
   Series s;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::int64_t end = i + 1 < all.size() ? all[i + 1].begin_ms : all[i].end_ms;
+    // What lies before the next start may be another step, whose own start is missing.
+    const std::int64_t end = i + 1 < all.size() && lost[i + 1] == 0 ? all[i + 1].begin_ms : all[i].end_ms;
     const std::int64_t long_ms = end - all[i].begin_ms;
     if (long_ms < 0) continue;
     s.values.emplace_back(static_cast<double>(long_ms - covered(evals, all[i].begin_ms, end)) / 1e3);
   }
   s.what = fmt::format("steps are {} {}s, each from its start to that of the next, without evaluation",
                        all.size(), kind);
+  for (const std::int64_t n : lost) s.lost += n;
+  s.kind = kind;
   return s;
 }
 
@@ -238,15 +267,22 @@ void note_gaps(const LoggedRun& run, PartBuilder& part) {
   const std::vector<Stretch> none;
   const std::vector<Stretch>& evals = eval == run.stretches.end() ? none : eval->second.all();
   const std::vector<Stretch>& all = at->second.all();
+  const std::vector<std::int64_t> lost = at->second.lost();
   std::vector<double> gaps;
+  double most = 0;
+  std::size_t after = 0;
   for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    if (lost[i + 1] > 0) continue;
     const std::int64_t from = all[i].end_ms;
     const std::int64_t to = std::max(from, all[i + 1].begin_ms);
-    gaps.push_back(static_cast<double>(to - from - covered(evals, from, to)));
+    const auto gap = static_cast<double>(to - from - covered(evals, from, to));
+    if (gaps.empty() || gap > most) {
+      most = gap;
+      after = i;
+    }
+    gaps.push_back(gap);
   }
-  const auto longest = std::max_element(gaps.begin(), gaps.end());
-  const auto after = longest - gaps.begin();
-  const double most = *longest;
+  if (gaps.empty()) return;
   part.note(fmt::format("between {} blocks, without evaluation: median {}, longest {}, after block {}",
                         all.size(), to_string(duration_from_seconds(median(gaps) / 1e3)),
                         to_string(duration_from_seconds(most / 1e3)), after));
@@ -280,6 +316,11 @@ Result<Run> run_of(const LoggedRun& logged, const std::string& file) {
   note_gaps(logged, part);
   part.note_count(bad, "value is no time of a step and is left out",
                   "values are no times of a step and are left out");
+  if (series->lost > 0)
+    part.note(counted(
+        series->lost,
+        fmt::format("{}_stop has no {}_start: that step is missing", series->kind, series->kind),
+        fmt::format("{}_stops have no {}_start: those steps are missing", series->kind, series->kind)));
   if (!logged.stopped) part.note("the log holds no run_stop: it is cut, or the run did not end");
   const bool is_well = logged.status.empty() || strcasecmp(logged.status.c_str(), "success") == 0;
   if (!is_well) part.note(fmt::format("the run ended with status \"{}\"", logged.status));
@@ -292,7 +333,7 @@ Result<ImportedJob> read(const std::filesystem::path& path, const ImportOptions&
   COX_TRY(ByteSource source, ByteSource::open(path, std::min(options.limit_bytes, kMostBytes)));
   COX_TRY(const std::string bytes, source.read_all());
   Log log;
-  for (std::string_view text = bytes; !text.empty();) log.take(next_line(text));
+  for (std::string_view text = without_mark(bytes); !text.empty();) log.take(next_line(text));
   std::vector<Run> runs;
   std::optional<Error> error;
   for (std::size_t i = 0; i < log.runs().size(); ++i) {

@@ -109,6 +109,29 @@ TEST_F(Mlperf, SeveralRunsOfALogAreRunsOfTheirOwn) {
   EXPECT_EQ(job->further_runs[1].info.logged_end, "aborted");
 }
 
+TEST_F(Mlperf, ABlockWithoutItsStartIsMissingAndMakesNoLongStep) {
+  std::string log = line(0, "run_start");
+  for (int block = 0; block < 8; ++block) {
+    if (block != 4) log += line(block * 1000, "block_start");
+    log += line(block * 1000 + 990, "block_stop") + line(block * 1000 + 993, "block_stop");  // of two ranks
+  }
+  const auto job = try_read(log + line(8000, "run_stop"));
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(steps_of(job->run), (std::vector<Duration>{1s, 1s, 1s, 990ms, 1s, 1s, 990ms}));
+  EXPECT_TRUE(has_note(job->run, "1 block_stop has no block_start: that step is missing"));
+  EXPECT_TRUE(has_note(job->run, "longest 10.0 ms")) << "the block is no gap";
+}
+
+TEST_F(Mlperf, AByteOrderMarkIsNoLabel) {
+  std::string log = "\xef\xbb\xbf";
+  for (int block = 0; block < 4; ++block)
+    log += line(block * 1000, "block_start") + line(block * 1000 + 1000, "block_stop");
+  EXPECT_TRUE(kMlperfReader.recognises({.path = "r", .bytes = log}));
+  const auto job = try_read(log);
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(steps_of(job->run), std::vector<Duration>(4, 1s));
+}
+
 TEST_F(Mlperf, DamagedLogsAreRefusedWithALine) {
   for (const std::string& log :
        {line(0, "run_start"), std::string(":::MLLOG {\"time_ms\": 12, \"key\""), std::string(":::MLLOG {}\n"),

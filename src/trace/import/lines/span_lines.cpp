@@ -16,6 +16,7 @@
 
 #include "cox/trace/time_unit.hpp"
 
+#include "trace/import/bytes/byte_order_mark.hpp"
 #include "trace/import/lines/span_choice.hpp"
 #include "trace/import/lines/span_line.hpp"
 #include "trace/import/lines/span_names.hpp"
@@ -279,7 +280,7 @@ Result<Run> read(const std::filesystem::path& path, const ImportOptions& options
 
 /// Lines of JSON, of which one of the first tells a span that has a name, a rank or a step.
 bool recognise(const Head& head) {
-  std::string_view text = head.bytes;
+  std::string_view text = without_mark(head.bytes);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || text[first] != '{') return false;
   simdjson::dom::parser parser;

@@ -300,5 +300,13 @@ TEST_F(SpanLinesFile, DamagedFormsAreRefusedOrCounted) {
   EXPECT_FALSE(recognises("{\n  \"name\": \"x\", \"start\": 1, \"end\": 2\n}\n"));
 }
 
+TEST_F(SpanLinesFile, AByteOrderMarkIsNoPartOfTheFirstLine) {
+  const trace::Run run = read(
+      "\xef\xbb\xbf{\"rank\":0,\"name\":\"barrier\",\"start_s\":1,\"end_s\":2}\n"
+      "{\"rank\":0,\"name\":\"barrier\",\"start_s\":3,\"end_s\":4}\n");
+  EXPECT_EQ(run.ranks.at(0).events.size(), 2U);
+  EXPECT_FALSE(has_note(run, "no JSON object"));
+}
+
 }  // namespace
 }  // namespace cox::trace

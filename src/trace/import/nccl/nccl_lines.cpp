@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "trace/import/bytes/byte_order_mark.hpp"
 #include "trace/import/part/part_builder.hpp"
 #include "trace/raw/meta_entries.hpp"
 
@@ -32,7 +33,7 @@ Result<bool> JsonLines::next_line(std::string_view& line) {
           end != nullptr ? static_cast<std::size_t>(static_cast<const char*>(end) - buffer_.data()) : filled_;
       line = std::string_view(buffer_).substr(begin_, stop - begin_);
       begin_ = std::min(stop + 1, filled_);
-      ++line_;
+      if (++line_ == 1) line = without_mark(line);
       if (std::exchange(skipping_, false)) line = "?";  // its front is gone: no JSON
       return true;
     }
