@@ -78,10 +78,10 @@ struct FixedPhase {
   std::int64_t period = 0;
   std::int64_t phase = 0;  ///< number modulo period
   std::int64_t count = 0;
-  double over = 0;  ///< median there less median elsewhere
+  double over = 0;  ///< median there over median elsewhere, less one
   double chance = 1;
 };
-/// `numbers`: ascending, as many as values. Periods 2 to 256, at least twelve times each.
+/// `values`: not negative. `numbers`: ascending, as many as values. Periods 2 to 256, at least twelve times each.
 [[nodiscard]] std::optional<FixedPhase> find_phase(std::span<const double> values,
                                                    std::span<const std::int64_t> numbers);
 

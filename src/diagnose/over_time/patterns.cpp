@@ -136,7 +136,8 @@ double lift_of(std::span<const double> values, std::span<const std::int64_t> num
   std::vector<double> elsewhere;
   for (std::size_t i = 0; i < values.size(); ++i)
     (static_cast<std::size_t>(numbers[i]) % period == phase ? there : elsewhere).push_back(values[i]);
-  return median_in_place(there) - median_in_place(elsewhere);
+  const double usual = median_in_place(elsewhere);
+  return usual > 0 ? median_in_place(there) / usual - 1 : 0;
 }
 
 /// Of as many values above their neighbours at that phase, were either as likely.

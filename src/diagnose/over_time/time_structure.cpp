@@ -356,13 +356,13 @@ class Series {
 
   /// Every n-th step, relative to the usual time there, of what has not been told as long steps.
   void find_phase_beside_long_steps() {
-    std::vector<double> off;
+    std::vector<double> ratios;
     std::vector<std::int64_t> numbers;
     for (std::size_t i = skip_; i < values_.size(); ++i) {
-      off.push_back(is_told(i) ? 0 : over(i));
+      ratios.push_back(is_told(i) ? 1 : 1 + over(i));
       numbers.push_back(steps_[i].value());
     }
-    if (const auto p = find_phase(off, numbers)) take_phase(*p, numbers);
+    if (const auto p = find_phase(ratios, numbers)) take_phase(*p, numbers);
   }
 
   /// Two times that change places all the while are neither levels nor long steps: each step is then held

@@ -295,6 +295,13 @@ TEST(TimeStructure, RareLargeStallsHaveTheirOwnPeriodBesideSmallOnes) {
   EXPECT_GT(t.tiers[0].least_over_ratio, t.tiers[1].most_over_ratio);
 }
 
+TEST(TimeStructure, AFixedPhaseIsHeldAgainstTheOtherSteps) {
+  const auto times = series(400, 4, 0.01, [](int s) { return s % 2 == 1 ? 5.0 : 1.0; });
+  const TimeStructure t = understand_times(times, numbers(400));
+  ASSERT_TRUE(t.phase);
+  EXPECT_NEAR(t.phase->over_ratio, 4, 0.1) << "the median of all lies between the two";
+}
+
 TEST(TimeStructure, EveryNthStepALittleLongerIsAFixedPhase) {
   const auto times = series(2000, 3, 0.02, [](int s) { return s % 8 == 5 ? 1.03 : 1.0; });
   const TimeStructure t = understand_times(times, numbers(2000));
