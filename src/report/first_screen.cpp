@@ -227,9 +227,12 @@ std::string render_runs(const std::vector<RunLine>& runs, const TextStyle& style
   const bool wide = columns >= 64;
   const std::size_t rest = kVerdict + 1 + (wide ? kRanks + kPart + kPart + 3 : kRanks + 1);
   const std::size_t name = columns - rest - 1;
+  std::vector<std::string> names;
+  names.reserve(runs.size());
+  for (const RunLine& r : runs) names.push_back(terminal_text(r.name));
   const auto row = [&](std::string_view who, std::string_view verdict, std::string_view ranks,
                        std::string_view gain, std::string_view coverage) {
-    std::string line = left(cut_middle(who, name), name) + ' ' + left(verdict, kVerdict) + ' ' +
+    std::string line = left(cut_apart(who, names, name), name) + ' ' + left(verdict, kVerdict) + ' ' +
                        right(cut(ranks, kRanks), kRanks);
     if (wide) line += ' ' + right(gain, kPart) + ' ' + right(coverage, kPart);
     return line + '\n';

@@ -171,6 +171,33 @@ TEST(RunsTable, OfSeriesSaysWhichAreQuiet) {
   EXPECT_EQ(screen_of(quiet).rfind("= The steps are quiet", 0), 0U) << screen_of(quiet);
 }
 
+TEST(RunsTable, NamesThatAreCutStandForOneRunOnly) {
+  const Input in = named_input();
+  std::vector<std::string> names;
+  for (const char* model : {"v5.0/llama31_405b", "v5.0/llama2_70b_lora", "v4.1/gpt3"})
+    for (const char* system : {"eos_n64", "eos_n128", "carina_ngpu512", "carina_ngpu1536"})
+      for (const char* end : {"ngc25.04_nemo/0", "ngc24.04_nemo/0", "ngc25.04_nemo/1"})
+        names.push_back(std::string("step_blocks_dev.csv/") + model + "/" + system + "_" + end);
+  for (const std::size_t columns : {40U, 64U, 80U, 120U})
+    for (std::size_t first = 0; first + 12 <= names.size(); first += 4) {
+      std::vector<RunLine> runs;
+      for (std::size_t i = first; i < first + 12; ++i) runs.push_back({names[i], &in.diagnosis});
+      const auto lines = lines_of(render_runs(runs, {.columns = columns}, "one", "all"));
+      for (std::size_t i = 0; i < runs.size(); ++i) {
+        const std::string shown = lines[i + 1].substr(0, lines[i + 1].find(' '));
+        EXPECT_EQ(std::count_if(runs.begin(), runs.end(),
+                                [&](const RunLine& r) { return is_shown_as(r.name, shown); }),
+                  1)
+            << shown << " at " << columns;
+        EXPECT_TRUE(is_shown_as(runs[i].name, shown)) << shown;
+      }
+    }
+  EXPECT_TRUE(is_shown_as("abcdefgh", "a...d...h"));
+  EXPECT_FALSE(is_shown_as("abcdefgh", "a...h...d"));
+  EXPECT_FALSE(is_shown_as("abcd", "abc...bcd")) << "letters count once";
+  EXPECT_FALSE(is_shown_as("abcd", "abc"));
+}
+
 TEST(RunsTable, PutsWhatNeedsALookFirstAndCountsTheRest) {
   std::vector<Input> inputs(30);
   std::vector<RunLine> runs;

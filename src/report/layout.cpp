@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kNarrowest = 40;
 constexpr std::size_t kWidest = 80;
+constexpr std::string_view kMore = "...";
 
 bool goes_on(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
@@ -36,7 +37,6 @@ std::string left(std::string_view text, std::size_t width) {
 }
 
 std::string cut(std::string_view text, std::size_t width) {
-  constexpr std::string_view kMore = "...";
   if (columns_of(text) <= width) return std::string(text);
   std::size_t bytes = 0;
   for (std::size_t columns = 0; bytes < text.size() && columns + kMore.size() < width; ++columns) {
@@ -56,6 +56,61 @@ std::string cut_middle(std::string_view text, std::size_t width) {
     while (from > 0 && goes_on(text[--from])) {
     }
   return cut(text, width - end_columns) + std::string(text.substr(from));
+}
+
+bool is_shown_as(std::string_view name, std::string_view shown) {
+  std::size_t gap = shown.find(kMore);
+  if (name == shown || gap == std::string_view::npos) return name == shown;
+  if (!name.starts_with(shown.substr(0, gap))) return false;
+  name.remove_prefix(gap);
+  for (;;) {
+    shown.remove_prefix(gap + kMore.size());
+    gap = shown.find(kMore);
+    if (gap == std::string_view::npos) return name.ends_with(shown);
+    const std::size_t at = name.find(shown.substr(0, gap));
+    if (at == std::string_view::npos) return false;
+    name.remove_prefix(at + gap);
+  }
+}
+
+namespace {
+
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+bool stands_for_one(std::string_view shown, std::string_view name, std::span<const std::string> all) {
+  // Of a name with points beside the gap it does not stand for itself.
+  return is_shown_as(name, shown) && std::none_of(all.begin(), all.end(), [&](const std::string& other) {
+           return other != name && is_shown_as(other, shown);
+         });
+}
+
+}  // namespace
+
+std::string cut_apart(std::string_view name, std::span<const std::string> all, std::size_t width) {
+  std::string shown = cut_middle(name, width);
+  if (shown == name || stands_for_one(shown, name, all)) return shown;
+  const std::string whole(name);
+  if (!is_ascii(name) || width < 4 * kMore.size()) return whole;
+  // More of one end, the nearest to the middle first.
+  const std::size_t letters = width - kMore.size();
+  for (std::size_t off = 0; 2 * off <= letters; ++off)
+    for (const std::size_t end : {letters / 2 + off, letters / 2 - off}) {
+      if (end > letters) continue;
+      shown = whole.substr(0, letters - end) + std::string(kMore) + whole.substr(whole.size() - end);
+      if (stands_for_one(shown, name, all)) return shown;
+    }
+  // Something of the middle, between both ends.
+  const std::size_t of_three = width - 2 * kMore.size();
+  for (const std::size_t window : {of_three / 2, of_three - of_three / 4})
+    for (const std::size_t end : {(of_three - window) / 2, of_three - window, std::size_t{0}})
+      for (std::size_t at = of_three - window - end; at + window + end <= whole.size(); ++at) {
+        shown = whole.substr(0, of_three - window - end) + std::string(kMore) + whole.substr(at, window) +
+                std::string(kMore) + whole.substr(whole.size() - end);
+        if (stands_for_one(shown, name, all)) return shown;
+      }
+  return whole;
 }
 
 std::string in_charset(std::string text, Charset charset) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,11 @@ using cox::columns_of;  // beside the one below, which would hide it
 [[nodiscard]] std::string cut(std::string_view text, std::size_t width);
 /// The same with what is left out in the middle: names differ at their ends.
 [[nodiscard]] std::string cut_middle(std::string_view text, std::size_t width);
+
+/// Names of at most `width` columns (from 14 on), cut in the middle, or so that each stands for no other of `all`; the
+/// whole name where no such cut is found.
+[[nodiscard]] std::string cut_apart(std::string_view name, std::span<const std::string> all,
+                                    std::size_t width);
 
 /// As the terminal can show it: for ASCII a micro sign becomes `u` and every other letter beyond it `?`.
 [[nodiscard]] std::string in_charset(std::string text, Charset charset);

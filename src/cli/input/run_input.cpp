@@ -101,16 +101,14 @@ Result<trace::ImportedJob> only(std::vector<trace::ImportedJob> jobs, const std:
   return std::move(jobs.front());
 }
 
-/// By its name; else by the only one that a name with `...` in it, as a narrow table prints it, may stand for.
+/// By its name; else by the only one that is printed so where it does not fit.
 std::vector<trace::ImportedJob>::iterator find_named(std::vector<trace::ImportedJob>& jobs,
                                                      std::string_view wanted) {
   const auto exact = std::find_if(jobs.begin(), jobs.end(),
                                   [&](const trace::ImportedJob& j) { return j.run.info.name == wanted; });
-  const std::size_t gap = wanted.find("...");
-  if (exact != jobs.end() || gap == std::string_view::npos) return exact;
+  if (exact != jobs.end()) return exact;
   const auto is_meant = [&](const trace::ImportedJob& j) {
-    const std::string& name = j.run.info.name;
-    return name.starts_with(wanted.substr(0, gap)) && name.ends_with(wanted.substr(gap + 3));
+    return report::is_shown_as(report::terminal_text(j.run.info.name), wanted);
   };
   return std::count_if(jobs.begin(), jobs.end(), is_meant) == 1
              ? std::find_if(jobs.begin(), jobs.end(), is_meant)
