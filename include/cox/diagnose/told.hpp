@@ -21,10 +21,11 @@ struct Efficiencies;
 struct Told {
   std::vector<std::string> lines;  ///< the answer first
   std::string json;                ///< the whole document
+  std::string summary{};           ///< of figures: about a kilobyte of JSON on one line
   bool is_clean = false;           ///< something was tested and nothing stands out: what --check asks for
 };
 
-/// Schema `cox.figures/1`; lines are never empty. `before`: configurations and quantities of the same name are compared
+/// Schemas `cox.figures/1` and `cox.figures-summary/1`; lines are never empty. `before`: configurations and quantities of the same name are compared
 /// with those of this table. How: src/diagnose/figures/figures.hpp. Held by: src/diagnose/figures/figures_test.cpp
 [[nodiscard]] Told tell_figures(const trace::Figures& figures, const trace::Figures* before,
                                 const std::string& input);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,7 +21,11 @@ constexpr double kLeastScatter = 0.005;
 /// By how much a difference has to lower twice the negative logarithm of the likelihood, beside its parameters.
 constexpr double kEvidence = 12;
 /// A difference that is so much above what would have been seen elsewhere is not there.
-constexpr double kClearly = 1.6;
+constexpr double kClearly = 1.1;
+/// How much more than the bar a factor has to be, in its standard errors, to be told in nine of ten tables.
+constexpr double kSurely = 1.8;
+/// Of a time over the longer of both: nothing is told of more.
+constexpr double kMostSeen = 0.9;
 /// A band holds as many sizes; fewer are dips.
 constexpr std::size_t kLeastBand = 3;
 /// By how much scatter is raised that is told by one neighbour only.
@@ -37,6 +42,7 @@ constexpr double kSameBusRatio = 0.02;
 struct Pairs {
   std::vector<double> size, before, after, error;  ///< `error` of the difference, in seconds
   double scatter = 0;
+  std::size_t family = 1;  ///< comparisons that are made at once
   double evidence = kEvidence;
   double least_scatter = kLeastScatter;  ///< of a ratio, as repetitions tell
 };
@@ -71,9 +77,12 @@ Pairs pairs_of(const std::vector<SizePoint>& before, const std::vector<SizePoint
   if (told.empty()) by_bends *= 1 + kFewBends / static_cast<double>(std::max<std::size_t>(1, bends.size()));
   p.least_scatter = std::max(kLeastScatter, by_repeats);
   p.scatter = std::max(p.least_scatter, by_bends);
+  return p;
+}
+
+void set_errors(Pairs& p) {
   for (std::size_t i = 0; i < p.size.size(); ++i)
     p.error.push_back(p.scatter * std::max(p.before[i], p.after[i]));
-  return p;
 }
 
 /// A way in which two configurations may differ: `shape` times one number, fitted.
@@ -216,8 +225,8 @@ Candidate best_of(const Pairs& p) {
   none.fitted.resize(p.size.size());
   add_deviations(p, none);
   const std::vector<Candidate> all = candidates(p);
-  const Candidate best = *std::min_element(
-      all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; });
+  Candidate best = *std::min_element(all.begin(), all.end(),
+                                     [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; });
   return none.cost - best.cost >= p.evidence ? best : none;
 }
 
@@ -239,8 +248,10 @@ std::vector<std::size_t> outlying_of(const Pairs& p, const Candidate& c) {
     const double expected = p.before[i] + c.fitted[i];
     off.push_back(expected > 0 ? std::log(p.after[i] / expected) : 0);
   }
-  std::vector<std::size_t> found = outlying(
-      off, {.least_spread = p.least_scatter, .least = std::log(kLeastOutlying), .parameters = c.parameters});
+  std::vector<std::size_t> found = outlying(off, {.least_spread = p.least_scatter,
+                                                  .least = std::log(kLeastOutlying),
+                                                  .parameters = c.parameters,
+                                                  .family = p.family});
   const auto beside = [&](std::size_t border, std::size_t i) {
     return border > 0 && i + 1 >= border && i <= border + 1;
   };
@@ -301,23 +312,52 @@ void describe(const Pairs& p, const Candidate& best, SizeComparison& c) {
   if (c.difference == SizeDifference::Crossing) c.ratio_beyond = 1 + best.beyond;
 }
 
-/// `family`: as many comparisons are made at once, and the chance that any of them errs is to stay the same.
-SizeComparison compare_two(const trace::SizeSeries& before, const trace::SizeSeries& after,
-                           std::size_t family = 1) {
+/// A factor at all sizes that nine of ten tables would tell.
+double least_seen(const Pairs& p) {
+  const auto n = static_cast<double>(p.size.size());
+  const double error = p.scatter / std::sqrt(n);
+  // Errors are parts of the longer time.
+  const double part = std::min(kMostSeen, error * (std::sqrt(p.evidence + std::log(n)) + kSurely));
+  return std::max(kLeastDifference + kSurely * error, part / (1 - part));
+}
+
+struct Compared {
+  SizeComparison comparison;
+  double strength = 0;  ///< 0: nothing stands out
+};
+
+/// Comparisons that are made at once: the chance that any of them errs is to stay that of one.
+struct Family {
+  std::size_t count = 1;
+  double scatter = 0;  ///< of the usual one: none has less, as few sizes tell their own badly
+};
+
+Compared compare_strength(const trace::SizeSeries& before, const trace::SizeSeries& after,
+                          const Family& family) {
   SizeComparison c{.before = before.name, .after = after.name, .nodes = after.nodes};
   Pairs p = pairs_of(points_of(before), points_of(after));
-  p.evidence += 2 * std::log(static_cast<double>(family));
+  p.scatter = std::max(p.scatter, family.scatter);
+  set_errors(p);
+  p.family = family.count;
+  p.evidence += 2 * std::log(static_cast<double>(family.count));
   c.sizes = static_cast<std::int64_t>(p.size.size());
   c.scatter_ratio = p.scatter;
   c.difference = SizeDifference::Unclear;
-  if (p.size.size() < kLeastSizes) return c;
+  if (p.size.size() < kLeastSizes) return {c};
   thin(p);
-  c.least_seen_ratio = std::max(
-      kLeastDifference,
-      p.scatter * std::sqrt((p.evidence + std::log(p.size.size())) / static_cast<double>(p.size.size())));
+  c.least_seen_ratio = least_seen(p);
   const Candidate best = best_without_outlying(p, c);
   describe(p, best, c);
-  return c;
+  // What explains little of it is bounded, and so equal, where noise is small; single sizes say little of a file.
+  double strength = c.outlying.empty() ? 0 : std::numeric_limits<double>::min();
+  if (differs(c))
+    for (std::size_t i = 0; i < p.size.size(); ++i)
+      strength += std::pow(best.fitted[i] / std::max(p.before[i], p.after[i]), 2);
+  return {std::move(c), strength};
+}
+
+SizeComparison compare_two(const trace::SizeSeries& before, const trace::SizeSeries& after) {
+  return compare_strength(before, after, {}).comparison;
 }
 
 /// Of one list in which nothing stands out.
@@ -335,7 +375,7 @@ bool leaves(double value, const std::vector<double>& others, const OutlyingBar& 
   const auto n = static_cast<double>(others.size());
   const std::int64_t freedom = std::max<std::int64_t>(1, std::llround(n) - 1 - bar.parameters);
   const double spread = std::max(moments.stddev() * std::sqrt(1 + 1 / n), bar.least_spread);
-  const double t = student_quantile(kOutlyingChance / 2 / static_cast<double>(tests), freedom);
+  const double t = student_quantile(kOutlyingChance / 2 / static_cast<double>(tests * bar.family), freedom);
   const double off = std::abs(value - moments.mean());
   return off > t * spread && off > kOutlyingSpreads * scaled_mad(others) && off > bar.least;
 }
@@ -431,30 +471,87 @@ std::vector<Alike> alike_of_files(const trace::SizeTable& table) {
   return groups;
 }
 
-/// At each size that at least half of them have.
+/// At each size that at least half of them have. One alone is its own.
 trace::SizeSeries median_of(const Alike& group) {
+  if (group.size() == 1) return *group.front();
   std::map<double, std::vector<double>> times;
   for (const trace::SizeSeries* s : group)
     for (const SizePoint& p : points_of(*s)) times[p.size].push_back(p.time);
-  trace::SizeSeries median{
-      .name = "the median of " + std::to_string(group.size()), .nodes = group.front()->nodes, .values = {}};
+  trace::SizeSeries median{.name = "the median of " + std::to_string(group.size()) + " others",
+                           .nodes = group.front()->nodes,
+                           .values = {}};
   for (auto& [size, of_size] : times)
     if (2 * of_size.size() >= group.size())
       median.values.push_back({Bytes(std::llround(size)), Seconds(median_in_place(of_size))});
   return median;
 }
 
-/// Each against the median of all that measure the same; of two, the second against the first.
+/// Files that measure the same, each against the median of the others. What differs would be in the reference of the
+/// others: round by round the one that differs most is set apart.
+class FileGroup {
+ public:
+  explicit FileGroup(const Alike& group) : group_(group), apart_(group.size(), false) {}
+
+  std::vector<SizeComparison> compare() {
+    std::vector<Compared> all = compare_all();
+    for (int round = 0; round < kMostRounds && set_apart(all); ++round) all = compare_all();
+    std::vector<SizeComparison> out;
+    for (Compared& one : all) out.push_back(std::move(one.comparison));
+    return out;
+  }
+
+ private:
+  static constexpr int kMostRounds = 8;
+  static constexpr std::size_t kOfMany = 16;
+
+  /// Those that differ most: one, of many files one of sixteen, which move the median of the others by little. Half of all
+  /// stay. Whether there was any.
+  bool set_apart(const std::vector<Compared>& all) {
+    std::vector<std::size_t> differ;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (!apart_[i] && all[i].strength > 0) differ.push_back(i);
+    std::stable_sort(differ.begin(), differ.end(),
+                     [&](std::size_t a, std::size_t b) { return all[a].strength > all[b].strength; });
+    const auto already = static_cast<std::size_t>(std::count(apart_.begin(), apart_.end(), true));
+    differ.resize(std::min(
+        {differ.size(), std::max<std::size_t>(1, group_.size() / kOfMany), group_.size() / 2 - already}));
+    for (const std::size_t i : differ) apart_[i] = true;
+    return !differ.empty();
+  }
+
+  [[nodiscard]] std::vector<Compared> compare_all() const {
+    std::vector<trace::SizeSeries> references;
+    std::vector<double> scatters;
+    std::vector<std::size_t> counts;
+    for (std::size_t i = 0; i < group_.size(); ++i) {
+      Alike others;
+      for (std::size_t k = 0; k < group_.size(); ++k)
+        if (k != i && !apart_[k]) others.push_back(group_[k]);
+      counts.push_back(others.size());
+      references.push_back(median_of(others));
+      scatters.push_back(pairs_of(points_of(references.back()), points_of(*group_[i])).scatter);
+    }
+    const Family family{.count = group_.size(), .scatter = median_in_place(scatters)};
+    std::vector<Compared> all;
+    for (std::size_t i = 0; i < group_.size(); ++i) {
+      all.push_back(compare_strength(references[i], *group_[i], family));
+      if (counts[i] > 1) all.back().comparison.of_files = static_cast<std::int64_t>(counts[i]);
+    }
+    return all;
+  }
+
+  const Alike& group_;
+  std::vector<bool> apart_;
+};
+
+/// Of two, the second against the first.
 std::vector<SizeComparison> compare_files(const trace::SizeTable& table) {
   std::vector<SizeComparison> out;
   for (const Alike& group : alike_of_files(table)) {
     if (group.size() == 2) out.push_back(compare_two(*group[0], *group[1]));
     if (group.size() < 3) continue;
-    const trace::SizeSeries median = median_of(group);
-    for (const trace::SizeSeries* s : group) {
-      out.push_back(compare_two(median, *s, group.size()));
-      out.back().of_files = static_cast<std::int64_t>(group.size());
-    }
+    std::vector<SizeComparison> of_group = FileGroup(group).compare();
+    std::move(of_group.begin(), of_group.end(), std::back_inserter(out));
   }
   return out;
 }

@@ -7,6 +7,8 @@
 #include <variant>
 
 #include "cox/base/json.hpp"
+#include "cox/base/version.hpp"
+#include "cox/trace/communication_names.hpp"
 
 #include "diagnose/figures/parts.hpp"
 
@@ -139,20 +141,44 @@ const char* name_of(DifferencePlace p) {
   return "both";
 }
 
-bool FiguresAnswer::has_trouble() const {
-  const auto takes_longer = [](const SizeComparison& c) {
-    if (c.of_places) return false;
-    return (differs(c) && std::max(c.ratio, c.ratio_beyond.value_or(1)) > 1) ||
-           std::any_of(c.outlying.begin(), c.outlying.end(),
-                       [](const OutlyingSize& o) { return o.ratio > 1; });
+namespace {
+
+bool takes_longer(const SizeComparison& c) {
+  if (c.of_places) return false;
+  return (differs(c) && std::max(c.ratio, c.ratio_beyond.value_or(1)) > 1) ||
+         std::any_of(c.outlying.begin(), c.outlying.end(), [](const OutlyingSize& o) { return o.ratio > 1; });
+}
+
+/// Whether all that is in both was compared and found no worse.
+bool holds_against_before(const FiguresAnswer& a) {
+  const auto is_told = [](const SizeComparison& c) { return c.difference != SizeDifference::Unclear; };
+  const auto is_tested = [](const RankComparison& c) { return c.tested && c.least_seen_ratio <= 1; };
+  const auto changed = [](const RankComparison& c) {
+    return c.is_time ? is_slower(c) : !c.more.empty() || !c.less.empty();
   };
+  const bool compared = std::any_of(a.comparisons.begin(), a.comparisons.end(), is_told) ||
+                        std::any_of(a.rank_comparisons.begin(), a.rank_comparisons.end(), is_tested);
+  return compared && std::none_of(a.comparisons.begin(), a.comparisons.end(), takes_longer) &&
+         std::none_of(a.rank_comparisons.begin(), a.rank_comparisons.end(), changed);
+}
+
+}  // namespace
+
+bool is_slower(const RankComparison& c) {
+  if (!c.is_time || c.more.empty()) return false;
+  return !trace::is_communication(c.name) || 2 * c.more.size() > static_cast<std::size_t>(c.ranks);
+}
+
+bool FiguresAnswer::has_trouble() const {
   return std::any_of(comparisons.begin(), comparisons.end(), takes_longer) ||
          std::any_of(quantities.begin(), quantities.end(),
                      [](const QuantityAnswer& q) { return !q.is_communication && !q.above.empty(); });
 }
 
 bool FiguresAnswer::is_clean() const {
-  if (has_trouble() || nothing_in_common) return false;
+  if (nothing_in_common) return false;
+  if (has_before) return holds_against_before(*this);
+  if (has_trouble()) return false;
   return !sizes.empty() || std::any_of(quantities.begin(), quantities.end(),
                                        [](const QuantityAnswer& q) { return q.has_spread; });
 }
@@ -177,6 +203,7 @@ void note_nothing_in_common(const trace::Figures& before, FiguresAnswer& a) {
 FiguresAnswer understand_figures(const trace::Figures& figures, const trace::Figures* before) {
   FiguresAnswer a;
   a.format = figures.format;
+  a.has_before = before != nullptr;
   a.notes = figures.notes;
   if (const auto* sizes = std::get_if<trace::SizeTable>(&figures.table)) {
     a.has_unit = sizes->has_unit;
@@ -215,6 +242,34 @@ std::string to_json(const FiguresAnswer& a, const std::string& input) {
   result["places"] = Json::array();
   for (const PlaceAnswer& p : a.places) result["places"].push_back(json_of(p));
   return framed({"cox.figures/1", {input}, a.notes}, std::move(result));
+}
+
+std::string to_summary(const FiguresAnswer& a, const std::string& input, const std::string& verdict) {
+  constexpr std::size_t kMost = 4;
+  Json j;
+  j["schema"] = "cox.figures-summary/1";
+  j["tool"] = "cox " COX_VERSION;
+  j["input"] = input;
+  j["format"] = a.format;
+  j["verdict"] = verdict;
+  j["is_clean"] = a.is_clean();
+  j["files"] = a.files > 0 ? Json(a.files) : Json(nullptr);
+  j["sizes_count"] = a.sizes.size();
+  j["quantities_count"] = a.quantities.size();
+  j["differences"] = Json::array();
+  std::size_t differences = 0;
+  for (const SizeComparison& c : a.comparisons) {
+    if (c.of_places || (!differs(c) && c.outlying.empty())) continue;
+    if (++differences <= kMost)
+      j["differences"].push_back(Json{{"before", c.before},
+                                      {"after", c.after},
+                                      {"difference", name_of(c.difference)},
+                                      {"ratio", c.ratio},
+                                      {"outlying_count", c.outlying.size()}});
+  }
+  j["differences_count"] = differences;
+  j["notes_count"] = a.notes.size();
+  return json_line(j);
 }
 
 }  // namespace cox::diagnose

@@ -75,8 +75,8 @@ struct SizeComparison {
   std::optional<double> ratio_beyond{};  ///< Crossing: of the largest, where `ratio` is that of the smallest
   std::vector<OutlyingSize> outlying{};  ///< ascending by size; what is said above is of the others
   double scatter_ratio = 0;              ///< of a ratio of two times
-  double least_seen_ratio = 0;           ///< a factor that would have been seen
-  std::int64_t of_files = 0;             ///< of a folder: `before` is the median of so many; else 0
+  double least_seen_ratio = 0;           ///< a factor at all sizes that nine of ten tables would tell
+  std::int64_t of_files = 0;             ///< of a folder: `before` is the median of so many others; else 0
   bool of_places = false;                ///< in place against out of place: a remark, no trouble
 };
 
@@ -126,6 +126,9 @@ struct RankComparison {
   double least_seen_ratio = 0;  ///< a change of one rank that would have been seen; of `tested`
 };
 
+/// Whether ranks take longer than before. In a collective most of them have to: one that takes longer may come earlier.
+[[nodiscard]] bool is_slower(const RankComparison& c);
+
 struct FiguresAnswer {
   std::string format;
   bool has_unit = true;
@@ -137,11 +140,13 @@ struct FiguresAnswer {
   std::vector<RankComparison> rank_comparisons;  ///< against `before`
   std::vector<std::string> notes;
   bool nothing_in_common = false;  ///< with `before`: no configuration and size, or no quantity, is in both
+  bool has_before = false;         ///< compared with a table from before a change
   std::string of_before;           ///< the first name in `before`, where nothing is in common
 
   /// Whether a rank's own work stands out, or a configuration is slower.
   [[nodiscard]] bool has_trouble() const;
-  /// Whether something was tested and nothing stands out: what --check asks for.
+  /// Whether something was tested and nothing stands out: what --check asks for. With `before`: compared, and told neither
+  /// slower nor, of a plain number, other than before.
   [[nodiscard]] bool is_clean() const;
 };
 
@@ -164,5 +169,8 @@ struct FiguresAnswer {
 [[nodiscard]] std::vector<std::string> figure_lines(const FiguresAnswer& a);
 /// Schema `cox.figures/1`.
 [[nodiscard]] std::string to_json(const FiguresAnswer& a, const std::string& input);
+/// Schema `cox.figures-summary/1`, on one line. `verdict`: the first line of the answer.
+[[nodiscard]] std::string to_summary(const FiguresAnswer& a, const std::string& input,
+                                     const std::string& verdict);
 
 }  // namespace cox::diagnose

@@ -30,6 +30,7 @@ struct OutlyingBar {
   double least_spread = 0;      ///< of a value, where more is known of it than the values show
   double least = 0;             ///< a difference worth saying
   std::int64_t parameters = 0;  ///< that were fitted to the values
+  std::size_t family = 1;       ///< lists that are looked at together: the chance is of all of them
 };
 /// Which of the values leave the others, ascending: at most a fifth of them. Rosner's many-outlier procedure (each against
 /// those that are nearer to the median, by Student's t, corrected for how many there are; chance 0.002 of normal noise)
@@ -39,8 +40,9 @@ struct OutlyingBar {
 
 [[nodiscard]] std::vector<SizeAnswer> answer_sizes(const trace::SizeTable& table);
 /// Every series against the first that measures the same on as many nodes, or against the one of its name in `before`;
-/// in place against out of place, where the first is that. Of a folder's files each against the median of those that
-/// measure the same, from three on.
+/// in place against out of place, where the first is that. Of a folder's files each against the median of the others that
+/// measure the same and are not set apart (the one that differs most goes, round by round, up to 8 and half of them), from
+/// three on.
 [[nodiscard]] std::vector<SizeComparison> compare_series(const trace::SizeTable& table,
                                                          const trace::SizeTable* before);
 /// Where configurations that were compared on one node and on several differ.

@@ -14,7 +14,10 @@ namespace cox::diagnose {
 
 Told tell_figures(const trace::Figures& figures, const trace::Figures* before, const std::string& input) {
   const FiguresAnswer answer = understand_figures(figures, before);
-  return {.lines = figure_lines(answer), .json = to_json(answer, input), .is_clean = answer.is_clean()};
+  return {.lines = figure_lines(answer),
+          .json = to_json(answer, input),
+          .summary = to_summary(answer, input),
+          .is_clean = answer.is_clean()};
 }
 
 Told tell_runs(std::span<const RunTimes> runs, const std::string& input,

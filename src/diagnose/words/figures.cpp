@@ -65,7 +65,8 @@ std::string difference_words(const SizeComparison& c) {
       fmt::format("{} {}", percent(std::abs(c.ratio - 1)), c.ratio > 1 ? "longer" : "shorter");
   switch (c.difference) {
     case SizeDifference::None:
-      return fmt::format("no difference; one is told from {} on", percent(c.least_seen_ratio));
+      return fmt::format("no difference; a difference of all sizes is told from {} on",
+                         percent(c.least_seen_ratio));
     case SizeDifference::Unclear:
       return fmt::format("too few sizes in common to compare ({})", c.sizes);
     case SizeDifference::Factor:
@@ -312,12 +313,22 @@ std::string headline_of_files(const FiguresAnswer& a) {
   return fmt::format("{} files: {} of {} comparisons show a difference.", a.files, differ, told);
 }
 
+/// What became of every rank alike, which no rank shows against the others.
+std::optional<std::string> headline_of_all(const std::vector<RankComparison>& comparisons, bool more) {
+  for (const RankComparison& c : comparisons)
+    if (c.ranks > 1 && (more ? c.more : c.less).size() == static_cast<std::size_t>(c.ranks))
+      return fmt::format("{}: every rank {} {} than before, {} in the median.", c.name,
+                         c.is_time ? "takes" : "has", more ? "more" : "less", percent(std::abs(c.ratio - 1)));
+  return std::nullopt;
+}
+
 std::string headline_of(const FiguresAnswer& a) {
   if (a.nothing_in_common) return nothing_words(a);
   if (a.files > 0 && std::none_of(a.comparisons.begin(), a.comparisons.end(),
                                   [](const SizeComparison& c) { return c.before == c.after; }))
     return headline_of_files(a);
   if (!a.quantities.empty()) {
+    if (auto all = headline_of_all(a.rank_comparisons, true)) return *std::move(all);
     for (const QuantityAnswer& q : a.quantities)
       if (!q.is_communication && !q.above.empty())
         return fmt::format("{}: {} {} above the other ranks.", q.name, subject_of(q.above),
@@ -326,6 +337,11 @@ std::string headline_of(const FiguresAnswer& a) {
       if (!q.is_time && !q.is_communication && !q.below.empty())
         return fmt::format("{}: {} {} below the other ranks.", q.name, subject_of(q.below),
                            q.below.size() == 1 ? "is" : "are");
+    if (auto all = headline_of_all(a.rank_comparisons, false)) return *std::move(all);
+    for (const RankComparison& c : a.rank_comparisons)
+      if (is_slower(c))
+        return fmt::format("{}: {} {} more than before.", c.name, subject_of(c.more),
+                           c.more.size() == 1 ? "takes" : "take");
     const bool any = std::any_of(a.quantities.begin(), a.quantities.end(), [](const QuantityAnswer& q) {
       return q.has_spread && q.missing.empty() && !q.is_communication && q.least_seen_ratio <= 1;
     });
@@ -370,8 +386,9 @@ void leave_out_equal(std::vector<SizeComparison>& compared, std::string& rest) {
   }
   if (equal == 0) return;
   std::erase_if(compared, is_equal);
-  rest = fmt::format("{} {} from the median of those that measure the same; a difference is told from {} on.",
-                     equal, equal == 1 ? "does not differ" : "do not differ", percent(least_seen));
+  rest = fmt::format(
+      "{} {} from the median of the others that measure the same; a difference of all sizes is told from {} on.",
+      equal, equal == 1 ? "does not differ" : "do not differ", percent(least_seen));
 }
 
 /// What is told of configurations: in place is a remark beside out of place.
