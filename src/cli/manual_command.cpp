@@ -21,7 +21,7 @@ struct ExitCodeText {
 constexpr ExitCodeText kExitCodes[] = {
     {0, "done"},
     {1,
-     "done, and the answer is bad: under --check anything but `nobody`, that is somebody is named, the job failed or hangs, or it cannot be told"},
+     "done, and the answer is bad: under --check anything but `nobody`, that is somebody is named, the job failed or hangs, or it cannot be told; with --against: slower than before, or not compared"},
     {2, "the command line is wrong"},
     {3,
      "the input is missing, damaged or not ours; under --check also where a file or a run of it could not be read and the others are good"},

@@ -41,6 +41,7 @@ struct Comparison {
   Duration mean_after{};
   RatioInterval mean_ratio;  ///< after over before, means
   Change mean_change = Change::Unclear;
+  bool has_enough_steps = false;       ///< on both sides, to tell a change
   std::vector<JobDifference> differs;  ///< empty where they are alike
   std::string not_alike;               ///< the same as a sentence; empty where they are alike
   std::vector<Finding> gone;           ///< named before, not after
@@ -48,6 +49,9 @@ struct Comparison {
   std::vector<Finding> fresh;          ///< named only after
   std::vector<std::string> lines;      ///< all of it in words
 };
+
+/// Whether the median or the mean is told to be longer than before.
+[[nodiscard]] bool is_slower(const Comparison& c);
 
 /// Compares two diagnoses of one job.
 ///

@@ -162,9 +162,22 @@ std::optional<trace::Figures> figures_in_place_of(const std::string& path, const
   return trace::read_figures_folder(path);
 }
 
+/// They choose among runs.
+Status check_options_of_figures(const Invocation& call) {
+  for (const char* option : {"run", "sizes"})
+    if (!call.value(option).empty())
+      return fail(Error{.code = Errc::Usage,
+                        .id = "cli-003",
+                        .message = fmt::format("--{} has no meaning for figures, expected runs", option),
+                        .hint = "benchmarks and summaries hold no run: leave the option out",
+                        .where = Where{.file = call.args.front()}});
+  return {};
+}
+
 /// Figures are no Run: they have an answer of their own.
 Result<ExitCode> answer_figures(const trace::Figures& figures, const Asked& asked, Output& output) {
   const Invocation& call = asked.call;
+  COX_CHECK(check_options_of_figures(call));
   std::optional<trace::Figures> before;
   if (const std::string path = call.value("against"); !path.empty()) {
     COX_TRY(before, figures_at(path));
@@ -182,7 +195,9 @@ Result<ExitCode> answer_figures(const trace::Figures& figures, const Asked& aske
   }
   const diagnose::Told answer =
       diagnose::tell_figures(figures, before ? &*before : nullptr, call.args.front());
-  if (call.common.json || call.has("summary")) {
+  if (call.has("summary")) {
+    output.stream() << answer.summary;
+  } else if (call.common.json) {
     output.stream() << answer.json;
   } else if (call.has("markdown")) {
     output.stream() << report::render_list(answer.lines);
@@ -207,9 +222,13 @@ Status check_forms(const Invocation& call) {
                     .where = {}});
 }
 
-/// What --check asks for. A test that could not be made is not passed.
-bool is_clean(const diagnose::Diagnosis& d) {
-  return d.answer.kind == diagnose::AnswerKind::Nobody;
+/// What --check asks for: nobody named or, with a run from before, not slower than that. A test that could not be made is
+/// not passed.
+bool is_clean(const diagnose::Diagnosis& d, const std::optional<diagnose::Diagnosis>& before) {
+  if (!before) return d.answer.kind == diagnose::AnswerKind::Nobody;
+  const diagnose::Comparison c = diagnose::compare(*before, d);
+  return d.answer.kind != diagnose::AnswerKind::JobFailed && c.has_enough_steps && c.differs.empty() &&
+         !diagnose::is_slower(c);
 }
 
 /// The runs of an input that could be diagnosed, and what could not.
@@ -266,9 +285,9 @@ Status print_together(const Answered& answered, bool several, const Asked& asked
 }
 
 /// A part that could not be read may hold what the others do not: then a good answer is not one of the input.
-ExitCode checked(const Answered& answered) {
+ExitCode checked(const Answered& answered, const std::optional<diagnose::Diagnosis>& before) {
   for (const auto& [run, d] : answered.runs)
-    if (!is_clean(d)) return ExitCode::BadAnswer;
+    if (!is_clean(d, before)) return ExitCode::BadAnswer;
   return answered.unread.empty() ? ExitCode::Ok : ExitCode::BadInput;
 }
 
@@ -296,7 +315,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     for (const auto& [run, d] : answered.runs) print(*run, d, before, asked, !several, output);
   COX_CHECK(print_together(answered, several, asked, output));
   COX_CHECK(output.commit());
-  return call.has("check") ? checked(answered) : ExitCode::Ok;
+  return call.has("check") ? checked(answered, before) : ExitCode::Ok;
 }
 
 }  // namespace
@@ -313,7 +332,7 @@ const Command& diagnose_command() {
                         {"cox diagnose run --json -o run.json", "the same for programs"}},
            .args = {path_arg()},
            .flags = {{.name = "check",
-                      .help = "exit with 1 unless tested and nobody named, with 3 where a part was not read"},
+                      .help = "exit with 1 unless nobody named (--against: not slower), 3: part not read"},
                      {.name = "all", .help = "everything that was found, not only the first screen"},
                      run_flag(),
                      {.name = "against",

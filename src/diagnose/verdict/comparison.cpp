@@ -112,6 +112,10 @@ const char* name_of(JobDifference d) {
   return "unknown";
 }
 
+bool is_slower(const Comparison& c) {
+  return c.change == Change::Slower || c.mean_change == Change::Slower;
+}
+
 Comparison compare(const Diagnosis& before, const Diagnosis& after) {
   Comparison c;
   c.before = before.step_time.median;
@@ -120,7 +124,7 @@ Comparison compare(const Diagnosis& before, const Diagnosis& after) {
   c.lost_after = lost_part(after);
   const std::vector<double> x = seconds_of(before);
   const std::vector<double> y = seconds_of(after);
-  const bool enough = x.size() >= kFewestSteps && y.size() >= kFewestSteps;
+  const bool enough = c.has_enough_steps = x.size() >= kFewestSteps && y.size() >= kFewestSteps;
   const auto change_of = [&](const RatioInterval& r) {
     const bool matters = enough && std::abs(r.value - 1) >= kLeastChange;
     return matters && r.high < 1 ? Change::Faster : matters && r.low > 1 ? Change::Slower : Change::Unclear;

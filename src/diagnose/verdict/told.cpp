@@ -14,9 +14,11 @@ namespace cox::diagnose {
 
 Told tell_figures(const trace::Figures& figures, const trace::Figures* before, const std::string& input) {
   const FiguresAnswer answer = understand_figures(figures, before);
-  return {.lines = figure_lines(answer),
+  std::vector<std::string> lines = figure_lines(answer);
+  std::string summary = to_summary(answer, input, lines.front());
+  return {.lines = std::move(lines),
           .json = to_json(answer, input),
-          .summary = to_summary(answer, input),
+          .summary = std::move(summary),
           .is_clean = answer.is_clean()};
 }
 
