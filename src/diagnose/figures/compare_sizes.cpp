@@ -20,10 +20,11 @@ constexpr double kLeastDifference = 0.05;
 constexpr double kLeastScatter = 0.005;
 /// By how much a difference has to lower twice the negative logarithm of the likelihood, beside its parameters.
 constexpr double kEvidence = 12;
-/// A difference that is so much above what would have been seen elsewhere is not there.
-constexpr double kClearly = 1.1;
 /// How much more than the bar a factor has to be, in its standard errors, to be told in nine of ten tables.
 constexpr double kSurely = 1.8;
+/// By how much another table may scatter more than this one shows, times the root of how many told it; half of it where
+/// repetitions tell it as well.
+constexpr double kScatterError = 1.6;
 /// Of a time over the longer of both: nothing is told of more.
 constexpr double kMostSeen = 0.9;
 /// A band holds as many sizes; fewer are dips.
@@ -42,7 +43,8 @@ constexpr double kSameBusRatio = 0.02;
 struct Pairs {
   std::vector<double> size, before, after, error;  ///< `error` of the difference, in seconds
   double scatter = 0;
-  std::size_t family = 1;  ///< comparisons that are made at once
+  double scatter_error = 0;  ///< part of it
+  std::size_t family = 1;    ///< comparisons that are made at once
   double evidence = kEvidence;
   double least_scatter = kLeastScatter;  ///< of a ratio, as repetitions tell
 };
@@ -77,6 +79,8 @@ Pairs pairs_of(const std::vector<SizePoint>& before, const std::vector<SizePoint
   if (told.empty()) by_bends *= 1 + kFewBends / static_cast<double>(std::max<std::size_t>(1, bends.size()));
   p.least_scatter = std::max(kLeastScatter, by_repeats);
   p.scatter = std::max(p.least_scatter, by_bends);
+  p.scatter_error = kScatterError * (told.empty() ? 1 : 0.5) /
+                    std::sqrt(static_cast<double>(std::max<std::size_t>(1, bends.size())));
   return p;
 }
 
@@ -312,14 +316,17 @@ void describe(const Pairs& p, const Candidate& best, SizeComparison& c) {
   if (c.difference == SizeDifference::Crossing) c.ratio_beyond = 1 + best.beyond;
 }
 
-/// A factor at all sizes that nine of ten tables would tell.
+/// A factor at all sizes that nine of ten tables would tell, also others of the same noise.
 double least_seen(const Pairs& p) {
   const auto n = static_cast<double>(p.size.size());
-  const double error = p.scatter / std::sqrt(n);
+  const double error = p.scatter * (1 + p.scatter_error) / std::sqrt(n);
   // Errors are parts of the longer time.
   const double part = std::min(kMostSeen, error * (std::sqrt(p.evidence + std::log(n)) + kSurely));
   return std::max(kLeastDifference + kSurely * error, part / (1 - part));
 }
+
+/// What a single size counts in the strength of a comparison.
+constexpr double kOfSingle = 1e-6;
 
 struct Compared {
   SizeComparison comparison;
@@ -349,7 +356,8 @@ Compared compare_strength(const trace::SizeSeries& before, const trace::SizeSeri
   const Candidate best = best_without_outlying(p, c);
   describe(p, best, c);
   // What explains little of it is bounded, and so equal, where noise is small; single sizes say little of a file.
-  double strength = c.outlying.empty() ? 0 : std::numeric_limits<double>::min();
+  double strength = 0;
+  for (const OutlyingSize& o : c.outlying) strength += kOfSingle * std::pow(std::log(o.ratio), 2);
   if (differs(c))
     for (std::size_t i = 0; i < p.size.size(); ++i)
       strength += std::pow(best.fitted[i] / std::max(p.before[i], p.after[i]), 2);
@@ -420,7 +428,7 @@ std::vector<PlaceAnswer> find_places(const std::vector<SizeComparison>& comparis
     }
     /// Whether this side differs, and so much that it would have been seen on the other, which does not.
     [[nodiscard]] bool alone(const Side& other) const {
-      return all_differ && !other.any_differs && least_change >= kClearly * other.least_seen;
+      return all_differ && !other.any_differs && least_change >= other.least_seen;
     }
   };
   std::map<std::pair<std::string, std::string>, std::pair<Side, Side>> pairs;  // inside, between

@@ -498,6 +498,11 @@ TEST(Figures, BesideOneBadFileNoGoodOneIsNamed) {
       }
       EXPECT_GE(right, 38) << files << " files, noise " << noise;
     }
+  // One size of one file of three: in the median of two others as well.
+  trace::Figures folder = of_files(3, 0.01, -1, 1, random);
+  trace::SizeTime& slow = std::get<trace::SizeTable>(folder.table).series[1].values[9];
+  slow.time = Seconds(3 * slow.time.count());
+  EXPECT_EQ(named_of(folder), std::set<std::string>{"node1: test"});
 }
 
 TEST(Figures, WhatIsToldFromSomewhereOnIsToldThere) {
@@ -508,6 +513,7 @@ TEST(Figures, WhatIsToldFromSomewhereOnIsToldThere) {
       Pair p{{.format = "size-table", .table = table_of(noise, 1, {}, false, random), .notes = {}},
              {.format = "size-table", .table = table_of(noise, 1, {}, false, random), .notes = {}}};
       const SizeComparison quiet = understand_figures(p.after, &p.before).comparisons.front();
+      if (i % 2 == 1) p.after.table = table_of(noise, 1, {}, false, random);
       for (trace::SizeTime& v : std::get<trace::SizeTable>(p.after.table).series.front().values)
         v.time = Seconds(v.time.count() * (1 + quiet.least_seen_ratio));
       told += differs(understand_figures(p.after, &p.before).comparisons.front());
