@@ -221,6 +221,12 @@ TEST(Figures, LatencyAndBandwidthAreToldApart) {
   EXPECT_TRUE(a.sizes[0].dips.empty());
 }
 
+TEST(Figures, AConfigurationOfZerosHasNoRate) {
+  const FiguresAnswer a = answer("config,size,time_us\na,8,0\na,16,0\nb,8,10\nb,16,11\n");
+  EXPECT_TRUE(says(a, "a: no time above zero."));
+  EXPECT_FALSE(says(a, "0 sizes"));
+}
+
 TEST(Figures, ADipIsListed) {
   const FiguresAnswer a =
       answer("size,time_us\n8,10\n64,10\n512,11\n4096,12\n32768,90\n262144,40\n2097152,300\n");

@@ -165,7 +165,9 @@ std::string ceiling_words(const SizeAnswer& s) {
 
 void say_series(const SizeAnswer& s, bool has_unit, Lines& lines) {
   std::string text = series_name(s.name, s.nodes) + ":";
-  if (!has_unit) {
+  if (s.sizes == 0) {
+    lines.push_back(fmt::format("{} no time above zero.", text));
+  } else if (!has_unit) {
     lines.push_back(fmt::format("{} {} sizes, in an unknown unit.", text, s.sizes));
   } else if (!s.latency) {
     lines.push_back(fmt::format("{} {}: too few to tell latency from bandwidth; highest rate {}.", text,
