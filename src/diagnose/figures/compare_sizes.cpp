@@ -27,6 +27,8 @@ constexpr double kSurely = 1.8;
 constexpr double kScatterError = 1.6;
 /// Of a time over the longer of both: nothing is told of more.
 constexpr double kMostSeen = 0.9;
+/// A difference that is so much above what would have been told elsewhere is not there.
+constexpr double kClearly = 1.2;
 /// A band holds as many sizes; fewer are dips.
 constexpr std::size_t kLeastBand = 3;
 /// By how much scatter is raised that is told by one neighbour only.
@@ -428,7 +430,7 @@ std::vector<PlaceAnswer> find_places(const std::vector<SizeComparison>& comparis
     }
     /// Whether this side differs, and so much that it would have been seen on the other, which does not.
     [[nodiscard]] bool alone(const Side& other) const {
-      return all_differ && !other.any_differs && least_change >= other.least_seen;
+      return all_differ && !other.any_differs && least_change >= kClearly * other.least_seen;
     }
   };
   std::map<std::pair<std::string, std::string>, std::pair<Side, Side>> pairs;  // inside, between
