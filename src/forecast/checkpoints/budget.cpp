@@ -35,10 +35,11 @@ Result<model::Scenario> at_nodes(const model::Scenario& scenario, std::int64_t n
   const model::Layout& l = job->layout;
   const std::int64_t each = std::int64_t{l.tensor} * l.pipeline * l.context;
   const std::int64_t ranks = nodes * scenario.cluster.devices_per_node;
-  if (nodes < 1 || ranks % each != 0 || (ranks / each) % l.expert != 0)
-    return does_not_fit(fmt::format("{} nodes of {} devices hold no whole number of replicas of {} devices",
-                                    nodes, scenario.cluster.devices_per_node, each * l.expert),
-                        "ask for sizes that do");
+  if (nodes < 1 || ranks % each != 0 || (ranks / each) % job->replicas_per_worker() != 0)
+    return does_not_fit(
+        fmt::format("{} nodes of {} devices hold no whole number of replicas of {} devices", nodes,
+                    scenario.cluster.devices_per_node, each * job->replicas_per_worker()),
+        "ask for sizes that do");
   out.cluster.nodes = static_cast<int>(nodes);
   work.layout.data = static_cast<int>(ranks / each);
   if (rule == BatchRule::Grows) return out;

@@ -32,7 +32,8 @@ Lever cannot(std::string name, std::string does, std::string why) {
 
 /// Levers that change what waits for whom.
 void add_policies(const Scenario& s, const TrainingJob& job, std::vector<Lever>& out) {
-  const bool alone = job.layout.tensor * job.layout.pipeline * job.layout.context == 1;
+  const int each = job.replicas_per_worker();
+  const bool alone = job.layout.tensor * job.layout.pipeline * job.layout.context * each == 1;
   const bool synchronous = s.policy.kind == model::PolicyKind::Synchronous;
   const std::string why = !synchronous          ? "the scenario has another policy already"
                           : job.layout.data < 3 ? "there are fewer than three replicas"
@@ -60,14 +61,16 @@ void add_policies(const Scenario& s, const TrainingJob& job, std::vector<Lever>&
            [backups](Scenario& x) { x.policy = {.kind = model::PolicyKind::Backup, .backups = backups}; },
        .why_not = !why.empty() ? why
                   : alone      ? ""
-                               : "a replica is more than one rank"});
+                               : "a worker is more than one rank"});
   out.push_back(
       {.name = "local-steps",
        .does = "replicas meet every 8 steps instead of every step",
        .learning = "replicas drift apart between meetings: more steps, or a worse model",
        .part = "policy",
        .apply = [](Scenario& x) { x.policy = {.kind = model::PolicyKind::LocalSgd, .local_steps = 8}; },
-       .why_not = why});
+       .why_not = !why.empty()                             ? why
+                  : job.zero_stage > 0 && !job.is_hybrid() ? "shards are spread over all replicas"
+                                                           : ""});
   out.push_back(
       {.name = "bounded-staleness",
        .does = "replicas may be 2 steps ahead of the slowest, over as many servers as nodes",
@@ -79,7 +82,7 @@ void add_policies(const Scenario& s, const TrainingJob& job, std::vector<Lever>&
            },
        .why_not = !why.empty() ? why
                   : alone      ? ""
-                               : "a replica is more than one rank"});
+                               : "a worker is more than one rank"});
 }
 
 /// Levers that change how gradients are exchanged.
@@ -98,8 +101,9 @@ void add_exchange(const Scenario& s, const TrainingJob& job, std::vector<Lever>&
                      },
                  .why_not = job.collective.algorithm != model::Algorithm::Ring
                                 ? "the collective is no plain ring"
-                            : can_nest ? ""
-                                       : "a node has no two whole replicas, or all of them"});
+                            : job.is_hybrid() ? "sets of shards are summed within their groups first already"
+                            : can_nest        ? ""
+                                              : "a node has no two whole replicas, or all of them"});
   out.push_back({.name = "buckets",
                  .does = "gradients leave in buckets of a quarter of the size",
                  .learning = "",

@@ -16,7 +16,7 @@ double samples_of(const model::Scenario& s) {
   const auto* job = std::get_if<model::TrainingJob>(&s.job.work);
   if (job == nullptr) return 1;
   const int lost = s.policy.kind == model::PolicyKind::Backup ? s.policy.backups : 0;
-  return static_cast<double>(job->layout.data - lost) * job->micro_batches;
+  return static_cast<double>(job->layout.data - lost * job->replicas_per_worker()) * job->micro_batches;
 }
 
 /// States of a rank's time, scaled to a mean step: ends that are not common leave out what the states do not hold.

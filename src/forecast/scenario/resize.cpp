@@ -78,8 +78,10 @@ Status check_resizable(const model::Scenario& scenario) {
 std::int64_t unit_of(const model::Scenario& scenario) {
   const std::int64_t unit = scenario.cluster.devices_per_node;
   if (scenario.job.workload() != model::Workload::Training) return unit;
-  const model::Layout& l = scenario.job.as<model::TrainingJob>().layout;
-  return std::lcm(unit, std::int64_t{l.tensor} * l.pipeline * l.context * l.expert);
+  const model::TrainingJob& job = scenario.job.as<model::TrainingJob>();
+  const model::Layout& l = job.layout;
+  // Of experts and sets of shards one is a multiple of the other.
+  return std::lcm(unit, std::int64_t{l.tensor} * l.pipeline * l.context * job.replicas_per_worker());
 }
 
 model::Scenario resized(model::Scenario s, std::int64_t ranks) {

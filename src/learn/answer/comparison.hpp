@@ -21,7 +21,8 @@ namespace cox::learn {
 /// One way with one rate and one seed.
 struct Attempt {
   std::uint64_t seed = 0;
-  int workers = 0;  ///< that deliver: replicas, or groups of them that share experts where there are servers
+  int workers =
+      0;  ///< that deliver: replicas, or groups of them that share experts (where there are servers) or a set of shards
   double rate = 0;
   bool reached = false;
   bool lost = false;  ///< a number was none, or the loss is a million times the first

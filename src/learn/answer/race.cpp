@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kSeeds = 9'000'000'000'000'000;  ///< as many as a problem may have
 constexpr double kHopeless = 1e6;  ///< times the first loss: nothing comes back from there
 
-/// Who delivers under a way, and what each takes: where replicas share experts, servers see their group as one.
+/// Who delivers under a way, and what each takes: where replicas share experts or a set of shards, their group is one.
 struct Crew {
   int workers = 0;
   StepShare share{};

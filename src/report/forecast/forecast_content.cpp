@@ -38,7 +38,8 @@ std::string kind_of_job(const model::Scenario& s) {
   add(l.context, "context");
   add(l.expert, "expert");
   if (job->zero_stage > 0)
-    sharded += fmt::format("{}ZeRO stage {}", sharded.empty() ? "" : ", ", job->zero_stage);
+    sharded += fmt::format("{}ZeRO stage {}{}", sharded.empty() ? "" : ", ", job->zero_stage,
+                           job->is_hybrid() ? fmt::format(" within groups of {}", job->layout.shard) : "");
   return sharded.empty() ? "Synchronous data-parallel training"
                          : "Synchronous data-parallel training with model sharding: " + sharded;
 }

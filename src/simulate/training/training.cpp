@@ -210,7 +210,7 @@ std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
   notes.insert(notes.end(), r.repeats.begin(), r.repeats.end());
   if (!s.policy.in_step())
     notes.push_back(fmt::format("workers are {}; gradients leave after the backward pass, not beside it",
-                                plan.job().is_hybrid()
+                                plan.job().replicas_per_worker() > plan.layout().expert
                                     ? "groups of replicas that hold a set of shards among them"
                                 : plan.layout().expert > 1 ? "groups of replicas that share experts"
                                                            : "the replicas of the model"));

@@ -158,6 +158,16 @@ TEST(ScenarioCheck, Layouts) {
 TEST(ScenarioCheck, SetsOfShardsAreWhole) {
   const std::string zero = kTraining + "zero_stage = 3\n";
   EXPECT_EQ(clash(zero + "[job.layout]\nshard = 8\n"), "no error");
+  const std::string local = "[policy]\nkind = \"local-sgd\"\nlocal_steps = 4\n";
+  EXPECT_EQ(clash(zero + "[job.layout]\nshard = 8\n" + local), "no error");
+  const std::string all = clash(zero + local);
+  EXPECT_EQ(
+      all.find(
+          "f.toml:7:1: job.zero_stage has no meaning for policy.kind \"local-sgd\" | in a local step each "
+          "replica updates all of its parameters by itself: leave job.zero_stage out, or say with "
+          "job.layout.shard"),
+      0U)
+      << all;
   EXPECT_EQ(
       clash(zero + "[job.layout]\nshard = 5\n"),
       "f.toml:9:1: job.layout.shard = 5 does not divide job.layout.data = 32 | each set of shards is held by as "

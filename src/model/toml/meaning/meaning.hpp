@@ -17,7 +17,7 @@ namespace cox::model {
 struct Unread {
   std::string_view chooses;                   ///< the key whose value is the reason
   std::string whose = {};                     ///< the values of it that would read the key
-  std::string_view hint = {};                 ///< instead of "only `whose` has one: ..."
+  std::string hint = {};                      ///< instead of "only `whose` has one: ..."
   std::vector<std::string_view> others = {};  ///< keys whose values could be the reason just as well
 };
 

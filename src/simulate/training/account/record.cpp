@@ -215,7 +215,7 @@ void Recorder::pace(int unit, std::int64_t step, Seconds begin, Seconds end, con
   if (!served && told == what.decision.reason) return;
   told = what.decision.reason;
   const trace::Event e = pace_event(step, begin, end, what);
-  const ReplicaGroup meets = plan_.job().is_hybrid() ? ReplicaGroup::Shards : ReplicaGroup::All;
+  const ReplicaGroup meets = plan_.sharing();
   const CommId comm =
       comm_of(meets, unit % plan_.stages(), plan_.groups().group_of(meets, unit / plan_.stages()), 0);
   for (int r = first_rank(unit); r < first_rank(unit + 1); ++r)

@@ -86,6 +86,15 @@ Status Plan::check() const {
   if (product > double{1 << 24})
     return bad(fmt::format("{} ranks, at most {} are simulated", product, 1 << 24),
                "simulate a part of the job");
+  if (l.shard > 0 && l.data % l.shard != 0)
+    return bad(fmt::format("shard {} does not divide data {}", l.shard, l.data),
+               "each set of shards is held by as many replicas");
+  if (scenario_.policy.kind == model::PolicyKind::LocalSgd && scenario_.policy.local_steps > 1 &&
+      job.zero_stage > 0 && !job.is_hybrid())
+    return bad(
+        fmt::format("zero_stage {} spreads its shards over all replicas, which a local step does without",
+                    job.zero_stage),
+        "use the synchronous policy, zero_stage = 0, or layout.shard: replicas that hold a set are a worker");
   if (l.data % l.expert != 0)
     return bad(fmt::format("expert {} does not divide data {}", l.expert, l.data),
                "experts are spread over data-parallel ranks");
@@ -232,7 +241,7 @@ Status Plan::check_whole() const {
                            group.members, group.per_node),
                "leave cost.nccl.algorithm and protocol out, or cost.form");
   };
-  for (const ReplicaGroup of : {ReplicaGroup::All, ReplicaGroup::Shards, ReplicaGroup::Copies}) {
+  for (const ReplicaGroup of : kDataGroups) {
     if (!uses(of)) continue;
     COX_CHECK(check(gradients(Bytes{1}, of).kind, costs(of)));
     if (gathers(of)) COX_CHECK(check(AllGather, costs(of)));
@@ -342,7 +351,7 @@ void Plan::note_collectives(std::vector<std::string>& notes) const {
     // Of the largest layer: the choice depends on the size.
     Bytes most{};
     for (int i = 0; i < static_cast<int>(job().layers.size()); ++i) most = std::max(most, gradients_of(i));
-    for (const ReplicaGroup of : {ReplicaGroup::All, ReplicaGroup::Shards, ReplicaGroup::Copies}) {
+    for (const ReplicaGroup of : kDataGroups) {
       if (!uses(of) || costs(of).members == 1) continue;
       const Bytes whole = of == ReplicaGroup::Copies ? shard_of(most) : most;
       const model::Compressed sum = gradients(whole, of);
@@ -354,7 +363,7 @@ void Plan::note_collectives(std::vector<std::string>& notes) const {
     return;
   }
   if (scenario_.price == model::CollectivePrice::Table) return note_table(notes);
-  for (const ReplicaGroup of : {ReplicaGroup::All, ReplicaGroup::Shards, ReplicaGroup::Copies}) {
+  for (const ReplicaGroup of : kDataGroups) {
     if (!uses(of)) continue;
     note(of == ReplicaGroup::Copies ? "gradients of a shard" : "gradients", gradients(Bytes{1}, of).kind,
          costs(of));
@@ -419,7 +428,7 @@ std::vector<std::string> Plan::notes() const {
         "channels meet only at devices' scale-up ports, each with its part of them: by max-plus, within a few per cent of "
         "the flow engine; loads of links are not counted");
   note_collectives(notes);
-  const ReplicaGroup sums = job().is_hybrid() ? ReplicaGroup::Shards : ReplicaGroup::All;
+  const ReplicaGroup sums = sharing();
   if (job().compression.kind != model::Compressor::None && costs(sums).members > 1 &&
       needs(Meeting::Gradients))
     notes.push_back(compression_note(gradients(stage_bytes(0), sums), stage_bytes(0)));
@@ -470,6 +479,12 @@ std::vector<std::string> Plan::not_modelled() const {
   const bool leaves = context_.per_node < context_.members || tensor_.per_node < tensor_.members;
   if (leaves && c.nodes > 1 && !inner_on_network_ && scenario_.fabric.timeouts.happen())
     all.emplace_back("time-outs of the messages of a tensor x context group");
+  const GroupCosts& shards = costs(ReplicaGroup::Shards);
+  if (job().is_hybrid() && uses(ReplicaGroup::Copies) && network_ == nullptr && c.nodes > 1 &&
+      shards.per_node < shards.members)
+    all.emplace_back(
+        "scatters and gathers between nodes at the same time as sums among copies, through a rank's one card: each "
+        "has it to itself (--engine flow does it)");
   if (!scenario_.policy.in_step() && !server_network_ && engine_for(scenario_) == model::EngineKind::Flow)
     all.emplace_back("links that workers share, who have no common step");
   if (server_network_ && ranks_per_unit() * stages() > 1)

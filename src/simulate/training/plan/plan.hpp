@@ -149,6 +149,10 @@ class Plan {
   [[nodiscard]] int ranks_per_unit() const { return layout().tensor * layout().context; }
   [[nodiscard]] int units() const { return layout().data * stages(); }
   [[nodiscard]] const ReplicaGroups& groups() const { return groups_; }
+  /// Who holds a set of shards among them, or sums gradients where there are none.
+  [[nodiscard]] ReplicaGroup sharing() const {
+    return job().is_hybrid() ? ReplicaGroup::Shards : ReplicaGroup::All;
+  }
   [[nodiscard]] int ranks() const { return units() * ranks_per_unit(); }
   /// Of place `inner` = context * tensor ways + tensor of a unit.
   [[nodiscard]] int rank_of(int replica, int stage, int inner) const {

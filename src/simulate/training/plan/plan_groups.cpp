@@ -23,7 +23,7 @@ bool Plan::uses(ReplicaGroup of) const {
 }
 
 bool Plan::gathers(ReplicaGroup of) const {
-  return job().zero_stage > 0 && of == (job().is_hybrid() ? ReplicaGroup::Shards : ReplicaGroup::All);
+  return job().zero_stage > 0 && of == sharing();
 }
 
 Bytes Plan::shard_of(Bytes bytes) const {

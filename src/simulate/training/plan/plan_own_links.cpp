@@ -25,7 +25,7 @@ Status Plan::find_own_links() {
   if (!may_own_links()) return {};
   OwnLinks own(*network_, scenario_.fabric, scenario_.seed, scenario_.fabric.timeouts.happen());
   std::map<ReplicaGroup, int> teams;
-  for (const ReplicaGroup of : {ReplicaGroup::All, ReplicaGroup::Shards, ReplicaGroup::Copies}) {
+  for (const ReplicaGroup of : kDataGroups) {
     if (!uses(of)) continue;
     const int beside = ranks_per_unit() / groups_.ranks_of_member(of);
     std::vector<int> devices;

@@ -18,7 +18,7 @@ class Writer {
   Writer(Plan& plan, int stage, Meeting meeting)
       : plan_(plan), job_(plan.job()), stage_(stage), meeting_(meeting) {
     hybrid_ = job_.is_hybrid();
-    sharing_ = hybrid_ ? ReplicaGroup::Shards : ReplicaGroup::All;
+    sharing_ = plan.sharing();
     meets_all_ = plan.costs(ReplicaGroup::All).members > 1 && meeting != Meeting::None;
     sums_ = hybrid_ || (meets_all_ && meeting == Meeting::Gradients);
     zero_ = sums_ ? job_.zero_stage : 0;

@@ -19,6 +19,9 @@ enum class ReplicaGroup : std::uint8_t {
 inline constexpr ReplicaGroup kAllReplicaGroups[] = {ReplicaGroup::All, ReplicaGroup::Shards,
                                                      ReplicaGroup::Copies, ReplicaGroup::Experts};
 
+/// Those whose collectives are on a rank's streams: one kind, or shards and their copies.
+inline constexpr ReplicaGroup kDataGroups[] = {ReplicaGroup::All, ReplicaGroup::Shards, ReplicaGroup::Copies};
+
 /// Formula: replica = group x size + member, of neighbours; of copies member x shard + group.
 class ReplicaGroups {
  public:
