@@ -87,19 +87,26 @@ double chance_of_increment(const std::vector<Turn>& turns, std::size_t ranks, st
 }
 
 /// Probability by chance that two or three ranks are the culprits of so many turns, where each next turn is anybody else's.
+/// Formula: at most sets x sum over j <= outside of C(turns, j) ((k - 1) / (n - 1))^(turns - 2 j): a turn outside of the set frees
+///          itself and the next one.
 double chance_of_set(const std::vector<Turn>& turns, std::size_t ranks,
                      const std::vector<std::int32_t>& set) {
   constexpr std::size_t kFew =
       3;  // of more, those who are late more often than others make a set by themselves
   if (2 * set.size() > ranks || set.size() > kFew || turns.size() < 2) return 1;
-  std::int64_t within = 0;
-  for (std::size_t i = 1; i < turns.size(); ++i)
-    within += std::binary_search(set.begin(), set.end(), static_cast<std::int32_t>(turns[i].rank));
+  const auto next = static_cast<double>(turns.size() - 1);
+  const auto outside = static_cast<double>(std::count_if(turns.begin() + 1, turns.end(), [&](const Turn& t) {
+    return !std::binary_search(set.begin(), set.end(), t.rank);
+  }));
   double sets = 1;
   for (std::size_t k = 0; k < set.size(); ++k)
     sets *= static_cast<double>(ranks - k) / static_cast<double>(k + 1);
-  const double next = static_cast<double>(set.size() - 1) / static_cast<double>(ranks - 1);
-  return std::min(1.0, sets * binomial_upper_tail(within, static_cast<std::int64_t>(turns.size()) - 1, next));
+  const double stays = std::log(static_cast<double>(set.size() - 1) / static_cast<double>(ranks - 1));
+  double chance = 0;
+  for (double j = 0; j <= outside && 2 * j < next; ++j)
+    chance += std::exp(std::lgamma(next + 1) - std::lgamma(j + 1) - std::lgamma(next - j + 1) +
+                       stays * (next - 2 * j));
+  return 2 * outside < next ? std::min(1.0, sets * chance) : 1;
 }
 
 /// Whether who takes part is late by about as much each time, and not late when it is another's turn: ranks that scatter more
@@ -129,8 +136,8 @@ bool alternates(const Place& x, const std::vector<std::int32_t>& culprit,
          });
 }
 
-/// Turns without those that are short beside the usual one: an intruder for a step does not end a turn.
-std::vector<Turn> without_intruders(const std::vector<Turn>& turns) {
+/// Turns without those that are short beside the usual one, by `part` of it: an intruder for a step does not end a turn.
+std::vector<Turn> without_intruders(const std::vector<Turn>& turns, double part = 0.5) {
   std::vector<double> lengths;
   lengths.reserve(turns.size());
   for (const Turn& t : turns) lengths.push_back(static_cast<double>(t.last - t.first + 1));
@@ -140,7 +147,7 @@ std::vector<Turn> without_intruders(const std::vector<Turn>& turns) {
   const double usual = median_in_place(by_step);
   std::vector<Turn> kept;
   for (const Turn& t : turns) {
-    if (static_cast<double>(t.last - t.first + 1) < 0.5 * usual) continue;
+    if (static_cast<double>(t.last - t.first + 1) < part * usual) continue;
     if (!kept.empty() && kept.back().rank == t.rank)
       kept.back().last = t.last;
     else
@@ -319,7 +326,9 @@ Named named_turns(const Place& x, const DelayFigures& f, const std::vector<std::
   for (std::int32_t& row : of_set)
     if (!std::binary_search(set.begin(), set.end(), row)) row = -1;
   std::vector<double> lengths;
-  for (const Turn& t : turns_of(of_set)) lengths.push_back(static_cast<double>(t.last - t.first + 1));
+  constexpr double kIntruder = 0.25;  // turns that end at any time may be half as long
+  for (const Turn& t : without_intruders(turns_of(of_set), kIntruder))
+    lengths.push_back(static_cast<double>(t.last - t.first + 1));
   Named n{.kind = FindingKind::RotatingStraggler,
           .suspect = {{}, 0, x.x.steps().count - 1, of_set, x.limits()},
           .typical_delay = median(delays),
@@ -364,7 +373,7 @@ Rotation rotation_of(const Place& x, const std::vector<std::int32_t>& culprit) {
   if (most > kMostOfOne * events) return out;
   out.clean = without_intruders(turns);
   const Cycle cycle = find_cycle(culprit, out.set, steps_per_turn(turns), most / events);
-  const double tests = 6 * x.searched;
+  const double tests = 8 * x.searched;
   const double next = chance_of_increment(out.clean, x.rows(), out.set.size());
   const double when = chance_of_timetable(out.clean, x.steps());
   const double who = alternates(x, culprit, out.set) ? chance_of_set(turns, x.rows(), out.set) : 1;

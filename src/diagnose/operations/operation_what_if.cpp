@@ -456,7 +456,8 @@ std::vector<Rank> slow_workers(const OperationWhatIf& w) {
 }
 
 /// What putting this right brings beyond what `w.finding` does.
-double gain_beside(const OperationRepairs& repairs, const OperationWhatIf& w, const OperationFinding& other) {
+double brought_beside(const OperationRepairs& repairs, const OperationWhatIf& w,
+                      const OperationFinding& other) {
   std::vector<Rank> named = slow_workers(w);
   if (other.cause == OperationCause::SlowWorker)
     named.insert(named.end(), other.ranks.begin(), other.ranks.end());
@@ -527,9 +528,9 @@ Result<OperationWhatIf> what_if_operations(const model::Program& program,
   auto repairs = std::make_shared<OperationRepairs>(std::move(model), program, sim.ideal());
   if (w.finding.cause == OperationCause::None && w.finding.data_ranks > 1 && w.is_complete())
     if (auto found =
-            find_beside_usual(w, [&](const OperationFinding& f) { return gain_beside(*repairs, w, f); }))
+            find_beside_usual(w, [&](const OperationFinding& f) { return brought_beside(*repairs, w, f); }))
       w.finding = *std::move(found);
-  w.more = find_more(w, [&](const OperationFinding& f) { return gain_beside(*repairs, w, f); });
+  w.more = find_more(w, [&](const OperationFinding& f) { return brought_beside(*repairs, w, f); });
   add_gains(*repairs, w);
   w.repairs = std::move(repairs);
   return w;

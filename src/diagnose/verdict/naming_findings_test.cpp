@@ -194,6 +194,21 @@ TEST(NamingFindings, TwoThatAlternateInBlocksOfAFewSteps) {
   }
 }
 
+/// Where single steps of others come in between, a turn is as long as it was.
+TEST(NamingFindings, IntrudersEndNoTurn) {
+  Calls c;
+  c.per_step = 1;
+  c.steps = 120;
+  c.late = [](int r, int s, int) {
+    const int who = s % 10 == 4 ? 8 - (s / 10 % 2 == 0 ? 2 : 6) : (s / 10 % 2 == 0 ? 2 : 6);
+    return r == who ? Duration{20ms} : Duration{};
+  };
+  const Diagnosis d = diagnosis_of(c);
+  ASSERT_EQ(d.findings.size(), 1U) << d.verdict;
+  EXPECT_EQ(d.findings[0].kind, FindingKind::RotatingStraggler);
+  EXPECT_NEAR(static_cast<double>(late_of(d.findings[0]).turn_steps.value_or(0)), 10, 1);
+}
+
 /// Two ranks that only scatter more than the others are culprits as often, by anything between nothing and much.
 TEST(NamingFindings, TwoThatScatterMoreTakeNoTurns) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {

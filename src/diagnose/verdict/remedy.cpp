@@ -160,7 +160,7 @@ Remedy for_finding(const Finding& f, bool one_host) {
   if (known) r.gain_ratio = gain_alone(f);
   if (const auto beside = gain_beside(f); known && beside) {
     r.gain_ratio = beside;
-    r.text += ", which saves time once the others named are put right";
+    r.text += ", which saves time once the rest of what is named is put right";
     r.basis = "replay of the recorded operations without all that is named, with and without it";
     r.verify = verify_lost();
     return r;
@@ -303,7 +303,7 @@ void add_change(const Diagnosis& d, std::vector<Remedy>& out) {
   if (c.after <= c.before || t->changes.size() > 1 || d.run_time <= Duration::zero()) return;
   out.push_back(
       {.lever = "look_at_change",
-       .text = fmt::format("look at what changed on {} at step {}: its own work takes longer from there on",
+       .text = fmt::format("look at what changed on {} at step {}: own work takes longer there from then on",
                            diagnose::subject_of(t->change_ranks), c.first_step.value()),
        .ranks = t->change_ranks,
        .gain_ratio = std::min(1.0, ratio((c.after - c.before) * beyond, d.run_time)),

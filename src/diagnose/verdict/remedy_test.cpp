@@ -44,6 +44,19 @@ TEST(Remedies, WhatAnInputDoesNotTellIsWhatToRecordNext) {
   EXPECT_TRUE(find_remedies(d).empty());
 }
 
+TEST(Remedies, WhatSavesOnlyBesideTheRestIsAdvisedWithThat) {
+  Diagnosis d = with(Cause::SlowWorker, 0.03);
+  d.findings.push_back(with(Cause::StageImbalance, 0.001).findings.front());
+  OperationEvidence e;
+  e.gain_beside = 0.15;
+  d.findings.back().evidence = e;
+  const auto remedies = find_remedies(d);
+  ASSERT_FALSE(remedies.empty());
+  EXPECT_EQ(remedies.front().lever, "balance_stages");
+  EXPECT_EQ(remedies.front().gain_ratio, 0.15);
+  EXPECT_NE(remedies.front().text.find("once the rest of what is named is put right"), std::string::npos);
+}
+
 TEST(Remedies, MostGainComesFirstAndWhatIsNotEstimatedLast) {
   Diagnosis d = with(Cause::Gc, 0.05);
   d.findings.push_back(with(Cause::CpuQuota, 0.15).findings.front());

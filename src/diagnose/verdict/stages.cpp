@@ -65,7 +65,8 @@ void put_all_right(Diagnosis& d, std::size_t by_table, const OperationRepairs& r
                    [](const Finding& a, const Finding& b) { return a.gain_ratio > b.gain_ratio; });
 }
 
-/// A worker that is slow in a part of the Run is told by that part, where it is found as one: the table's finding goes.
+/// A worker that is slow in a part of the Run is told by that part, and the table's finding goes. Where no part is found it stays if
+/// it is slow all along by the table's own tests.
 NamedFindings find_in_stages(const Matched& matched, StageCompute& compute, const OperationWhatIf& w,
                              Diagnosis& d, int threads) {
   const bool in_part = w.finding.cause == OperationCause::SlowWorker && !d.findings.empty() &&

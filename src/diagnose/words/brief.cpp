@@ -127,7 +127,7 @@ void say_findings(const Diagnosis& d, Percentages& percentages, Brief& brief) {
       also += (also.empty() ? "" : "; ") +
               (other.components.empty() ? subject_of(other.ranks) : component_words(other));
       if (is_gain_told(other) && !other.gain_doubt && gain_alone(other) < kNothing)
-        also += gain_beside(other) ? ", worth it only beside the first" : ", which alone saves nothing";
+        also += gain_beside(other) ? ", worth it only beside the rest" : ", which alone saves nothing";
       if (other.first_step && other.last_step)
         also += fmt::format(", steps {} to {}", other.first_step->value(), other.last_step->value());
     }

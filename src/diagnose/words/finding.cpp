@@ -125,7 +125,7 @@ void say(const OperationEvidence& e, Facts& facts) {
             fmt::format("simulation of the recorded operations is off by {}", percent(std::abs(e.fidelity))));
   if (e.gain_beside)
     facts.add("gain_beside_ratio", *e.gain_beside,
-              fmt::format("fixing it saves {} of the run once the others named are put right",
+              fmt::format("fixing it saves {} of the run once the rest of what is named is put right",
                           percent(*e.gain_beside)));
 }
 
