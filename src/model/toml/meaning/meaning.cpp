@@ -136,7 +136,7 @@ std::optional<Unread> unread_in_policy(std::string_view key, const Draft& d) {
   const PolicyKind kind = d.scenario.policy.kind;
   if (d.job.workload != Workload::Training) return Unread{.chooses = "job.workload", .whose = "training"};
   const auto only = [](bool reads, std::string_view hint) {
-    return unless(reads, {.chooses = "policy.kind", .hint = hint});
+    return unless(reads, {.chooses = "policy.kind", .hint = std::string(hint)});
   };
   if (key == "policy.staleness")
     return only(kind == BoundedWait || kind == BoundedDiscard,

@@ -134,7 +134,7 @@ std::optional<Unread> unread_beside(std::string_view key, const Draft& d) {
                   .others = rates()};
   for (const Dependant& one : dependants())
     if (one.key == key && !one.reads(d.scenario))
-      return Unread{.chooses = one.choose.front(), .hint = one.hint, .others = one.choose};
+      return Unread{.chooses = one.choose.front(), .hint = std::string(one.hint), .others = one.choose};
   return std::nullopt;
 }
 
