@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -112,21 +113,9 @@ class NcclTests {
 /// What a column of an OSU table is.
 enum class OsuValue { None, Latency, Bandwidth };
 
-/// A unit of times or rates, in seconds or bytes per second.
-struct OsuUnit {
-  std::string_view name;
-  OsuValue value;
-  double factor;
-};
-constexpr std::array<OsuUnit, 9> kOsuUnits{{{"us", OsuValue::Latency, 1e-6},
-                                            {"ns", OsuValue::Latency, 1e-9},
-                                            {"ms", OsuValue::Latency, 1e-3},
-                                            {"s", OsuValue::Latency, 1},
-                                            {"sec", OsuValue::Latency, 1},
-                                            {"MB/s", OsuValue::Bandwidth, 1e6},
-                                            {"B/s", OsuValue::Bandwidth, 1},
-                                            {"KB/s", OsuValue::Bandwidth, 1e3},
-                                            {"GB/s", OsuValue::Bandwidth, 1e9}}};
+/// Units of rates, in bytes per second.
+constexpr std::array<std::pair<std::string_view, double>, 4> kOsuRates{
+    {{"MB/s", 1e6}, {"B/s", 1}, {"KB/s", 1e3}, {"GB/s", 1e9}}};
 
 class Osu {
  public:
@@ -174,14 +163,16 @@ class Osu {
   }
 
  private:
-  /// `# Size          Avg Latency(us)   Min Latency(us)`: the first column counts.
+  /// `# Size          Avg Latency(us)   Min Latency(us)`: what stands first is the column beside the size.
   void take_header(std::string_view line) {
     if (line.find("Size") == std::string_view::npos) return;
     value_ = OsuValue::None;
+    std::size_t first = std::string_view::npos;
     for (const auto& [word, value, unit] : {std::tuple("Latency", OsuValue::Latency, "us"),
                                             std::tuple("Bandwidth", OsuValue::Bandwidth, "MB/s")}) {
       const std::size_t at = line.find(word);
-      if (value_ != OsuValue::None || at == std::string_view::npos) continue;
+      if (at >= first) continue;
+      first = at;
       value_ = value;
       const std::size_t open = line.find_first_not_of(' ', at + std::string_view(word).size());
       const bool told = open != std::string_view::npos && line[open] == '(';
@@ -190,12 +181,17 @@ class Osu {
   }
 
   void take_unit(std::string_view name) {
-    const auto at = std::find_if(kOsuUnits.begin(), kOsuUnits.end(),
-                                 [&](const OsuUnit& u) { return u.value == value_ && u.name == name; });
-    if (at != kOsuUnits.end())
-      factor_ = at->factor;
-    else
-      unknown_unit_ = clean_text(name.substr(0, 32));
+    std::optional<double> factor;
+    if (value_ == OsuValue::Latency) {
+      std::string with_unit = fmt::format("latency({})", name);
+      factor = take_time_unit(with_unit);
+    } else if (const auto at = std::find_if(kOsuRates.begin(), kOsuRates.end(),
+                                            [&](const auto& rate) { return rate.first == name; });
+               at != kOsuRates.end()) {
+      factor = at->second;
+    }
+    if (!factor) unknown_unit_ = clean_text(name.substr(0, 32));
+    factor_ = factor.value_or(1);
   }
 
   /// Without the version of the benchmark, which is no configuration; where the file holds two, they are told apart.

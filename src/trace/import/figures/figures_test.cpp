@@ -219,6 +219,12 @@ TEST(FiguresFile, ANumberCutAtTheEndIsLeftOut) {
   EXPECT_EQ(std::get<SizeTable>(rate.table).series.front().values.size(), 2U);
   EXPECT_NEAR(std::get<SizeTable>(rate.table).series.front().bus_ratio, 1.75, 1e-9);
   EXPECT_EQ(rate.notes.size(), 1U);
+  const std::string sizes_last = "time_s,size\n25,8388608\n31,16777216\n";
+  EXPECT_EQ(last(sizes_last + "38,32"), Last(31, 1)) << "32 of 33554432";
+  EXPECT_EQ(last(sizes_last + "38,32\n").second, 0U);
+  EXPECT_EQ(last(sizes_last + "38,33554432"), Last(38, 0));
+  EXPECT_EQ(last("time_s,size\n31,16777216\n25,8388608\n38,32").second, 0U) << "sizes fall";
+  EXPECT_EQ(last("time_s,size\n25,8\n31,16\n25,8\n31,16\n25,8").second, 0U) << "repetitions";
   const std::string latency = "# OSU MPI Latency Test v7.3\n# Size Latency (us)\n8 1.2\n";
   EXPECT_EQ(read(latency + "16 0").notes.back(), kCutNote);
   EXPECT_EQ(read(latency + "16 1").notes.size(), 1U) << "the version alone";
@@ -249,6 +255,8 @@ TEST(FiguresFile, OsuUnitsAreReadOrRefused) {
   EXPECT_NEAR(first("Latency (ms)", "8 1.5"), 1.5e-3, 1e-12);
   EXPECT_NEAR(first("Avg Latency(us)   Min Latency(us)", "8 1.5 1.2"), 1.5e-6, 1e-12);
   EXPECT_NEAR(first("Latency (s)", "8 1.5"), 1.5, 1e-12);
+  EXPECT_NEAR(first("Latency (usec)", "8 1.5"), 1.5e-6, 1e-12);
+  EXPECT_NEAR(first("Bandwidth (MB/s)  Latency (us)", "1000000 2 9"), 0.5, 1e-12) << "beside the size";
   EXPECT_NEAR(first("Bandwidth (GB/s)", "1000000000 2"), 0.5, 1e-12);
   const auto other = figures_of("# OSU MPI Test v7.3\n# Size  Latency (furlongs)\n8 1.5\n");
   ASSERT_FALSE(other);

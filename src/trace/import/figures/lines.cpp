@@ -178,6 +178,9 @@ void SizeCollector::add(const SizeRow& row) {
                              .in_place = row.in_place});
     highest_rate_.push_back(kLeastRate);
     last_.emplace_back();
+    direction_.push_back(0);
+  } else if (row.size != last_[at->second].size && direction_[at->second] >= 0) {
+    direction_[at->second] = row.size > last_[at->second].size ? 1 : -1;
   }
   SizeRow& last = last_[at->second];
   last.size = row.size;
@@ -208,6 +211,9 @@ bool SizeCollector::is_cut(SizeRow& row, SizeCell last) const {
   bool cut = false;
   switch (last) {
     case SizeCell::Other:
+      break;
+    case SizeCell::Size:
+      cut = direction_[at->second] > 0 && row.size < before.size;
       break;
     case SizeCell::Time:
       cut = lacks(row.time.count(), before.time.count());

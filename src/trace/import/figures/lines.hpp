@@ -57,7 +57,7 @@ inline constexpr const char* kCutNote =
     "the last row ends without a line break in a number that may be cut: that number is left out";
 
 /// What a cell of a row holds. A bandwidth alone is turned into the time, and grows as that falls.
-enum class SizeCell { Other, Time, Bandwidth, AlgorithmRate, BusRate };
+enum class SizeCell { Other, Size, Time, Bandwidth, AlgorithmRate, BusRate };
 
 /// Collects measurements into series by name.
 class SizeCollector {
@@ -69,7 +69,8 @@ class SizeCollector {
   [[nodiscard]] bool is_empty() const { return table_.series.empty(); }
   [[nodiscard]] std::int64_t left_out() const { return left_out_; }
   /// Whether the cell at the end of a text without a line break is a number that may be cut: it has less than half of
-  /// the row before. Rates that belong to it are cleared; a time or bandwidth is not to be added.
+  /// the row before, or is a size below that while sizes rise. Rates that belong to it are cleared; with a size, time or
+  /// bandwidth the row is not to be added.
   [[nodiscard]] bool is_cut(SizeRow& row, SizeCell last) const;
   /// Sorted by size. `has_unit` as in the table.
   [[nodiscard]] SizeTable finish(bool has_unit) &&;
@@ -79,6 +80,7 @@ class SizeCollector {
   std::map<std::pair<std::string, std::int64_t>, std::size_t> number_of_;
   std::vector<double> highest_rate_;  // of each series: the one of its ratio of rates
   std::vector<SizeRow> last_;         // of each series, without its names
+  std::vector<int> direction_;        // of its sizes: 1 rising, 0 one alone, -1 neither
   std::int64_t left_out_ = 0;
 };
 

@@ -130,7 +130,8 @@ std::string_view cell_at(const std::vector<std::string_view>& cells, std::size_t
 }
 
 /// What a column is to a time.
-SizeCell cell_of(const Columns::Time& t, std::size_t column) {
+SizeCell cell_of(const Columns& c, const Columns::Time& t, std::size_t column) {
+  if (column == c.size) return SizeCell::Size;
   if (column == t.column) return SizeCell::Time;
   if (column == t.algorithm_rate) return SizeCell::AlgorithmRate;
   return column == t.bus_rate ? SizeCell::BusRate : SizeCell::Other;
@@ -188,10 +189,10 @@ Result<Figures> read_size_table(std::string_view text) {
                       .algorithm_rate = rate(t.algorithm_rate),
                       .bus_rate = rate(t.bus_rate)};
       if (open_end && text.empty()) {
-        const SizeCell last = cell_of(t, cells.size() - 1);
+        const SizeCell last = cell_of(*columns, t, cells.size() - 1);
         const bool is_cut = sizes.is_cut(of_time, last);
         cut += is_cut;
-        if (is_cut && last == SizeCell::Time) continue;
+        if (is_cut && (last == SizeCell::Time || last == SizeCell::Size)) continue;
       }
       sizes.add(of_time);
     }
