@@ -190,12 +190,41 @@ TEST(RunsTable, NamesThatAreCutStandForOneRunOnly) {
                   1)
             << shown << " at " << columns;
         EXPECT_TRUE(is_shown_as(runs[i].name, shown)) << shown;
+        // They differ at four places, which a narrow table has no room for.
+        if (columns >= 80 || shown != runs[i].name) EXPECT_LE(lines[i + 1].size(), columns) << lines[i + 1];
       }
     }
   EXPECT_TRUE(is_shown_as("abcdefgh", "a...d...h"));
   EXPECT_FALSE(is_shown_as("abcdefgh", "a...h...d"));
   EXPECT_FALSE(is_shown_as("abcd", "abc...bcd")) << "letters count once";
   EXPECT_FALSE(is_shown_as("abcd", "abc"));
+}
+
+TEST(RunsTable, CutsFitWhereThereIsOneAndNamesStayWholeWhereThereIsNone) {
+  // A letter in the middle is the difference, among letters of two bytes.
+  const std::string end(30, 'e');
+  std::string start;
+  for (int i = 0; i < 30; ++i) start += "\xC3\xA4";
+  const std::vector<std::string> names{start + "1" + end, start + "2" + end, start + "3" + end};
+  for (const std::string& name : names) {
+    const std::string shown = cut_apart(name, names, 20);
+    EXPECT_LE(columns_of(shown), 20U) << shown;
+    EXPECT_NE(shown.find(name[start.size()]), std::string::npos) << shown;
+  }
+  // What is shown of the first is of the second as well.
+  const std::vector<std::string> alike{std::string(40, 'a'), std::string(41, 'a')};
+  EXPECT_EQ(cut_apart(alike[0], alike, 20), alike[0]);
+}
+
+TEST(RunsTable, ManyLongNamesAreLookedAtAFewTimes) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 2000; ++i)
+    names.push_back(std::string(4000, 'a') + std::string(static_cast<std::size_t>(i), 'a'));
+  EXPECT_EQ(cut_apart(names.front(), std::span(names).first(1), 20).size(), 20U);
+  std::vector<std::string> hidden;  // the one that is alike comes last
+  for (int i = 0; i < 2000; ++i) hidden.push_back(std::string(4000, 'a') + std::to_string(i) + 'b');
+  hidden.push_back(std::string(4001, 'a'));
+  EXPECT_EQ(cut_apart(names.front(), hidden, 20), names.front());
 }
 
 TEST(RunsTable, PutsWhatNeedsALookFirstAndCountsTheRest) {

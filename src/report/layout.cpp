@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 namespace cox::report {
 namespace {
@@ -75,42 +77,84 @@ bool is_shown_as(std::string_view name, std::string_view shown) {
 
 namespace {
 
-bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+/// Looks for a cut that stands for one name of several.
+class Cutter {
+ public:
+  Cutter(std::string_view name, std::span<const std::string> all) : name_(name), all_(all) {
+    for (std::size_t i = 0; i < name.size(); ++i)
+      if (!goes_on(name[i])) starts_.push_back(i);
+    starts_.push_back(name.size());
+    for (const std::string& other : all) letters_ += other.size() + 1;
+  }
+
+  [[nodiscard]] std::size_t letters() const { return starts_.size() - 1; }
+  [[nodiscard]] std::string_view part(std::size_t from, std::size_t to) const {
+    return name_.substr(starts_[from], starts_[to] - starts_[from]);
+  }
+  [[nodiscard]] bool has_time() const { return looked_ <= kMostLooked; }
+
+  [[nodiscard]] bool stands_for_one(std::string_view shown) {
+    looked_ += letters_;
+    // Of a name with points beside the gap it does not stand for itself.
+    return is_shown_as(name_, shown) && std::none_of(all_.begin(), all_.end(), [&](const std::string& other) {
+             return other != name_ && is_shown_as(other, shown);
+           });
+  }
+
+ private:
+  /// Letters of names: very many long ones are looked at a few times only.
+  static constexpr std::size_t kMostLooked = 4'000'000;
+
+  std::string_view name_;
+  std::span<const std::string> all_;
+  std::vector<std::size_t> starts_;  // of letters, and the end
+  std::size_t letters_ = 0;          // of all names
+  std::size_t looked_ = 0;
+};
+
+/// More of one end, the nearest to the middle first.
+std::optional<std::string> with_ends(Cutter& cutter, std::size_t width) {
+  const std::size_t letters = width - kMore.size();
+  const std::size_t n = cutter.letters();
+  for (std::size_t off = 0; 2 * off <= letters && cutter.has_time(); ++off)
+    for (const std::size_t end : {letters / 2 + off, letters / 2 - off}) {
+      std::string shown =
+          fmt::format("{}{}{}", cutter.part(0, letters - end), kMore, cutter.part(n - end, n));
+      if (cutter.stands_for_one(shown)) return shown;
+    }
+  return std::nullopt;
 }
 
-bool stands_for_one(std::string_view shown, std::string_view name, std::span<const std::string> all) {
-  // Of a name with points beside the gap it does not stand for itself.
-  return is_shown_as(name, shown) && std::none_of(all.begin(), all.end(), [&](const std::string& other) {
-           return other != name && is_shown_as(other, shown);
-         });
+/// Something of the middle, between both ends.
+std::optional<std::string> with_middle(Cutter& cutter, std::size_t width) {
+  constexpr std::size_t kPlaces = 32;
+  const std::size_t letters = width - 2 * kMore.size();
+  const std::size_t n = cutter.letters();
+  for (const std::size_t window : {letters / 2, letters - letters / 4})
+    for (const std::size_t end : {(letters - window) / 2, letters - window, std::size_t{0}}) {
+      const std::size_t begin = letters - window - end;
+      // Of a long name not every place; each letter is in some window where that is wide enough.
+      const std::size_t step = std::clamp<std::size_t>((n - begin - end) / kPlaces, 1, window);
+      for (std::size_t at = begin; at + window + end <= n && cutter.has_time(); at += step) {
+        std::string shown = fmt::format("{}{}{}{}{}", cutter.part(0, begin), kMore,
+                                        cutter.part(at, at + window), kMore, cutter.part(n - end, n));
+        if (cutter.stands_for_one(shown)) return shown;
+      }
+    }
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::string cut_apart(std::string_view name, std::span<const std::string> all, std::size_t width) {
   std::string shown = cut_middle(name, width);
-  if (shown == name || stands_for_one(shown, name, all)) return shown;
-  const std::string whole(name);
-  if (!is_ascii(name) || width < 4 * kMore.size()) return whole;
-  // More of one end, the nearest to the middle first.
-  const std::size_t letters = width - kMore.size();
-  for (std::size_t off = 0; 2 * off <= letters; ++off)
-    for (const std::size_t end : {letters / 2 + off, letters / 2 - off}) {
-      if (end > letters) continue;
-      shown = whole.substr(0, letters - end) + std::string(kMore) + whole.substr(whole.size() - end);
-      if (stands_for_one(shown, name, all)) return shown;
-    }
-  // Something of the middle, between both ends.
-  const std::size_t of_three = width - 2 * kMore.size();
-  for (const std::size_t window : {of_three / 2, of_three - of_three / 4})
-    for (const std::size_t end : {(of_three - window) / 2, of_three - window, std::size_t{0}})
-      for (std::size_t at = of_three - window - end; at + window + end <= whole.size(); ++at) {
-        shown = whole.substr(0, of_three - window - end) + std::string(kMore) + whole.substr(at, window) +
-                std::string(kMore) + whole.substr(whole.size() - end);
-        if (stands_for_one(shown, name, all)) return shown;
-      }
-  return whole;
+  if (shown == name) return shown;
+  Cutter cutter(name, all);
+  if (cutter.stands_for_one(shown)) return shown;
+  if (width < 4 * kMore.size()) return std::string(name);
+  if (auto ends = with_ends(cutter, width)) return *std::move(ends);
+  if (auto middle = with_middle(cutter, width)) return *std::move(middle);
+  return std::string(name);
 }
 
 std::string in_charset(std::string text, Charset charset) {

@@ -38,8 +38,8 @@ using cox::columns_of;  // beside the one below, which would hide it
 /// The same with what is left out in the middle: names differ at their ends.
 [[nodiscard]] std::string cut_middle(std::string_view text, std::size_t width);
 
-/// Names of at most `width` columns (from 14 on), cut in the middle, or so that each stands for no other of `all`; the
-/// whole name where no such cut is found.
+/// A name of at most `width` columns (12 and more), cut in the middle, or so that it stands for no other of `all`. Where no
+/// such cut is found, the whole name, which is wider. Cost: bounded, some million letters.
 [[nodiscard]] std::string cut_apart(std::string_view name, std::span<const std::string> all,
                                     std::size_t width);
 

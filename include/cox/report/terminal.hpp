@@ -53,7 +53,8 @@ struct RunLine {
 [[nodiscard]] bool is_shown_as(std::string_view name, std::string_view shown);
 
 /// Several runs, a line each, those that need a look first: name, verdict in a word, ranks, gain, coverage; at
-/// most `kScreenLines` lines, the rest is counted. A name that does not fit is cut so that it stands for no other one. `one`, `all`: the commands that say more.
+/// most `kScreenLines` lines, the rest is counted. A name that does not fit is cut so that it stands for no other one;
+/// where no such cut is found it stays whole, and its row is wider. `one`, `all`: the commands that say more.
 /// Held by: src/report/first_screen_test.cpp, tests/golden.
 [[nodiscard]] std::string render_runs(const std::vector<RunLine>& runs, const TextStyle& style,
                                       std::string_view one, std::string_view all);
