@@ -318,57 +318,18 @@ void describe(const Pairs& p, const Candidate& best, SizeComparison& c) {
   if (c.difference == SizeDifference::Crossing) c.ratio_beyond = 1 + best.beyond;
 }
 
-/// A factor at all sizes that nine of ten tables would tell, also others of the same noise.
-double least_seen(const Pairs& p) {
+/// A factor at all sizes that nine of ten tables would tell, also others of the same noise; nothing where none would be.
+std::optional<double> least_seen(const Pairs& p) {
   const auto n = static_cast<double>(p.size.size());
   const double error = p.scatter * (1 + p.scatter_error) / std::sqrt(n);
   // Errors are parts of the longer time.
-  const double part = std::min(kMostSeen, error * (std::sqrt(p.evidence + std::log(n)) + kSurely));
+  const double part = error * (std::sqrt(p.evidence + std::log(n)) + kSurely);
+  if (part > kMostSeen) return std::nullopt;
   return std::max(kLeastDifference + kSurely * error, part / (1 - part));
 }
 
 /// What a single size counts in the strength of a comparison.
 constexpr double kOfSingle = 1e-6;
-
-struct Compared {
-  SizeComparison comparison;
-  double strength = 0;  ///< 0: nothing stands out
-};
-
-/// Comparisons that are made at once: the chance that any of them errs is to stay that of one.
-struct Family {
-  std::size_t count = 1;
-  double scatter = 0;  ///< of the usual one: none has less, as few sizes tell their own badly
-};
-
-Compared compare_strength(const trace::SizeSeries& before, const trace::SizeSeries& after,
-                          const Family& family) {
-  SizeComparison c{.before = before.name, .after = after.name, .nodes = after.nodes};
-  Pairs p = pairs_of(points_of(before), points_of(after));
-  p.scatter = std::max(p.scatter, family.scatter);
-  set_errors(p);
-  p.family = family.count;
-  p.evidence += 2 * std::log(static_cast<double>(family.count));
-  c.sizes = static_cast<std::int64_t>(p.size.size());
-  c.scatter_ratio = p.scatter;
-  c.difference = SizeDifference::Unclear;
-  if (p.size.size() < kLeastSizes) return {c};
-  thin(p);
-  c.least_seen_ratio = least_seen(p);
-  const Candidate best = best_without_outlying(p, c);
-  describe(p, best, c);
-  // What explains little of it is bounded, and so equal, where noise is small; single sizes say little of a file.
-  double strength = 0;
-  for (const OutlyingSize& o : c.outlying) strength += kOfSingle * std::pow(std::log(o.ratio), 2);
-  if (differs(c))
-    for (std::size_t i = 0; i < p.size.size(); ++i)
-      strength += std::pow(best.fitted[i] / std::max(p.before[i], p.after[i]), 2);
-  return {std::move(c), strength};
-}
-
-SizeComparison compare_two(const trace::SizeSeries& before, const trace::SizeSeries& after) {
-  return compare_strength(before, after, {}).comparison;
-}
 
 /// Of one list in which nothing stands out.
 constexpr double kOutlyingChance = 0.002;
@@ -414,19 +375,58 @@ std::vector<std::size_t> outlying(const std::vector<double>& values, const Outly
   return {};
 }
 
+double scatter_between(const std::vector<SizePoint>& before, const std::vector<SizePoint>& after) {
+  return pairs_of(before, after).scatter;
+}
+
+NamedPoints named_points_of(const trace::SizeSeries& s) {
+  return {.name = s.name, .nodes = s.nodes, .points = points_of(s)};
+}
+
+Compared compare_points(const NamedPoints& before, const NamedPoints& after, const Family& family) {
+  SizeComparison c{.before = before.name, .after = after.name, .nodes = after.nodes};
+  Pairs p = pairs_of(before.points, after.points);
+  p.scatter = std::max(p.scatter, family.scatter);
+  set_errors(p);
+  p.family = family.count;
+  p.evidence += 2 * std::log(static_cast<double>(family.count));
+  c.sizes = static_cast<std::int64_t>(p.size.size());
+  c.scatter_ratio = p.scatter;
+  c.difference = SizeDifference::Unclear;
+  if (p.size.size() < kLeastSizes) return {c};
+  thin(p);
+  c.least_seen_ratio = least_seen(p);
+  const Candidate best = best_without_outlying(p, c);
+  describe(p, best, c);
+  // What explains little of it is bounded, and so equal, where noise is small; single sizes say little of a file.
+  double strength = 0;
+  for (const OutlyingSize& o : c.outlying) strength += kOfSingle * std::pow(std::log(o.ratio), 2);
+  if (differs(c))
+    for (std::size_t i = 0; i < p.size.size(); ++i)
+      strength += std::pow(best.fitted[i] / std::max(p.before[i], p.after[i]), 2);
+  return {std::move(c), strength};
+}
+
+SizeComparison compare_two(const trace::SizeSeries& before, const trace::SizeSeries& after) {
+  return compare_points(named_points_of(before), named_points_of(after), {}).comparison;
+}
+
 std::vector<PlaceAnswer> find_places(const std::vector<SizeComparison>& comparisons) {
   struct Side {
     bool any_differs = false, all_differ = true, is_known = false;
+    // Logarithms: twice as fast is as far as twice as slow.
     double least_change = std::numeric_limits<double>::infinity();  ///< of those that differ
     double least_seen = 0;                                          ///< of those that do not
     void add(const SizeComparison& c) {
       is_known = true;
-      const double change = std::max(std::abs(c.ratio - 1), std::abs(c.ratio_beyond.value_or(1) - 1));
+      const double change =
+          std::max(std::abs(std::log(c.ratio)), std::abs(std::log(c.ratio_beyond.value_or(1))));
       (differs(c) ? any_differs : all_differ) = differs(c);
       if (differs(c))
         least_change = std::min(least_change, change);
       else
-        least_seen = std::max(least_seen, c.least_seen_ratio);
+        least_seen = std::max(least_seen, c.least_seen_ratio ? std::log1p(*c.least_seen_ratio)
+                                                             : std::numeric_limits<double>::infinity());
     }
     /// Whether this side differs, and so much that it would have been seen on the other, which does not.
     [[nodiscard]] bool alone(const Side& other) const {
@@ -451,9 +451,6 @@ std::vector<PlaceAnswer> find_places(const std::vector<SizeComparison>& comparis
   return places;
 }
 
-namespace {
-
-/// Whether a series is one to hold `s` against, where no table from before is asked for.
 bool is_alike(const trace::SizeSeries& other, const trace::SizeSeries& s) {
   // Of another collective, or of another number of ranks.
   const bool other_bus =
@@ -461,112 +458,6 @@ bool is_alike(const trace::SizeSeries& other, const trace::SizeSeries& s) {
   return other.nodes == s.nodes && other.measures == s.measures && !other_bus &&
          (other.in_place == s.in_place || is_other_place(other, s));
 }
-
-using Alike = std::vector<const trace::SizeSeries*>;
-
-/// Configurations of several files that measure the same; in place only where out of place is not there.
-std::vector<Alike> alike_of_files(const trace::SizeTable& table) {
-  std::vector<Alike> groups;
-  for (const trace::SizeSeries& s : table.series) {
-    const bool beside = s.in_place && std::any_of(table.series.begin(), table.series.end(),
-                                                  [&](const auto& o) { return is_other_place(o, s); });
-    if (beside) continue;
-    const auto at = std::find_if(groups.begin(), groups.end(),
-                                 [&](const Alike& group) { return is_alike(*group.front(), s); });
-    if (at == groups.end())
-      groups.push_back({&s});
-    else
-      at->push_back(&s);
-  }
-  return groups;
-}
-
-/// At each size that at least half of them have. One alone is its own.
-trace::SizeSeries median_of(const Alike& group) {
-  if (group.size() == 1) return *group.front();
-  std::map<double, std::vector<double>> times;
-  for (const trace::SizeSeries* s : group)
-    for (const SizePoint& p : points_of(*s)) times[p.size].push_back(p.time);
-  trace::SizeSeries median{.name = "the median of " + std::to_string(group.size()) + " others",
-                           .nodes = group.front()->nodes,
-                           .values = {}};
-  for (auto& [size, of_size] : times)
-    if (2 * of_size.size() >= group.size())
-      median.values.push_back({Bytes(std::llround(size)), Seconds(median_in_place(of_size))});
-  return median;
-}
-
-/// Files that measure the same, each against the median of the others. What differs would be in the reference of the
-/// others: round by round the one that differs most is set apart.
-class FileGroup {
- public:
-  explicit FileGroup(const Alike& group) : group_(group), apart_(group.size(), false) {}
-
-  std::vector<SizeComparison> compare() {
-    std::vector<Compared> all = compare_all();
-    for (int round = 0; round < kMostRounds && set_apart(all); ++round) all = compare_all();
-    std::vector<SizeComparison> out;
-    for (Compared& one : all) out.push_back(std::move(one.comparison));
-    return out;
-  }
-
- private:
-  static constexpr int kMostRounds = 8;
-  static constexpr std::size_t kOfMany = 16;
-
-  /// Those that differ most: one, of many files one of sixteen, which move the median of the others by little. Half of all
-  /// stay. Whether there was any.
-  bool set_apart(const std::vector<Compared>& all) {
-    std::vector<std::size_t> differ;
-    for (std::size_t i = 0; i < all.size(); ++i)
-      if (!apart_[i] && all[i].strength > 0) differ.push_back(i);
-    std::stable_sort(differ.begin(), differ.end(),
-                     [&](std::size_t a, std::size_t b) { return all[a].strength > all[b].strength; });
-    const auto already = static_cast<std::size_t>(std::count(apart_.begin(), apart_.end(), true));
-    differ.resize(std::min(
-        {differ.size(), std::max<std::size_t>(1, group_.size() / kOfMany), group_.size() / 2 - already}));
-    for (const std::size_t i : differ) apart_[i] = true;
-    return !differ.empty();
-  }
-
-  [[nodiscard]] std::vector<Compared> compare_all() const {
-    std::vector<trace::SizeSeries> references;
-    std::vector<double> scatters;
-    std::vector<std::size_t> counts;
-    for (std::size_t i = 0; i < group_.size(); ++i) {
-      Alike others;
-      for (std::size_t k = 0; k < group_.size(); ++k)
-        if (k != i && !apart_[k]) others.push_back(group_[k]);
-      counts.push_back(others.size());
-      references.push_back(median_of(others));
-      scatters.push_back(pairs_of(points_of(references.back()), points_of(*group_[i])).scatter);
-    }
-    const Family family{.count = group_.size(), .scatter = median_in_place(scatters)};
-    std::vector<Compared> all;
-    for (std::size_t i = 0; i < group_.size(); ++i) {
-      all.push_back(compare_strength(references[i], *group_[i], family));
-      if (counts[i] > 1) all.back().comparison.of_files = static_cast<std::int64_t>(counts[i]);
-    }
-    return all;
-  }
-
-  const Alike& group_;
-  std::vector<bool> apart_;
-};
-
-/// Of two, the second against the first.
-std::vector<SizeComparison> compare_files(const trace::SizeTable& table) {
-  std::vector<SizeComparison> out;
-  for (const Alike& group : alike_of_files(table)) {
-    if (group.size() == 2) out.push_back(compare_two(*group[0], *group[1]));
-    if (group.size() < 3) continue;
-    std::vector<SizeComparison> of_group = FileGroup(group).compare();
-    std::move(of_group.begin(), of_group.end(), std::back_inserter(out));
-  }
-  return out;
-}
-
-}  // namespace
 
 std::vector<SizeComparison> compare_series(const trace::SizeTable& table, const trace::SizeTable* before) {
   if (before == nullptr && !table.series.empty() && !table.series.front().file.empty())

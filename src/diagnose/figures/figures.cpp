@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "cox/base/json.hpp"
@@ -50,7 +51,7 @@ Json json_of(const SizeComparison& c) {
   j["offset_s"] = c.offset.count();
   j["border_bytes"] = c.border ? Json(c.border->count()) : Json(nullptr);
   j["scatter_ratio"] = c.scatter_ratio;
-  j["least_seen_ratio"] = c.least_seen_ratio;
+  j["least_seen_ratio"] = c.least_seen_ratio ? Json(*c.least_seen_ratio) : Json(nullptr);
   j["border_end_bytes"] = c.border_end ? Json(c.border_end->count()) : Json(nullptr);
   j["ratio_beyond"] = c.ratio_beyond ? Json(*c.ratio_beyond) : Json(nullptr);
   j["outlying"] = Json::array();
@@ -105,6 +106,14 @@ bool differs(const SizeComparison& c) {
   return c.difference != SizeDifference::None && c.difference != SizeDifference::Unclear;
 }
 
+bool is_tested(const SizeComparison& c) {
+  return c.difference != SizeDifference::Unclear && (differs(c) || c.least_seen_ratio);
+}
+
+bool is_tested(const RankComparison& c) {
+  return c.tested && c.least_seen_ratio <= 1;
+}
+
 const char* name_of(SizeDifference d) {
   switch (d) {
     case SizeDifference::None:
@@ -149,17 +158,15 @@ bool takes_longer(const SizeComparison& c) {
          std::any_of(c.outlying.begin(), c.outlying.end(), [](const OutlyingSize& o) { return o.ratio > 1; });
 }
 
-/// Whether all that is in both was compared and found no worse.
+/// Whether all of before was compared and found no worse: a test that could not be made is not passed.
 bool holds_against_before(const FiguresAnswer& a) {
-  const auto is_told = [](const SizeComparison& c) { return c.difference != SizeDifference::Unclear; };
-  const auto is_tested = [](const RankComparison& c) { return c.tested && c.least_seen_ratio <= 1; };
-  const auto changed = [](const RankComparison& c) {
-    return c.is_time ? is_slower(c) : !c.more.empty() || !c.less.empty();
+  const auto holds = [](const RankComparison& c) {
+    return is_tested(c) && !is_slower(c) && !is_other_number(c);
   };
-  const bool compared = std::any_of(a.comparisons.begin(), a.comparisons.end(), is_told) ||
-                        std::any_of(a.rank_comparisons.begin(), a.rank_comparisons.end(), is_tested);
-  return compared && std::none_of(a.comparisons.begin(), a.comparisons.end(), takes_longer) &&
-         std::none_of(a.rank_comparisons.begin(), a.rank_comparisons.end(), changed);
+  return a.gone.empty() &&
+         std::all_of(a.comparisons.begin(), a.comparisons.end(),
+                     [](const SizeComparison& c) { return is_tested(c) && !takes_longer(c); }) &&
+         std::all_of(a.rank_comparisons.begin(), a.rank_comparisons.end(), holds);
 }
 
 }  // namespace
@@ -167,6 +174,10 @@ bool holds_against_before(const FiguresAnswer& a) {
 bool is_slower(const RankComparison& c) {
   if (!c.is_time || c.more.empty()) return false;
   return !trace::is_communication(c.name) || 2 * c.more.size() > static_cast<std::size_t>(c.ranks);
+}
+
+bool is_other_number(const RankComparison& c) {
+  return !c.is_time && (!c.more.empty() || !c.less.empty());
 }
 
 bool FiguresAnswer::has_trouble() const {
@@ -185,17 +196,25 @@ bool FiguresAnswer::is_clean() const {
 
 namespace {
 
-/// Says of two tables that no value of one has a counterpart in the other.
-void note_nothing_in_common(const trace::Figures& before, FiguresAnswer& a) {
-  const bool any_size = std::any_of(a.comparisons.begin(), a.comparisons.end(),
-                                    [](const SizeComparison& c) { return c.sizes > 0; });
-  a.nothing_in_common = !any_size && a.rank_comparisons.empty();
-  if (!a.nothing_in_common) return;
-  const auto first_name = [](const auto& list) { return list.empty() ? std::string() : list.front().name; };
-  if (const auto* sizes = std::get_if<trace::SizeTable>(&before.table))
-    a.of_before = first_name(sizes->series);
-  else
-    a.of_before = first_name(std::get<trace::RankTable>(before.table).quantities);
+/// Says what of before was compared with nothing, and whether all of it was.
+void note_what_is_gone(const trace::Figures& before, FiguresAnswer& a) {
+  const auto note = [&](const auto& list, const auto& is_compared) {
+    for (const auto& one : list)
+      if (!is_compared(one)) a.gone.push_back(one.name);
+    a.nothing_in_common = a.gone.size() == list.size();
+    if (a.nothing_in_common && !list.empty()) a.of_before = list.front().name;
+  };
+  if (const auto* sizes = std::get_if<trace::SizeTable>(&before.table)) {
+    std::set<std::pair<std::string, std::int64_t>> compared;
+    for (const SizeComparison& c : a.comparisons)
+      if (c.sizes > 0) compared.emplace(c.before, c.nodes);
+    note(sizes->series, [&](const trace::SizeSeries& s) { return compared.contains({s.name, s.nodes}); });
+  } else {
+    std::set<std::string> compared;
+    for (const RankComparison& c : a.rank_comparisons) compared.insert(c.name);
+    note(std::get<trace::RankTable>(before.table).quantities,
+         [&](const trace::RankQuantity& q) { return compared.contains(q.name); });
+  }
 }
 
 }  // namespace
@@ -221,7 +240,7 @@ FiguresAnswer understand_figures(const trace::Figures& figures, const trace::Fig
     if (const auto* earlier = before != nullptr ? std::get_if<trace::RankTable>(&before->table) : nullptr)
       a.rank_comparisons = compare_ranks(*earlier, ranks);
   }
-  if (before != nullptr) note_nothing_in_common(*before, a);
+  if (before != nullptr) note_what_is_gone(*before, a);
   return a;
 }
 
@@ -239,35 +258,83 @@ std::string to_json(const FiguresAnswer& a, const std::string& input) {
   for (const RankComparison& c : a.rank_comparisons) result["rank_comparisons"].push_back(json_of(c));
   result["notes"] = a.notes;
   result["nothing_in_common"] = a.nothing_in_common;
+  result["gone"] = a.gone;
   result["places"] = Json::array();
   for (const PlaceAnswer& p : a.places) result["places"].push_back(json_of(p));
   return framed({"cox.figures/1", {input}, a.notes}, std::move(result));
 }
 
+namespace {
+
+constexpr std::size_t kLongestName = 28;
+constexpr std::size_t kLongestVerdict = 160;
+
+/// At most so many bytes of UTF-8, what is left out in the middle: names differ at their ends.
+std::string shortened(const std::string& text, std::size_t most) {
+  if (text.size() <= most) return text;
+  const auto goes_on = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80; };
+  std::size_t front = (most - 3) / 2;
+  std::size_t back = text.size() - (most - 3 - front);
+  while (front > 0 && goes_on(front)) --front;
+  while (back < text.size() && goes_on(back)) ++back;
+  return text.substr(0, front) + "..." + text.substr(back);
+}
+
+/// Of a line for a log: what stands out, a few of it, with names of bounded length.
+class Differences {
+ public:
+  void add(Json one) {
+    if (++count_ <= kMost) list_.push_back(std::move(one));
+  }
+  void add(const SizeComparison& c) {
+    if (c.of_places || (!differs(c) && c.outlying.empty())) return;
+    add(Json{{"before", shortened(c.before, kLongestName)},
+             {"after", shortened(c.after, kLongestName)},
+             {"difference", name_of(c.difference)},
+             {"ratio", c.ratio},
+             {"outlying_count", c.outlying.size()}});
+  }
+  /// `against`: `others`, or `before`.
+  void add(const std::string& quantity, const char* against, const std::vector<Rank>& more,
+           const std::vector<Rank>& less, double more_ratio, double less_ratio) {
+    if (more.empty() && less.empty()) return;
+    add(Json{{"quantity", shortened(quantity, kLongestName)},
+             {"against", against},
+             {"ratio", more.empty() ? 1 - less_ratio : 1 + more_ratio},
+             {"more_count", more.size()},
+             {"less_count", less.size()}});
+  }
+
+  [[nodiscard]] const Json& list() const { return list_; }
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+ private:
+  static constexpr std::size_t kMost = 3;
+  Json list_ = Json::array();
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
 std::string to_summary(const FiguresAnswer& a, const std::string& input, const std::string& verdict) {
-  constexpr std::size_t kMost = 4;
   Json j;
   j["schema"] = "cox.figures-summary/1";
   j["tool"] = "cox " COX_VERSION;
   j["input"] = input;
   j["format"] = a.format;
-  j["verdict"] = verdict;
+  j["verdict"] = shortened(verdict, kLongestVerdict);
   j["is_clean"] = a.is_clean();
   j["files"] = a.files > 0 ? Json(a.files) : Json(nullptr);
   j["sizes_count"] = a.sizes.size();
   j["quantities_count"] = a.quantities.size();
-  j["differences"] = Json::array();
-  std::size_t differences = 0;
-  for (const SizeComparison& c : a.comparisons) {
-    if (c.of_places || (!differs(c) && c.outlying.empty())) continue;
-    if (++differences <= kMost)
-      j["differences"].push_back(Json{{"before", c.before},
-                                      {"after", c.after},
-                                      {"difference", name_of(c.difference)},
-                                      {"ratio", c.ratio},
-                                      {"outlying_count", c.outlying.size()}});
-  }
-  j["differences_count"] = differences;
+  Differences differences;
+  for (const SizeComparison& c : a.comparisons) differences.add(c);
+  for (const RankComparison& c : a.rank_comparisons)
+    differences.add(c.name, "before", c.more, c.less, c.more_ratio, c.less_ratio);
+  for (const QuantityAnswer& q : a.quantities)
+    differences.add(q.name, "others", q.above, q.below, q.above_ratio, q.below_ratio);
+  j["differences"] = differences.list();
+  j["differences_count"] = differences.count();
   j["notes_count"] = a.notes.size();
   return json_line(j);
 }

@@ -75,13 +75,17 @@ struct SizeComparison {
   std::optional<double> ratio_beyond{};  ///< Crossing: of the largest, where `ratio` is that of the smallest
   std::vector<OutlyingSize> outlying{};  ///< ascending by size; what is said above is of the others
   double scatter_ratio = 0;              ///< of a ratio of two times
-  double least_seen_ratio = 0;           ///< a factor at all sizes that nine of ten tables would tell
-  std::int64_t of_files = 0;             ///< of a folder: `before` is the median of so many others; else 0
-  bool of_places = false;                ///< in place against out of place: a remark, no trouble
+  std::optional<double>
+      least_seen_ratio{};     ///< a factor at all sizes that nine of ten tables would tell, if any is
+  std::int64_t of_files = 0;  ///< of a folder: `before` is the median of so many others; else 0
+  bool of_places = false;     ///< in place against out of place: a remark, no trouble
 };
 
 /// Whether they differ by more than single sizes.
 [[nodiscard]] bool differs(const SizeComparison& c);
+
+/// Whether they were compared: that they do not differ says something only where a difference would have been told.
+[[nodiscard]] bool is_tested(const SizeComparison& c);
 
 /// Where two configurations differ that were compared on one node and on several.
 enum class DifferencePlace : std::uint8_t { InsideNode, BetweenNodes, Both };
@@ -126,8 +130,12 @@ struct RankComparison {
   double least_seen_ratio = 0;  ///< a change of one rank that would have been seen; of `tested`
 };
 
+/// Whether a change would have been told.
+[[nodiscard]] bool is_tested(const RankComparison& c);
 /// Whether ranks take longer than before. In a collective most of them have to: one that takes longer may come earlier.
 [[nodiscard]] bool is_slower(const RankComparison& c);
+/// Of a plain number nothing tells whether more of it is good.
+[[nodiscard]] bool is_other_number(const RankComparison& c);
 
 struct FiguresAnswer {
   std::string format;
@@ -142,11 +150,13 @@ struct FiguresAnswer {
   bool nothing_in_common = false;  ///< with `before`: no configuration and size, or no quantity, is in both
   bool has_before = false;         ///< compared with a table from before a change
   std::string of_before;           ///< the first name in `before`, where nothing is in common
+  std::vector<std::string>
+      gone;  ///< configurations and quantities of `before` that were compared with nothing
 
   /// Whether a rank's own work stands out, or a configuration is slower.
   [[nodiscard]] bool has_trouble() const;
-  /// Whether something was tested and nothing stands out: what --check asks for. With `before`: compared, and told neither
-  /// slower nor, of a plain number, other than before.
+  /// Whether something was tested and nothing stands out: what --check asks for. With `before`: all of it was compared, and
+  /// told neither slower nor, of a plain number, other than before.
   [[nodiscard]] bool is_clean() const;
 };
 

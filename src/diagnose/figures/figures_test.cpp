@@ -7,29 +7,24 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "diagnose/figures/parts.hpp"
+#include "support/figures_sample.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace cox::diagnose {
 namespace {
 
-FiguresAnswer answer(const std::string& text) {
-  auto figures = trace::figures_of(text);
-  EXPECT_TRUE(figures && *figures) << text.substr(0, 60);
-  return figures && *figures ? understand_figures(**figures) : FiguresAnswer{};
-}
-
-bool says(const FiguresAnswer& a, const std::string& part) {
-  for (const std::string& line : figure_lines(a))
-    if (line.find(part) != std::string::npos) return true;
-  return false;
-}
+using test::answer;
+using test::figures;
+using test::kSizes;
+using test::nccl_sweep;
+using test::says;
+using test::table_of;
 
 TEST(Figures, ARankBeyondTheSpreadIsNamed) {
   const FiguresAnswer a =
@@ -56,12 +51,6 @@ TEST(Figures, WithoutASpreadTheExtremeIsStatedAndNobodyNamed) {
   EXPECT_FALSE(a.is_clean()) << "nothing was tested";
   EXPECT_TRUE(says(a, "Nobody can be named"));
   EXPECT_TRUE(says(a, "highest 1.90 s (rank 2)"));
-}
-
-trace::Figures figures(const std::string& text) {
-  auto read = trace::figures_of(text);
-  EXPECT_TRUE(read && *read) << text.substr(0, 60);
-  return read && *read ? **std::move(read) : trace::Figures{};
 }
 
 TEST(Figures, RanksAreHeldAgainstThemselvesBefore) {
@@ -267,29 +256,10 @@ TEST(Figures, TheAlpsTableShowsItsCeilingAndItsDips) {
   for (const SizeAnswer& s : a.sizes) EXPECT_GT(s.ceiling.in_bytes_per_s(), 1e10);
 }
 
-constexpr int kSizes = 20;
-
-/// One time per size, with noise in its logarithm; some sizes of the second take `ratio` times as long.
 struct Pair {
   trace::Figures before;
   trace::Figures after;
 };
-
-trace::SizeTable table_of(double noise, double ratio, const std::vector<int>& slow, bool tails,
-                          std::mt19937_64& random) {
-  std::normal_distribution<double> normal(0, 1);
-  std::student_t_distribution<double> student(5);
-  trace::SizeSeries s;
-  for (int k = 0; k < kSizes; ++k) {
-    const double size = std::exp2(k + 3);
-    double time = 1e-5 + 2e-11 * size;
-    for (const int at : slow)
-      if (at == k) time *= ratio;
-    s.values.push_back({Bytes(std::int64_t{8} << k),
-                        Seconds(time * std::exp(noise * (tails ? student(random) : normal(random))))});
-  }
-  return {.series = {s}};
-}
 
 SizeComparison compared(double noise, double ratio, const std::vector<int>& slow, std::mt19937_64& random,
                         bool tails = false) {
@@ -379,25 +349,6 @@ TEST(Figures, LessBandwidthIsInThePartThatGrowsWithTheSize) {
   EXPECT_GE(right + only_large, 196);
 }
 
-/// A sweep from 8 B on as nccl-tests prints it: 25 us, 100 GB/s; `in_place` takes so many times as long.
-std::string nccl_sweep(int sizes, double in_place, const std::string& test = "all_reduce_perf",
-                       double bus_ratio = 1.75, double slower = 1) {
-  std::string text = "# Collective test starting: " + test +
-                     "\n# nThread 1 nGpus 1 minBytes 8\n# Rank 0 Group 0 Pid 1 on n001 device 0\n"
-                     "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
-  for (int k = 3; k < 3 + sizes; ++k) {
-    const auto size = std::exp2(k);
-    text += std::to_string(1LL << k) + " 1 float sum -1";
-    for (const double factor : {slower, in_place}) {
-      const double time = (25 + size / 1e5) * factor;
-      text += " " + std::to_string(time) + " " + std::to_string(size / time / 1e3) + " " +
-              std::to_string(size / time / 1e3 * bus_ratio) + " 0";
-    }
-    text += "\n";
-  }
-  return text;
-}
-
 TEST(Figures, OneSweepTellsLatencyBandwidthAndItsCeiling) {
   const FiguresAnswer a = answer(nccl_sweep(28, 1));
   EXPECT_EQ(
@@ -439,92 +390,29 @@ TEST(Figures, OtherTestsAreNotCompared) {
   EXPECT_EQ(figure_lines(again).front(), "Configurations differ.");
 }
 
-/// As of a folder; file `slow` (if any) takes `ratio` times as long.
-trace::Figures of_files(int count, double noise, int slow, double ratio, std::mt19937_64& random) {
-  trace::SizeTable all;
-  for (int i = 0; i < count; ++i) {
-    trace::SizeSeries s = table_of(noise, 1, {}, false, random).series.front();
-    s.file = "node" + std::to_string(i);
-    s.name = s.file + ": test";
-    s.measures = "test";
-    for (trace::SizeTime& v : s.values)
-      if (i == slow) v.time = Seconds(v.time.count() * ratio);
-    all.series.push_back(s);
-  }
-  return {.format = "nccl-tests", .table = all, .notes = {}};
-}
-
-TEST(Figures, OfManyFilesTheOneThatLeavesTheMedianIsNamed) {
-  std::mt19937_64 random(5);
-  const FiguresAnswer a = understand_figures(of_files(8, 0.01, 3, 1.3, random));
-  EXPECT_EQ(figure_lines(a).front(), "8 files: node3: test differs from the median.");
-  EXPECT_TRUE(says(a, "node3: test against the median of 7 others: 30 % longer at every size."));
-  EXPECT_TRUE(says(a, "7 do not differ from the median of the others that measure the same"));
-  EXPECT_TRUE(a.has_trouble());
-  const auto j = nlohmann::json::parse(to_json(a, "x"))["result"];
-  EXPECT_EQ(j["files"], 8);
-  EXPECT_EQ(j["comparisons"][3]["of_files"], 7);
-  const FiguresAnswer two = understand_figures(of_files(2, 0.01, 1, 1.3, random));
-  EXPECT_EQ(figure_lines(two).front(), "2 files: node1: test differs from node0: test.");
-  trace::Figures other = of_files(2, 0.01, 1, 1.3, random);
-  std::get<trace::SizeTable>(other.table).series[1].measures = "another";
-  EXPECT_EQ(figure_lines(understand_figures(other)).front(), "2 files: no two of them can be compared.");
-}
-
-/// Files that a folder's comparisons name.
-std::set<std::string> named_of(const trace::Figures& folder) {
-  std::set<std::string> named;
-  for (const SizeComparison& c : understand_figures(folder).comparisons)
-    if (differs(c) || !c.outlying.empty()) named.insert(c.after);
-  return named;
-}
-
-TEST(Figures, QuietFoldersStayQuiet) {
-  std::mt19937_64 random(41);
-  int all = 0;
-  for (const int files : {3, 4, 6, 16})
-    for (const double noise : {0.01, 0.05, 0.1}) {
-      int loud = 0;
-      for (int i = 0; i < 40; ++i) loud += !named_of(of_files(files, noise, -1, 1, random)).empty();
-      EXPECT_LE(loud, 2) << files << " files, noise " << noise;
-      all += loud;
-    }
-  EXPECT_LE(all, 4) << "of 480";
-}
-
-TEST(Figures, BesideOneBadFileNoGoodOneIsNamed) {
-  std::mt19937_64 random(43);
-  for (const int files : {3, 4, 6, 16})
-    for (const double noise : {0.01, 0.05}) {
-      int right = 0;
-      for (int i = 0; i < 40; ++i) {
-        const int bad = static_cast<int>(random() % static_cast<unsigned>(files));
-        const std::set<std::string> named = named_of(of_files(files, noise, bad, 1.3, random));
-        right += named == std::set<std::string>{"node" + std::to_string(bad) + ": test"};
-      }
-      EXPECT_GE(right, 38) << files << " files, noise " << noise;
-    }
-  // One size of one file of three: in the median of two others as well.
-  trace::Figures folder = of_files(3, 0.01, -1, 1, random);
-  trace::SizeTime& slow = std::get<trace::SizeTable>(folder.table).series[1].values[9];
-  slow.time = Seconds(3 * slow.time.count());
-  EXPECT_EQ(named_of(folder), std::set<std::string>{"node1: test"});
-}
-
 TEST(Figures, WhatIsToldFromSomewhereOnIsToldThere) {
   std::mt19937_64 random(47);
   for (const double noise : {0.01, 0.03, 0.1}) {
     int told = 0;
+    int told_of_half = 0;
     for (int i = 0; i < 100; ++i) {
       Pair p{{.format = "size-table", .table = table_of(noise, 1, {}, false, random), .notes = {}},
              {.format = "size-table", .table = table_of(noise, 1, {}, false, random), .notes = {}}};
       const SizeComparison quiet = understand_figures(p.after, &p.before).comparisons.front();
       if (i % 2 == 1) p.after.table = table_of(noise, 1, {}, false, random);
-      for (trace::SizeTime& v : std::get<trace::SizeTable>(p.after.table).series.front().values)
-        v.time = Seconds(v.time.count() * (1 + quiet.least_seen_ratio));
-      told += differs(understand_figures(p.after, &p.before).comparisons.front());
+      ASSERT_TRUE(quiet.least_seen_ratio);
+      const trace::Figures even = p.after;
+      const auto is_told = [&](double part) {
+        p.after = even;
+        for (trace::SizeTime& v : std::get<trace::SizeTable>(p.after.table).series.front().values)
+          v.time = Seconds(v.time.count() * (1 + part * *quiet.least_seen_ratio));
+        return differs(understand_figures(p.after, &p.before).comparisons.front());
+      };
+      told += is_told(1);
+      told_of_half += is_told(0.5);
     }
     EXPECT_GE(told, 90) << noise;
+    EXPECT_LE(told_of_half, 75) << noise << ": half of it is not told from on";
   }
 }
 
@@ -548,6 +436,103 @@ TEST(Figures, AgainstBeforeOnlySlowerIsNotClean) {
   EXPECT_FALSE(understand_figures(named).is_clean());
   const trace::Figures bare = figures("rank,time_s\n0,2\n1,2\n");
   EXPECT_FALSE(understand_figures(bare, &bare).is_clean()) << "not tested";
+}
+
+TEST(Figures, AgainstBeforeAllOfItIsCompared) {
+  const auto sizes = [](int count_of_b, double times_of_b, bool has_b = true) {
+    std::string text = "config,bytes,time_us\n";
+    for (int k = 3; k < 23; ++k) text += fmt::format("a,{},{}\n", 1 << k, 10 + (1 << k) * 1e-4);
+    for (int k = 3; has_b && k < 3 + count_of_b; ++k)
+      text += fmt::format("b,{},{}\n", 1 << k, (10 + (1 << k) * 1e-4) * times_of_b);
+    return figures(text);
+  };
+  const trace::Figures before = sizes(20, 1);
+  EXPECT_TRUE(understand_figures(before, &before).is_clean());
+  const FiguresAnswer few = understand_figures(sizes(3, 10), &before);
+  EXPECT_FALSE(few.is_clean()) << "ten times as long at three sizes";
+  EXPECT_EQ(figure_lines(few).front(), "Not all of before could be compared; nothing is told to be slower.");
+  const FiguresAnswer gone = understand_figures(sizes(0, 1, false), &before);
+  EXPECT_FALSE(gone.is_clean());
+  EXPECT_TRUE(says(gone, "Before and not comparable here: b."));
+  EXPECT_EQ(nlohmann::json::parse(to_json(gone, "x"))["result"]["gone"], nlohmann::json({"b"}));
+  const trace::Figures alone = sizes(0, 1, false);
+  EXPECT_TRUE(understand_figures(before, &alone).is_clean()) << "b is new";
+
+  const auto ranks = [](double bare, const char* name = "backward") {
+    std::string text = fmt::format("rank,forward_mean_s,forward_std_s,{}_mean_s,count\n", name);
+    for (int rank = 0; rank < 8; ++rank) text += fmt::format("{},0.1,0.004,{},500\n", rank, bare);
+    return figures(text);
+  };
+  const trace::Figures quiet = ranks(1);
+  EXPECT_FALSE(understand_figures(ranks(3), &quiet).is_clean()) << "backward has no spread";
+  const FiguresAnswer renamed = understand_figures(ranks(1, "backwards"), &quiet);
+  EXPECT_FALSE(renamed.is_clean());
+  EXPECT_EQ(renamed.gone, std::vector<std::string>{"backward"});
+}
+
+TEST(Figures, WhatIsSlowerIsSaidBeforeWhatIsFaster) {
+  const auto table = [](double forward, double backward_of_3) {
+    std::string text = "name,rank,mean_s,std_s,count\n";
+    for (int rank = 0; rank < 8; ++rank) {
+      text += fmt::format("forward,{},{},0.004,500\n", rank, forward);
+      text += fmt::format("backward,{},{},0.004,500\n", rank, rank == 3 ? backward_of_3 : 0.2);
+    }
+    return figures(text);
+  };
+  const trace::Figures before = table(0.1, 0.15);
+  const FiguresAnswer a = understand_figures(table(0.08, 0.195), &before);
+  EXPECT_TRUE(a.quantities[0].above.empty() && a.quantities[1].above.empty());
+  EXPECT_FALSE(a.is_clean());
+  EXPECT_EQ(figure_lines(a).front(), "backward: rank 3 takes more than before.");
+  const std::string line = to_summary(a, "x", figure_lines(a).front());
+  EXPECT_EQ(nlohmann::json::parse(line)["verdict"], "backward: rank 3 takes more than before.");
+  const auto rates = [](double rate) {
+    std::string text = "rank,forward_mean_s,forward_std_s,tokens_per_s_mean,tokens_per_s_std,count\n";
+    for (int rank = 0; rank < 8; ++rank)
+      text += fmt::format("{},{},0.004,{},20,500\n", rank, 80 / rate, rate);
+    return figures(text);
+  };
+  const trace::Figures slow = rates(800);
+  EXPECT_EQ(figure_lines(understand_figures(rates(1000), &slow)).front(),
+            "tokens_per_s: every rank has more than before, 25 % in the median.");
+}
+
+TEST(Figures, WhatScattersTooMuchIsNotTested) {
+  std::string text = "config,bytes,time_us\n";
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal(0, 1);
+  for (const char* name : {"a", "b"})
+    for (int k = 3; k < 15; ++k)
+      text += fmt::format("{},{},{}\n", name, 1 << k, 10 * std::exp(normal(random)));
+  const FiguresAnswer a = answer(text);
+  EXPECT_EQ(a.comparisons[0].difference, SizeDifference::None);
+  EXPECT_FALSE(a.comparisons[0].least_seen_ratio);
+  EXPECT_TRUE(says(a, "b against a: these times scatter too much to tell a difference."));
+  EXPECT_FALSE(says(a, "Configurations do not differ."));
+  EXPECT_TRUE(
+      nlohmann::json::parse(to_json(a, "x"))["result"]["comparisons"][0]["least_seen_ratio"].is_null());
+  const trace::Figures same = figures(text);
+  EXPECT_TRUE(understand_figures(same, &same).is_clean()) << "of the same numbers nothing scatters";
+}
+
+TEST(Figures, APlaceIsToldAlikeWhereItIsFasterAndWhereItIsSlower) {
+  const auto places = [](double ratio, double least_seen) {
+    const auto compared = [&](std::int64_t nodes, SizeDifference difference, double r) {
+      return SizeComparison{.before = "a",
+                            .after = "b",
+                            .nodes = nodes,
+                            .sizes = 12,
+                            .difference = difference,
+                            .ratio = r,
+                            .least_seen_ratio = least_seen};
+    };
+    return find_places({compared(1, SizeDifference::None, 1), compared(2, SizeDifference::Factor, ratio)})
+        .size();
+  };
+  EXPECT_EQ(places(2, 0.7), 1U);
+  EXPECT_EQ(places(0.5, 0.7), 1U);
+  EXPECT_EQ(places(1.5, 0.7), 0U);
+  EXPECT_EQ(places(1 / 1.5, 0.7), 0U);
 }
 
 TEST(Figures, WhatHasNothingInCommonIsSaidInOneLine) {
@@ -580,10 +565,44 @@ TEST(Figures, JsonNamesTheSchema) {
       to_json(answer("rank,mean_s,std_s,count\n0,1,0.1,4\n1,1,0.1,4\n2,1,0.1,4\n"), "x.csv"));
   EXPECT_EQ(j["schema"], "cox.figures/1");
   EXPECT_EQ(j["result"]["quantities"][0]["ranks"], 3);
-  const std::string line = to_summary(answer(nccl_sweep(28, 1)), "x.csv", "verdict");
-  EXPECT_EQ(line.find('\n'), line.size() - 1) << "one line";
-  EXPECT_LE(line.size(), 1500U);
-  EXPECT_EQ(nlohmann::json::parse(line)["schema"], "cox.figures-summary/1");
+}
+
+TEST(Figures, ASummaryCountsWhatStandsOutInAKilobyte) {
+  const auto summary = [](const FiguresAnswer& a) {
+    const std::string line = to_summary(a, "x.csv", figure_lines(a).front());
+    EXPECT_EQ(line.find('\n'), line.size() - 1) << "one line";
+    EXPECT_LE(line.size(), 1024U) << line;
+    return nlohmann::json::parse(line);
+  };
+  EXPECT_EQ(summary(answer(nccl_sweep(28, 1)))["schema"], "cox.figures-summary/1");
+  const std::string head = "rank,mean_s,std_s,count\n";
+  const trace::Figures slow = figures(head + "0,1.0,0.01,400\n1,1.3,0.01,400\n2,1.0,0.01,400\n");
+  const auto named = summary(understand_figures(slow));
+  EXPECT_EQ(named["differences_count"], 1);
+  EXPECT_EQ(named["differences"][0]["quantity"], "time");
+  EXPECT_EQ(named["differences"][0]["against"], "others");
+  EXPECT_NEAR(named["differences"][0]["ratio"], 1.3, 1e-9);
+  EXPECT_EQ(named["differences"][0]["more_count"], 1);
+  const trace::Figures even = figures(head + "0,1.0,0.01,400\n1,1.0,0.01,400\n2,1.0,0.01,400\n");
+  const auto changed = summary(understand_figures(even, &slow));
+  EXPECT_EQ(changed["differences"][0]["against"], "before");
+  EXPECT_NEAR(changed["differences"][0]["ratio"], 1 / 1.3, 1e-9);
+  EXPECT_EQ(changed["differences"][0]["less_count"], 1);
+
+  std::string many = "config,bytes,time_us\n";
+  std::string quantities = "name,rank,mean_s,std_s,count\n";
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = fmt::format("{}{}{}", i, std::string(110, 'n'), i);
+    for (int k = 3; k < 15; ++k)
+      many += fmt::format("{},{},{}\n", name, 1 << k, (10 + (1 << k) * 1e-3) * (1 + i * 0.2777777777));
+    for (int rank = 0; rank < 8; ++rank)
+      quantities += fmt::format("{},{},{},0.01,400\n", name, rank, rank == 3 ? 1.7777777777777 : 1.0);
+  }
+  const auto of_many = summary(answer(many));
+  EXPECT_EQ(of_many["differences_count"], 9);
+  EXPECT_EQ(of_many["differences"].size(), 3U);
+  EXPECT_EQ(of_many["differences"][2]["after"], "3nnnnnnnnnnn...nnnnnnnnnnnn3");
+  EXPECT_EQ(summary(answer(quantities))["differences_count"], 10);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 /// The parts of what figures tell.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "diagnose/figures/figures.hpp"
@@ -38,13 +39,42 @@ struct OutlyingBar {
 /// Source: Rosner 1983. Held by: src/diagnose/figures/figures_test.cpp
 [[nodiscard]] std::vector<std::size_t> outlying(const std::vector<double>& values, const OutlyingBar& bar);
 
+/// A configuration as it is compared.
+struct NamedPoints {
+  std::string name;
+  std::int64_t nodes = 0;
+  std::vector<SizePoint> points;
+};
+[[nodiscard]] NamedPoints named_points_of(const trace::SizeSeries& s);
+
+/// Comparisons that are made at once: the chance that any of them errs is to stay that of one.
+struct Family {
+  std::size_t count = 1;
+  double scatter = 0;  ///< of the usual one: none has less, as few sizes tell their own badly
+};
+struct Compared {
+  SizeComparison comparison;
+  double strength = 0;  ///< 0: nothing stands out
+};
+[[nodiscard]] Compared compare_points(const NamedPoints& before, const NamedPoints& after,
+                                      const Family& family);
+[[nodiscard]] SizeComparison compare_two(const trace::SizeSeries& before, const trace::SizeSeries& after);
+/// Of a ratio of two times, as repetitions and neighbours tell.
+[[nodiscard]] double scatter_between(const std::vector<SizePoint>& before,
+                                     const std::vector<SizePoint>& after);
+/// Whether a series is one to hold `s` against, where no table from before is asked for.
+[[nodiscard]] bool is_alike(const trace::SizeSeries& other, const trace::SizeSeries& s);
+
 [[nodiscard]] std::vector<SizeAnswer> answer_sizes(const trace::SizeTable& table);
 /// Every series against the first that measures the same on as many nodes, or against the one of its name in `before`;
-/// in place against out of place, where the first is that. Of a folder's files each against the median of the others that
-/// measure the same and are not set apart (the one that differs most goes, round by round, up to 8 and half of them), from
-/// three on.
+/// in place against out of place, where the first is that.
 [[nodiscard]] std::vector<SizeComparison> compare_series(const trace::SizeTable& table,
                                                          const trace::SizeTable* before);
+/// Files of a folder: of two the second against the first, from three on each against the median of the others that
+/// measure the same and are not set apart. In up to eight rounds those that differ most are set apart, one in a round and of
+/// 32 files and more a sixteenth of all, until none differs or half are.
+/// Held by: src/diagnose/figures/compare_files_test.cpp
+[[nodiscard]] std::vector<SizeComparison> compare_files(const trace::SizeTable& table);
 /// Where configurations that were compared on one node and on several differ.
 [[nodiscard]] std::vector<PlaceAnswer> find_places(const std::vector<SizeComparison>& comparisons);
 [[nodiscard]] std::vector<QuantityAnswer> answer_ranks(const trace::RankTable& table);

@@ -24,6 +24,7 @@ using Lines = std::vector<std::string>;
 
 constexpr std::size_t kToldDips = 5;
 constexpr std::size_t kToldOutlying = 3;
+constexpr std::size_t kToldGone = 6;
 constexpr std::size_t kToldSeries = 12;
 constexpr std::size_t kToldQuantities = 24;
 
@@ -65,8 +66,9 @@ std::string difference_words(const SizeComparison& c) {
       fmt::format("{} {}", percent(std::abs(c.ratio - 1)), c.ratio > 1 ? "longer" : "shorter");
   switch (c.difference) {
     case SizeDifference::None:
-      return fmt::format("no difference; a difference of all sizes is told from {} on",
-                         percent(c.least_seen_ratio));
+      return c.least_seen_ratio ? fmt::format("no difference; a difference of all sizes is told from {} on",
+                                              percent(*c.least_seen_ratio))
+                                : "these times scatter too much to tell a difference";
     case SizeDifference::Unclear:
       return fmt::format("too few sizes in common to compare ({})", c.sizes);
     case SizeDifference::Factor:
@@ -302,7 +304,7 @@ std::string headline_of_files(const FiguresAnswer& a) {
   std::int64_t told = 0;
   const SizeComparison* first = nullptr;
   for (const SizeComparison& c : a.comparisons) {
-    told += stands_out(c) || c.difference == SizeDifference::None;
+    told += stands_out(c) || is_tested(c);
     if (!stands_out(c)) continue;
     ++differ;
     if (first == nullptr) first = &c;
@@ -316,12 +318,37 @@ std::string headline_of_files(const FiguresAnswer& a) {
 }
 
 /// What became of every rank alike, which no rank shows against the others.
-std::optional<std::string> headline_of_all(const std::vector<RankComparison>& comparisons, bool more) {
+std::optional<std::string> headline_of_all(const std::vector<RankComparison>& comparisons, bool more,
+                                           bool (*wanted)(const RankComparison&)) {
   for (const RankComparison& c : comparisons)
-    if (c.ranks > 1 && (more ? c.more : c.less).size() == static_cast<std::size_t>(c.ranks))
+    if (c.ranks > 1 && (more ? c.more : c.less).size() == static_cast<std::size_t>(c.ranks) && wanted(c))
       return fmt::format("{}: every rank {} {} than before, {} in the median.", c.name,
                          c.is_time ? "takes" : "has", more ? "more" : "less", percent(std::abs(c.ratio - 1)));
   return std::nullopt;
+}
+
+/// Why what was there before is not as good: slower ranks first, then plain numbers that changed.
+std::optional<std::string> headline_of_worse(const std::vector<RankComparison>& comparisons) {
+  if (auto all = headline_of_all(comparisons, true, is_slower)) return all;
+  for (const RankComparison& c : comparisons)
+    if (is_slower(c))
+      return fmt::format("{}: {} {} more than before.", c.name, subject_of(c.more),
+                         c.more.size() == 1 ? "takes" : "take");
+  for (const bool more : {true, false})
+    if (auto all = headline_of_all(comparisons, more, is_other_number)) return all;
+  for (const RankComparison& c : comparisons)
+    if (is_other_number(c)) {
+      const std::vector<Rank>& ranks = c.more.empty() ? c.less : c.more;
+      return fmt::format("{}: {} {} {} than before.", c.name, subject_of(ranks),
+                         ranks.size() == 1 ? "has" : "have", c.more.empty() ? "less" : "more");
+    }
+  return std::nullopt;
+}
+
+/// Good news, unless something of before could not be compared.
+std::string unless_untested(const FiguresAnswer& a, std::string good) {
+  return !a.has_before || a.is_clean() ? good
+                                       : "Not all of before could be compared; nothing is told to be slower.";
 }
 
 std::string headline_of(const FiguresAnswer& a) {
@@ -330,7 +357,7 @@ std::string headline_of(const FiguresAnswer& a) {
                                   [](const SizeComparison& c) { return c.before == c.after; }))
     return headline_of_files(a);
   if (!a.quantities.empty()) {
-    if (auto all = headline_of_all(a.rank_comparisons, true)) return *std::move(all);
+    if (auto worse = headline_of_worse(a.rank_comparisons)) return *std::move(worse);
     for (const QuantityAnswer& q : a.quantities)
       if (!q.is_communication && !q.above.empty())
         return fmt::format("{}: {} {} above the other ranks.", q.name, subject_of(q.above),
@@ -339,24 +366,21 @@ std::string headline_of(const FiguresAnswer& a) {
       if (!q.is_time && !q.is_communication && !q.below.empty())
         return fmt::format("{}: {} {} below the other ranks.", q.name, subject_of(q.below),
                            q.below.size() == 1 ? "is" : "are");
-    if (auto all = headline_of_all(a.rank_comparisons, false)) return *std::move(all);
-    for (const RankComparison& c : a.rank_comparisons)
-      if (is_slower(c))
-        return fmt::format("{}: {} {} more than before.", c.name, subject_of(c.more),
-                           c.more.size() == 1 ? "takes" : "take");
+    if (auto all = headline_of_all(a.rank_comparisons, false, [](const RankComparison&) { return true; }))
+      return unless_untested(a, *std::move(all));
     const bool any = std::any_of(a.quantities.begin(), a.quantities.end(), [](const QuantityAnswer& q) {
       return q.has_spread && q.missing.empty() && !q.is_communication && q.least_seen_ratio <= 1;
     });
-    return any ? "No rank's own work stands out." : "Nobody can be named from these figures.";
+    return any ? unless_untested(a, "No rank's own work stands out.")
+               : "Nobody can be named from these figures.";
   }
   for (const SizeComparison& c : a.comparisons)
     if (differs(c) && !c.of_places) return "Configurations differ.";
   for (const SizeComparison& c : a.comparisons)
     if (!c.outlying.empty() && !c.of_places) return "Configurations differ at single sizes only.";
-  const bool compared = std::any_of(a.comparisons.begin(), a.comparisons.end(), [](const SizeComparison& c) {
-    return c.difference == SizeDifference::None && !c.of_places;
-  });
-  return compared ? "Configurations do not differ." : "Times over message sizes.";
+  const bool compared = std::any_of(a.comparisons.begin(), a.comparisons.end(),
+                                    [](const SizeComparison& c) { return is_tested(c) && !c.of_places; });
+  return compared ? unless_untested(a, "Configurations do not differ.") : "Times over message sizes.";
 }
 
 template <class T, class Say>
@@ -377,20 +401,30 @@ void say_notes(const FiguresAnswer& a, Lines& lines) {
 /// Of many files only those that differ, and how many do not.
 void leave_out_equal(std::vector<SizeComparison>& compared, std::string& rest) {
   const auto is_equal = [](const SizeComparison& c) {
-    return c.of_files > 0 && c.difference == SizeDifference::None && c.outlying.empty();
+    return c.of_files > 0 && !differs(c) && is_tested(c) && c.outlying.empty();
   };
   std::int64_t equal = 0;
   double least_seen = 0;
   for (const SizeComparison& c : compared) {
     if (!is_equal(c)) continue;
     ++equal;
-    least_seen = std::max(least_seen, c.least_seen_ratio);
+    least_seen = std::max(least_seen, c.least_seen_ratio.value_or(0));
   }
   if (equal == 0) return;
   std::erase_if(compared, is_equal);
   rest = fmt::format(
       "{} {} from the median of the others that measure the same; a difference of all sizes is told from {} on.",
       equal, equal == 1 ? "does not differ" : "do not differ", percent(least_seen));
+}
+
+/// What was there before and is not compared, by name.
+void say_gone(const FiguresAnswer& a, Lines& lines) {
+  if (a.gone.empty() || a.nothing_in_common) return;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(a.gone.size(), kToldGone); ++i)
+    text += (i > 0 ? ", " : "") + (a.gone[i].empty() ? "no name" : a.gone[i]);
+  if (a.gone.size() > kToldGone) text += fmt::format(" ({} more)", a.gone.size() - kToldGone);
+  lines.push_back(fmt::format("Before and not comparable here: {}.", text));
 }
 
 /// What is told of configurations: in place is a remark beside out of place.
@@ -421,6 +455,7 @@ std::vector<std::string> figure_lines(const FiguresAnswer& a) {
   const UnknownUnit unit(a.has_unit ? std::nullopt : std::optional(Seconds(1)));
   Lines lines;
   if (only_series(a) == nullptr) lines.push_back(headline_of(a));
+  say_gone(a, lines);
   say_sizes(a, lines);
   say_some(a.quantities, kToldQuantities, "quantities", lines,
            [&](const QuantityAnswer& q) { say_quantity(q, lines); });
