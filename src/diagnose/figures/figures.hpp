@@ -172,7 +172,7 @@ struct FiguresAnswer {
 /// Ranks: Welch's t of each against the median of the others, corrected for ranks and quantities; 19 values count
 /// as one independent value. Beyond that: 5 %, and four robust spreads of the other ranks.
 /// Against `before`, quantities by their name: Welch's t of each rank against itself, with the same corrections, and 5 %.
-/// Source: Hockney 1994; Welch 1947. Held by: src/diagnose/figures/figures_test.cpp
+/// Source: Hockney 1994; Welch 1947. Held by: src/diagnose/figures/figures_test.cpp, against_before_test.cpp
 [[nodiscard]] FiguresAnswer understand_figures(const trace::Figures& figures,
                                                const trace::Figures* before = nullptr);
 /// The answer first. Never empty.
