@@ -91,8 +91,8 @@ double chance_of_increment(const std::vector<Turn>& turns, std::size_t ranks, st
 ///          itself and the next one.
 double chance_of_set(const std::vector<Turn>& turns, std::size_t ranks,
                      const std::vector<std::int32_t>& set) {
-  constexpr std::size_t kFew =
-      3;  // of more, those who are late more often than others make a set by themselves
+  // Of more, those who are late more often than others make a set by themselves.
+  constexpr std::size_t kFew = 3;
   if (2 * set.size() > ranks || set.size() > kFew || turns.size() < 2) return 1;
   const auto next = static_cast<double>(turns.size() - 1);
   const auto outside = static_cast<double>(std::count_if(turns.begin() + 1, turns.end(), [&](const Turn& t) {
@@ -347,7 +347,6 @@ Named named_turns(const Place& x, const DelayFigures& f, const std::vector<std::
 /// Who takes turns, and how likely that is by chance.
 struct Rotation {
   std::vector<std::int32_t> set;
-  std::vector<Turn> clean;
   double chance = 1;
 };
 
@@ -371,11 +370,11 @@ Rotation rotation_of(const Place& x, const std::vector<std::int32_t>& culprit) {
     by_chance += std::pow(static_cast<double>(count) / events, 2);
   }
   if (most > kMostOfOne * events) return out;
-  out.clean = without_intruders(turns);
+  const std::vector<Turn> clean = without_intruders(turns);
   const Cycle cycle = find_cycle(culprit, out.set, steps_per_turn(turns), most / events);
   const double tests = 8 * x.searched;
-  const double next = chance_of_increment(out.clean, x.rows(), out.set.size());
-  const double when = chance_of_timetable(out.clean, x.steps());
+  const double next = chance_of_increment(clean, x.rows(), out.set.size());
+  const double when = chance_of_timetable(clean, x.steps());
   const double who = alternates(x, culprit, out.set) ? chance_of_set(turns, x.rows(), out.set) : 1;
   out.chance =
       tests * std::min({chance_of_increment(turns, x.rows(), out.set.size()), next, when,
