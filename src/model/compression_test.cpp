@@ -46,6 +46,21 @@ TEST(Compression, SparseSumsAreGathered) {
   EXPECT_FALSE(compressed(AllToAll, 8_MB, 16, how));
 }
 
+TEST(Compression, AMessageIsPackedOnceAndUnpackedOnce) {
+  Compression how{.kind = Compressor::Quantised,
+                  .bits = 8,
+                  .encode = Bandwidth::gbyte_per_s(4),
+                  .decode = Bandwidth::gbyte_per_s(1)};
+  const Compressed quantised = packed_message(8_MB, how);
+  EXPECT_EQ(quantised.bytes, 2_MB);
+  EXPECT_NEAR(quantised.encode.count(), 2e-3, 1e-15);
+  EXPECT_NEAR(quantised.decode.count(), 2e-3, 1e-15);
+  how.kind = Compressor::Sparse;
+  EXPECT_EQ(packed_message(8_MB, how).bytes, 160_kB);
+  EXPECT_EQ(packed_message(8_MB, {}).bytes, 8_MB);
+  EXPECT_EQ(packed_message(8_MB, {}).encode, Seconds{});
+}
+
 // docs/concepts/compression.md: with 4 bytes of a place beside 4 of an element and free packing, gathering density d
 // of n bytes on N ranks is (N - 1) 2 d n bytes on each link, the ring 2 (N - 1) / N n: break-even at N = 1 / d.
 TEST(Compression, SparseBreaksEvenWhereRanksAreOneOverDensity) {

@@ -47,4 +47,8 @@ struct Compressed {
 [[nodiscard]] std::optional<Compressed> compressed(Collective kind, Bytes bytes, int members,
                                                    const Compression& how);
 
+/// One rank's gradients of `bytes` on their way to a server, a message of their own: bytes x bits / (8 element), or k (element +
+/// index). Packed by the sender, unpacked by who receives it. Held by: src/model/compression_test.cpp
+[[nodiscard]] Compressed packed_message(Bytes bytes, const Compression& how);
+
 }  // namespace cox::model

@@ -40,7 +40,8 @@ struct ScenarioOptions {
 [[nodiscard]] Result<ReadScenario> parse_scenario(std::string_view text, const std::string& name,
                                                   const std::filesystem::path& folder,
                                                   const ScenarioOptions& options = {});
-/// The same from a file of at most 16 MB. Errors: base-002 to base-004, and the above.
+/// The same from a file of at most 16 MB; files that it names have to be there. Errors: base-002 to base-004, of a file that it
+/// names with the line that names it, and the above.
 [[nodiscard]] Result<ReadScenario> read_scenario(const std::filesystem::path& path,
                                                  const ScenarioOptions& options = {});
 

@@ -39,9 +39,10 @@ enum class Complete : std::uint8_t { None, File, Folder, Choices, Verbs, ErrorId
 
 /// An option: `-o, --output FILE`.
 struct FlagSpec {
-  std::string_view name{};      ///< long name without dashes
-  char letter = 0;              ///< short form, 0 = none
-  std::string_view value{};     ///< placeholder of its value; empty = a switch
+  std::string_view name{};  ///< long name without dashes
+  char letter = 0;          ///< short form, 0 = none
+  /// Placeholder of its value; empty = a switch. One that ends in `,...` is a list: given more than once, its parts are joined.
+  std::string_view value{};
   std::string_view help{};      ///< one clause, with the unit
   std::string_view fallback{};  ///< default as text; empty = none
   Complete complete = Complete::None;

@@ -148,7 +148,9 @@ Result<Invocation> parse(const Command& command, const std::vector<std::string>&
     if (flag.value.empty()) {
       app.add_flag(cli11_name(flag), counts[std::string(flag.name)]);
     } else {
-      app.add_option(cli11_name(flag), values[std::string(flag.name)])->type_name(std::string(flag.value));
+      CLI::Option* option = app.add_option(cli11_name(flag), values[std::string(flag.name)]);
+      option->type_name(std::string(flag.value));
+      if (flag.value.ends_with(",...")) option->join(',');
     }
   }
   try {

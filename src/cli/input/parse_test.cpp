@@ -15,7 +15,8 @@ Command reader() {
                .examples = {{"cox read x", "an example"}},
                .args = {{.name = "PATH"}, {.name = "KIND", .required = false, .choices = {"red", "green"}}},
                .flags = {{.name = "output", .letter = 'o', .value = "FILE"},
-                         {.name = "force", .letter = 'f'}},
+                         {.name = "force", .letter = 'f'},
+                         {.name = "set", .value = "KEY=VALUE,..."}},
                .shared = {.json = true, .threads = true}},
       .run = nullptr};
 }
@@ -92,6 +93,16 @@ TEST(Parse, BadValuesAreToldInOurWords) {
   EXPECT_EQ(message({"in", "-o"}), "--output needs a value: --output FILE");
   EXPECT_EQ(message({"in", "-o", "a", "-o", "b"}), "--output is given more than once");
   EXPECT_EQ(message({"in", "--json=maybe"}), "--json takes no value");
+}
+
+TEST(Parse, ListsMayBeGivenInParts) {
+  for (const auto& words : std::vector<std::vector<std::string>>{{"in", "--set", "a=1,b=2"},
+                                                                 {"--set", "a=1", "in", "--set=b=2"}}) {
+    const auto call = parse(reader(), words);
+    ASSERT_TRUE(call) << call.error().message;
+    EXPECT_EQ(call->value("set"), "a=1,b=2");
+    EXPECT_EQ(call->args, std::vector<std::string>{"in"});
+  }
 }
 
 TEST(Parse, MissingAndSurplusArguments) {

@@ -102,10 +102,13 @@ tl::unexpected<Error> unknown_key(const Notes& notes, const Leaf& leaf, const st
                       suggestion(leaf.key, known));
 }
 
+/// Whether the files that a scenario names have to be there.
+enum class NamedFiles : bool { Unasked, MustOpen };
+
 class Reader {
  public:
-  Reader(std::string name, std::filesystem::path folder)
-      : notes_(std::move(name)), folder_(std::move(folder)) {}
+  Reader(std::string name, std::filesystem::path folder, NamedFiles files)
+      : notes_(std::move(name)), folder_(std::move(folder)), files_(files) {}
 
   Result<ReadScenario> read(const DocumentNode& document) {
     std::vector<Leaf> leaves;
@@ -119,6 +122,7 @@ class Reader {
     draft_.scenario.job.places = draft_.job.places;  // who plays links is asked of the scenario
     COX_CHECK(derive(draft_, notes_));
     COX_CHECK(check(draft_, notes_));
+    if (files_ == NamedFiles::MustOpen) COX_CHECK(open_files());
     std::vector<Explained> explained = explain(draft_, notes_);
     draft_.scenario.job = job_of(draft_.job);
     return ReadScenario{.scenario = std::move(draft_.scenario), .explained = std::move(explained)};
@@ -242,6 +246,28 @@ class Reader {
                      .at = at});
   }
 
+  /// A file that cannot be opened is told with the line that names it.
+  Status open_file(const std::string& key, const std::string& path) const {
+    const Note* note = notes_.find(key);
+    if (note == nullptr || path.empty()) return {};
+    // A folder may be meant, or a file of another kind: who reads it says what it has to be.
+    if (auto opened = MappedFile::open(path); !opened && opened.error().id == "base-002") {
+      Error error = opened.error();
+      error.message = fmt::format("{} is \"{}\": {}", key, shown(std::string_view{path}), error.message);
+      error.where = Where{.file = notes_.file(), .line = note->at.line, .column = note->at.column};
+      return fail(std::move(error));
+    }
+    return {};
+  }
+  Status open_files() {
+    for (const Key<Draft>& key : root_keys())
+      if (const auto* path = std::get_if<PathField<Draft>>(&key.field))
+        COX_CHECK(open_file(std::string(key.name), path->at(draft_)));
+    for (std::size_t i = 0; i < draft_.scenario.noise.size(); ++i)
+      COX_CHECK(open_file(fmt::format("{}[{}].file", kNoiseArray, i), draft_.scenario.noise[i].file));
+    return {};
+  }
+
   void expand_layers() {
     for (NoiseSource& noise : draft_.scenario.noise) {
       const std::string prefix = fmt::format("{}[{}]", kNoiseArray, &noise - draft_.scenario.noise.data());
@@ -258,6 +284,7 @@ class Reader {
   Draft draft_;
   Notes notes_;
   std::filesystem::path folder_;
+  NamedFiles files_;
 };
 
 Error of_option(Error error) {
@@ -326,10 +353,9 @@ Status merge(DocumentNode& base, DocumentNode over) {
   return {};
 }
 
-}  // namespace
-
-Result<ReadScenario> parse_scenario(std::string_view text, const std::string& name,
-                                    const std::filesystem::path& folder, const ScenarioOptions& options) {
+Result<ReadScenario> read_text(std::string_view text, const std::string& name,
+                               const std::filesystem::path& folder, const ScenarioOptions& options,
+                               NamedFiles files) {
   if (text.size() > kMostText)
     return fail(Error{.code = Errc::InvalidInput,
                       .id = "scenario-001",
@@ -342,12 +368,19 @@ Result<ReadScenario> parse_scenario(std::string_view text, const std::string& na
     without_places(over);
     COX_CHECK(merge(document, std::move(over)));
   }
-  return Reader(name, folder).read(document);
+  return Reader(name, folder, files).read(document);
+}
+
+}  // namespace
+
+Result<ReadScenario> parse_scenario(std::string_view text, const std::string& name,
+                                    const std::filesystem::path& folder, const ScenarioOptions& options) {
+  return read_text(text, name, folder, options, NamedFiles::Unasked);
 }
 
 Result<ReadScenario> read_scenario(const std::filesystem::path& path, const ScenarioOptions& options) {
   COX_TRY(const std::string text, read_file(path, kMostText));
-  return parse_scenario(text, path.string(), path.parent_path(), options);
+  return read_text(text, path.string(), path.parent_path(), options, NamedFiles::MustOpen);
 }
 
 }  // namespace cox::model

@@ -305,5 +305,17 @@ TEST(ScenarioReader, AFileThatIsNotThere) {
   EXPECT_EQ(read.error().id, "base-002");
 }
 
+TEST(ScenarioReader, AFileThatItNamesIsToldWithTheLine) {
+  const std::filesystem::path file = COX_TREE "/examples/scenarios/placement-file.toml";
+  EXPECT_TRUE(read_scenario(file));
+  const auto read = read_scenario(file, {.set = {"job.placement_file=nowhere.txt"}});
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().id, "base-002");
+  EXPECT_EQ(read.error().where->file, file.string());
+  EXPECT_NE(read.error().message.find("job.placement_file is \""), std::string::npos) << read.error().message;
+  EXPECT_TRUE(parse_scenario("[job]\nworkload = \"goal\"\nfile = \"nowhere.goal\"\n", "f.toml", "/"))
+      << "text alone touches no file";
+}
+
 }  // namespace
 }  // namespace cox::model

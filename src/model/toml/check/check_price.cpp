@@ -80,7 +80,7 @@ Status check_compression(const Scenario& s, const JobKeys& job, const Notes& not
                        "give fewer bits than an element has");
   if (job.workload == Workload::Training) {
     const Layout& l = job.training.layout;
-    if (l.data * l.context == 1)
+    if (l.data * l.context == 1 && !s.policy.has_servers())
       return notes.clash({"job.compression.kind"}, "job.compression of a single replica: no gradient is sent",
                          "leave it out, or give more replicas");
     if (how.kind == Compressor::Sparse && job.training.zero_stage > 0)

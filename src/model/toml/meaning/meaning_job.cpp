@@ -50,13 +50,11 @@ std::optional<Unread> unread_in_collective(std::string_view key, const Draft& d)
   return std::nullopt;
 }
 
-/// What is sent with fewer bytes: sums of gradients.
+/// What is sent with fewer bytes: gradients, and what local steps changed.
 std::optional<Unread> unread_in_compression(std::string_view key, const Draft& d) {
   const Workload w = d.job.workload;
   if (w != Workload::Collective && w != Workload::Training)
     return Unread{.chooses = "job.workload", .whose = "collective or training"};
-  if (w == Workload::Training && !sums_gradients(d))
-    return Unread{.chooses = "policy.kind", .whose = "synchronous"};
   const Compressor kind = d.job.compression.kind;
   if (key == "job.compression.kind") return std::nullopt;
   const auto only = [](bool reads, std::string whose) {

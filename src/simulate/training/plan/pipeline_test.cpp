@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string>
 #include <tuple>
 
 #include "cox/simulate/training.hpp"
+
+#include "simulate/training/scenarios.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -142,6 +145,29 @@ TEST(Pipeline, ZeroBubbleLeavesATwoThirdsSmallerBubble) {
       // (p - 1)(T_F + T_B - T_W), Qi et al. 2024, against (p - 1)(T_F + T_B + T_W) of 1F1B.
       EXPECT_EQ(ran->makespan, 6 * m + 2 * (p - 1)) << p << " stages, " << m;
     }
+}
+
+TEST(Pipeline, WhatMeetsAtACardIsToldWhereItIsNotShared) {
+  const auto tells = [](const model::Scenario& s) {
+    const auto out = simulate_training(s, {});
+    EXPECT_TRUE(out);
+    return out && std::ranges::any_of(out->not_modelled, [](const std::string& n) {
+             return n.find("messages between stages") != std::string::npos;
+           });
+  };
+  model::Scenario s = testing::pipeline(4, 4, 4);
+  s.cluster = testing::cluster(8, 1);
+  testing::work_of(s).layout.data = 2;
+  for (model::Layer& l : testing::work_of(s).layers) l.activations = Bytes{1'000'000};
+  EXPECT_TRUE(tells(s)) << "sums over replicas leave by the same card";
+  s.engine = model::EngineKind::Flow;
+  EXPECT_FALSE(tells(s)) << "where they share it";
+  s.engine = model::EngineKind::Auto;
+  s.cluster = testing::cluster(2, 4);
+  EXPECT_FALSE(tells(s)) << "stages of a replica are in one node";
+  s.cluster = testing::cluster(4, 1);
+  testing::work_of(s).layout.data = 1;
+  EXPECT_FALSE(tells(s)) << "nothing but messages between stages";
 }
 
 TEST(Pipeline, NoOrderWaitsForEver) {

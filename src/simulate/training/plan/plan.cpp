@@ -251,9 +251,9 @@ Status Plan::check_whole() const {
   return check(AllGather, context_);
 }
 
-model::Compressed Plan::gradients(Bytes bytes, ReplicaGroup of) const {
+model::Compressed Plan::gradients(Bytes bytes, ReplicaGroup of, int members) const {
   const auto sum = gathers(of) ? model::Collective::ReduceScatter : model::Collective::AllReduce;
-  const auto made = model::compressed(sum, bytes, costs(of).members, job().compression);
+  const auto made = model::compressed(sum, bytes, members, job().compression);
   COX_ASSERT(made.has_value(), "what cannot be compressed is refused");
   return *made;
 }
@@ -372,6 +372,21 @@ void Plan::note_collectives(std::vector<std::string>& notes) const {
   if (uses(ReplicaGroup::Experts)) note("experts", AllToAll, costs(ReplicaGroup::Experts));
 }
 
+void Plan::note_compression(std::vector<std::string>& notes) const {
+  if (job().compression.kind == model::Compressor::None) return;
+  const Bytes all = stage_bytes(0);
+  if (scenario_.policy.has_servers()) {
+    const model::Compressed sent =
+        model::packed_message(job().is_hybrid() ? shard_of(all) : all, job().compression);
+    notes.push_back(fmt::format(
+        "a rank's gradients go to the servers as {}, and parameters come back as they are; packing takes {}, unpacking {}",
+        to_string(sent.bytes), to_string(sent.encode), to_string(sent.decode)));
+  }
+  const ReplicaGroup sums = sharing();
+  const bool meets = job().is_hybrid() || !scenario_.policy.has_servers();
+  if (meets && costs(sums).members > 1) notes.push_back(compression_note(gradients(all, sums), all));
+}
+
 /// Sizes outside of what was measured.
 void Plan::note_table(std::vector<std::string>& notes) const {
   Bytes least{}, most{};
@@ -428,10 +443,7 @@ std::vector<std::string> Plan::notes() const {
         "channels meet only at devices' scale-up ports, each with its part of them: by max-plus, within a few per cent of "
         "the flow engine; loads of links are not counted");
   note_collectives(notes);
-  const ReplicaGroup sums = sharing();
-  if (job().compression.kind != model::Compressor::None && costs(sums).members > 1 &&
-      needs(Meeting::Gradients))
-    notes.push_back(compression_note(gradients(stage_bytes(0), sums), stage_bytes(0)));
+  note_compression(notes);
   if (job().is_hybrid())
     notes.push_back(fmt::format(
         "{} neighbouring replicas hold a set of shards, and each shard has {} copies{}",
@@ -479,12 +491,7 @@ std::vector<std::string> Plan::not_modelled() const {
   const bool leaves = context_.per_node < context_.members || tensor_.per_node < tensor_.members;
   if (leaves && c.nodes > 1 && !inner_on_network_ && scenario_.fabric.timeouts.happen())
     all.emplace_back("time-outs of the messages of a tensor x context group");
-  const GroupCosts& shards = costs(ReplicaGroup::Shards);
-  if (job().is_hybrid() && uses(ReplicaGroup::Copies) && network_ == nullptr && c.nodes > 1 &&
-      shards.per_node < shards.members)
-    all.emplace_back(
-        "scatters and gathers between nodes at the same time as sums among copies, through a rank's one card: each "
-        "has it to itself (--engine flow does it)");
+  if (std::string met = met_at_cards(); !met.empty()) all.push_back(std::move(met));
   if (!scenario_.policy.in_step() && !server_network_ && engine_for(scenario_) == model::EngineKind::Flow)
     all.emplace_back("links that workers share, who have no common step");
   if (server_network_ && ranks_per_unit() * stages() > 1)

@@ -188,8 +188,12 @@ class Plan {
   [[nodiscard]] bool dips() const {
     return scenario_.price == model::CollectivePrice::Table && scenario_.table.dips();
   }
-  /// How gradients are summed in a group, as `bytes` of each rank. Asserted: there is such a collective.
-  [[nodiscard]] model::Compressed gradients(Bytes bytes, ReplicaGroup of) const;
+  /// How gradients are summed in a group (or what local steps changed is averaged), or among `members` of it, as `bytes` of
+  /// each rank. Asserted: there is such a collective.
+  [[nodiscard]] model::Compressed gradients(Bytes bytes, ReplicaGroup of, int members) const;
+  [[nodiscard]] model::Compressed gradients(Bytes bytes, ReplicaGroup of) const {
+    return gradients(bytes, of, costs(of).members);
+  }
   /// All gradients (parameters) of one rank of a stage.
   [[nodiscard]] Bytes stage_bytes(int stage) const;
   [[nodiscard]] SharedPlaces placement() const;
@@ -262,12 +266,15 @@ class Plan {
   [[nodiscard]] Result<Inner> inner_time(model::Collective kind, Bytes bytes, const GroupCosts& group);
   [[nodiscard]] std::optional<model::LookedUp> whole(model::Collective kind, Bytes bytes,
                                                      const GroupCosts& group) const;
+  [[nodiscard]] bool stages_leave_nodes() const;
+  [[nodiscard]] std::string met_at_cards() const;
   void note_table(std::vector<std::string>& notes) const;
   [[nodiscard]] std::optional<model::NcclEstimate> nccl(model::Collective kind, Bytes bytes,
                                                         const GroupCosts& group) const;
   [[nodiscard]] Status check_whole() const;
   [[nodiscard]] Status find_striped();
   void note_collectives(std::vector<std::string>& notes) const;
+  void note_compression(std::vector<std::string>& notes) const;
 
   model::Scenario scenario_;
   int chunks_ = 1;

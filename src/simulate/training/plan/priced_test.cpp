@@ -24,6 +24,14 @@ model::Scenario job() {
   return s;
 }
 
+/// Eight of 32 bits; 1 ms to pack 8 MB, 2 ms to unpack the 2 MB that are left.
+model::Compression packed() {
+  return {.kind = Compressor::Quantised,
+          .bits = 8,
+          .encode = Bandwidth::gbyte_per_s(8),
+          .decode = Bandwidth::gbyte_per_s(1)};
+}
+
 /// The same by max-plus and on the network.
 double step_ms(model::Scenario s) {
   s.engine = EngineKind::MaxPlus;
@@ -68,14 +76,68 @@ TEST(Compressed, BucketsQueueBehindPackingOnTheirStream) {
   model::Scenario s = job();
   work_of(s).layers.resize(2, work_of(s).layers.front());
   work_of(s).bucket = Bytes{1};
-  work_of(s).compression = {.kind = Compressor::Quantised,
-                            .bits = 8,
-                            .encode = Bandwidth::gbyte_per_s(8),
-                            .decode = Bandwidth::gbyte_per_s(1)};
+  work_of(s).compression = packed();
   EXPECT_NEAR(step_ms(s), 4 + 7 + 7, 1e-9);
   const auto step = analyse_step(s, 0);
   ASSERT_TRUE(step);
   expect_adds_up(*step, "compressed");
+}
+
+TEST(Compressed, AveragesOfLocalStepsArePackedWhereTheyMeet) {
+  model::Scenario s = job();
+  s.job.steps = 4;
+  s.policy = {.kind = model::PolicyKind::LocalSgd, .local_steps = 2};
+  EXPECT_NEAR(step_ms(s), 4 * 3 + 2 * (2 * 0.75 * 8), 1e-9);
+  work_of(s).compression = packed();
+  EXPECT_NEAR(step_ms(s), 4 * 3 + 2 * (1 + 2 * 0.75 * 2 + 2 * 0.75 * 2), 1e-9);
+  work_of(s).compression = {.kind = Compressor::Sparse, .density = 0.05};
+  EXPECT_NEAR(step_ms(s), 4 * 3 + 2 * (3 * 0.8), 1e-6);
+}
+
+TEST(Compressed, BackupWorkersSumWhatThoseInTimePacked) {
+  // Three of four: their sum is over three members.
+  model::Scenario s = job();
+  s.policy = {.kind = model::PolicyKind::Backup, .backups = 1};
+  work_of(s).compression = packed();
+  const auto out = simulate_training(s, {});
+  ASSERT_TRUE(out) << out.error().to_string();
+  EXPECT_NEAR(out->total.count() * 1e3, 3 + 1 + 2 * (2.0 / 3) * 2 + 2 * (2.0 / 3) * 2, 1e-5);
+}
+
+TEST(Compressed, ServersGetPackedGradientsAndGiveParameters) {
+  // 8 MB to a server, alone on its way; two steps with one pull between them.
+  model::Scenario s = job();
+  s.cluster.nodes = 2;
+  s.cluster.devices_per_node = 1;
+  work_of(s).layout.data = 2;
+  s.job.steps = 2;
+  s.policy = {.kind = model::PolicyKind::Asynchronous, .servers = 1};
+  s.engine = EngineKind::MaxPlus;
+  const auto total = [&] {
+    const auto out = simulate_training(s, {});
+    EXPECT_TRUE(out) << out.error().to_string();
+    return out ? out->total.count() * 1e3 : 0;
+  };
+  // The second worker's messages stand behind the first one's at the server, in both directions.
+  EXPECT_NEAR(total(), 3 + 16 + 8 + 3 + 8, 1e-9);
+  work_of(s).compression = packed();
+  // Packed: 1 ms before, 2 ms on the way, 2 ms behind it. First worker: sent at 4 to 6, there at 8, parameters at 16, sent at
+  // 20 to 22, there at 24. Second: sent at 6 to 8, there at 10, parameters from 16 to 24, sent at 28 to 30, there at 32.
+  EXPECT_NEAR(total(), 32, 1e-9);
+}
+
+TEST(Compressed, OnLinksServersGetAsFewBytes) {
+  model::Scenario s = job();
+  s.cluster.nodes = 3;
+  work_of(s).layout.data = 3;
+  s.job.steps = 1;
+  s.policy = {.kind = model::PolicyKind::Asynchronous, .servers = 1};
+  s.engine = EngineKind::Flow;
+  work_of(s).compression = packed();
+  const auto out = simulate_training(s, {});
+  ASSERT_TRUE(out) << out.error().to_string();
+  // Two of three workers come over links, and share the server's card: 2 MB each.
+  EXPECT_NEAR(out->total.count() * 1e3, 3 + 1 + 2 * 2 + 2, 1e-6);
 }
 
 TEST(Compressed, ShardsOfSparseSumsAreRefused) {

@@ -280,8 +280,7 @@ class Writer {
     const std::vector<Bytes> buckets = parameter_buckets();
     if (meets_all_ && meeting_ == Meeting::Parameters) {
       const ReplicaGroup of = hybrid_ ? ReplicaGroup::Copies : ReplicaGroup::All;
-      for (const Bytes b : buckets)
-        issue(model::Collective::AllReduce, hybrid_ ? plan_.shard_of(b) : b, of, end);
+      for (const Bytes b : buckets) issue_sum(hybrid_ ? plan_.shard_of(b) : b, of, end);
       if (!buckets.empty()) await(hybrid_ ? last_copies_ : last_data_, end);
     }
     if (zero_ == 1 || zero_ == 2) {

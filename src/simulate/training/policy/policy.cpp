@@ -35,41 +35,54 @@ class Servers {
     const int shards = std::max(1, plan.scenario().policy.servers);
     const bool hybrid = plan.job().is_hybrid();
     copies_ = plan.job().replicas_per_worker() / (hybrid ? plan.layout().shard : 1);
-    service_ = cost.per_byte.over(all) * copies_ / shards;
-    own_ = cost.per_byte.over(hybrid ? plan.shard_of(widest) : widest);
+    const model::Compression& how = plan.job().compression;
+    const Bytes own = hybrid ? plan.shard_of(widest) : widest;
+    const auto port = [&](Bytes of_all, Bytes of_rank) {
+      return Port{.service = cost.per_byte.over(of_all) * copies_ / shards,
+                  .own = cost.per_byte.over(of_rank)};
+    };
+    in_ = port(model::packed_message(all, how).bytes, model::packed_message(own, how).bytes);
+    out_ = port(all, own);
     latency_ = cost.latency;
   }
-  Seconds push(Seconds at) {
-    ++in_;
-    return pass(at, in_free_);
-  }
-  Seconds pull(Seconds at) {
-    ++out_;
-    return pass(at, out_free_);
-  }
+  Seconds push(Seconds at) { return pass(at, in_); }
+  Seconds pull(Seconds at) { return pass(at, out_); }
   /// Part of the time until `total` that the busier direction of their ports takes.
   [[nodiscard]] double busy(Seconds total) const {
-    return total > Seconds{} ? static_cast<double>(std::max(in_, out_)) * service_ / total : 0;
+    return total > Seconds{} ? std::max(in_.busy(), out_.busy()) / total : 0;
   }
-  /// One message, of each replica from somewhere else.
-  [[nodiscard]] Seconds alone() const { return std::max(service_ / copies_, own_) + latency_; }
+  /// One message with parameters, of each replica from somewhere else.
+  [[nodiscard]] Seconds alone() const { return std::max(out_.service / copies_, out_.own) + latency_; }
 
  private:
-  Seconds pass(Seconds at, Seconds& free) const {
-    const Seconds begin = std::max(at, free);
-    free = begin + service_;
-    return std::max(free, at + own_) + latency_;
+  /// Gradients come in by one direction of the servers' ports, parameters leave by the other.
+  struct Port {
+    Seconds service{};  ///< of a worker's message
+    Seconds own{};      ///< what it takes of the worker's own port
+    Seconds free{};
+    std::int64_t passed = 0;
+    [[nodiscard]] Seconds busy() const { return static_cast<double>(passed) * service; }
+  };
+  Seconds pass(Seconds at, Port& port) const {
+    ++port.passed;
+    port.free = std::max(at, port.free) + port.service;
+    return std::max(port.free, at + port.own) + latency_;
   }
 
   double copies_ = 1;  ///< of the gradients, of a worker
-  Seconds service_{};  ///< of a worker's
-  Seconds own_{};
+  Port in_;
+  Port out_;
   Seconds latency_{};
-  Seconds in_free_{};
-  Seconds out_free_{};
-  std::int64_t in_ = 0;
-  std::int64_t out_ = 0;
 };
+
+/// What a rank's packing takes before its gradients leave for the servers, and the servers' unpacking behind them: of the
+/// widest stage.
+model::Compressed on_the_way(const Plan& plan) {
+  Bytes widest{};
+  for (int s = 0; s < plan.stages(); ++s) widest = std::max(widest, plan.stage_bytes(s));
+  return model::packed_message(plan.job().is_hybrid() ? plan.shard_of(widest) : widest,
+                               plan.job().compression);
+}
 
 /// Workers are the replicas of the model, or groups of them that share experts or shards; each works through its steps on its own.
 class Job {
@@ -85,6 +98,7 @@ class Job {
         workers_(plan.layout().data / replicas_),
         policy_(plan.scenario().policy, workers_),
         servers_(plan, plan.scenario().across),
+        packed_(on_the_way(plan)),
         engine_(plan, &noise, seed, 0, replicas_),
         now_(static_cast<std::size_t>(plan.stages() * replicas_)),
         begun_(static_cast<std::size_t>(workers_)),
@@ -101,7 +115,10 @@ class Job {
     for (int w = 0; w < workers_; ++w) COX_CHECK(begin(w, Seconds{}));
     while (!over_) {
       if (const auto done = next_on_network()) {
-        COX_CHECK(done->pushed ? delivered(done->worker, done->at) : fetched(done->worker, done->at));
+        if (done->pushed && packed_.decode > Seconds{})
+          events_.emplace(done->at + packed_.decode, What::Delivered, done->worker);
+        else
+          COX_CHECK(done->pushed ? delivered(done->worker, done->at) : fetched(done->worker, done->at));
         continue;
       }
       if (events_.empty()) break;
@@ -144,7 +161,7 @@ class Job {
     finished_[static_cast<std::size_t>(w)] = end;
     times_.computed(w, at, now_, end);
     if (recorder_ != nullptr) recorder_->close_step();
-    events_.emplace(end, What::Computed, w);
+    events_.emplace(barrier() ? end : end + packed_.encode, What::Computed, w);
     return {};
   }
 
@@ -153,7 +170,7 @@ class Job {
     if (network_)
       network_->push(w, at);
     else
-      events_.emplace(servers_.push(at), What::Delivered, w);
+      events_.emplace(servers_.push(at) + packed_.decode, What::Delivered, w);
     return {};
   }
 
@@ -268,14 +285,14 @@ class Job {
     const std::vector<Seconds> arrivals = times;
     for (int s = 0; s < plan_.stages(); ++s) {
       const Bytes bytes = hybrid ? plan_.shard_of(plan_.stage_bytes(s)) : plan_.stage_bytes(s);
-      if (const auto whole = plan_.whole_time(model::Collective::AllReduce, bytes, of)) {
-        const Seconds end =
-            *std::ranges::max_element(arrivals) + drawn_time(*whole, seed_, policy_.version(), s);
+      const model::Compressed sum = plan_.gradients(bytes, of, members);
+      if (const auto whole = plan_.whole_time(sum.kind, sum.bytes, of)) {
+        const Seconds end = *std::ranges::max_element(arrivals) + sum.encode + sum.decode +
+                            drawn_time(*whole, seed_, policy_.version(), s);
         for (Seconds& t : times) t = std::max(t, end);
         continue;
       }
-      COX_TRY(const model::Schedule schedule,
-              plan_.schedule(model::Collective::AllReduce, bytes, of, members));
+      COX_TRY(const model::Schedule schedule, plan_.schedule(sum.kind, sum.bytes, of, members));
       LinkCosts links = plan_.costs(of).links;
       // Without some of the members it is not known who is next to whom.
       if (members < plan_.costs(of).members)
@@ -284,7 +301,8 @@ class Job {
                  .ranks_per_node = 1,
                  .into = {}};
       std::vector<Seconds> all(static_cast<std::size_t>(schedule.ranks()), arrivals.front());
-      for (std::size_t r = 0; r < static_cast<std::size_t>(members); ++r) all[r] = arrivals[r / copies];
+      for (std::size_t r = 0; r < static_cast<std::size_t>(members); ++r)
+        all[r] = arrivals[r / copies] + sum.encode;
       CollectiveOptions options;
       options.protocol = plan_.scenario().protocol;
       const CollectiveOutcome ran = run_collective(schedule, links, options, all);
@@ -292,7 +310,7 @@ class Job {
       out_.messages += ran.messages * beside;
       out_.evaluated += ran.evaluated;
       for (std::size_t r = 0; r < static_cast<std::size_t>(members); ++r)
-        times[r / copies] = std::max(times[r / copies], all[r]);
+        times[r / copies] = std::max(times[r / copies], all[r] + sum.decode);
     }
     return {};
   }
@@ -342,6 +360,7 @@ class Job {
   int workers_;
   sync::Policy policy_;
   Servers servers_;
+  model::Compressed packed_;  ///< a rank's gradients, to servers
   std::optional<ServerNetwork> network_;
   StepEngine engine_;
   std::vector<Seconds> now_;

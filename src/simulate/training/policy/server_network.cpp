@@ -13,20 +13,23 @@ ServerNetwork::ServerNetwork(const Plan& plan, std::uint64_t seed)
               FlowOptions{.memo = false, .seed = seed, .protocol = plan.scenario().protocol}, Seconds{}),
       servers_(plan.server_devices()) {
   for (int s = 0; s < plan.stages(); ++s) {
-    const Bytes part = part_of(s);
-    auto made = model::Schedule::make({.kind = model::Collective::SendRecv,
-                                       .algorithm = model::Algorithm::Chain,
-                                       .ranks = 2,
-                                       .bytes = part});
-    COX_ASSERT(made.has_value(), "a chain of two exists for any size");
-    messages_.try_emplace(part.count(), *std::move(made));
+    for (const bool push : {true, false}) {
+      const Bytes part = part_of(s, push);
+      auto made = model::Schedule::make({.kind = model::Collective::SendRecv,
+                                         .algorithm = model::Algorithm::Chain,
+                                         .ranks = 2,
+                                         .bytes = part});
+      COX_ASSERT(made.has_value(), "a chain of two exists for any size");
+      messages_.try_emplace(part.count(), *std::move(made));
+    }
   }
 }
 
-/// Of a stage's gradients or parameters, what a rank has for each server.
-Bytes ServerNetwork::part_of(int stage) const {
+/// Of a stage's gradients (packed, where they are pushed) or parameters, what a rank has for each server.
+Bytes ServerNetwork::part_of(int stage, bool push) const {
   const Bytes all = plan_.stage_bytes(stage);
-  return model::chunk_bytes(plan_.job().is_hybrid() ? plan_.shard_of(all) : all,
+  const Bytes own = plan_.job().is_hybrid() ? plan_.shard_of(all) : all;
+  return model::chunk_bytes(push ? model::packed_message(own, plan_.job().compression).bytes : own,
                             static_cast<int>(servers_.size()), 0);
 }
 
@@ -46,7 +49,7 @@ void ServerNetwork::send(int worker, bool push, Seconds at) {
         devices.push_back(push ? device : server);
         devices.push_back(push ? server : device);
       }
-    const Bytes part = part_of(s);
+    const Bytes part = part_of(s, push);
     const int groups = replicas * senders * shards;
     const FlowCourseId course = engine_.begin({.schedule = &messages_.at(part.count()),
                                                .rank_of = std::move(devices),

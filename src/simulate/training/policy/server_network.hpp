@@ -44,7 +44,7 @@ class ServerNetwork {
     int left = 0;  ///< messages that have not arrived
   };
   void send(int worker, bool push, Seconds at);
-  [[nodiscard]] Bytes part_of(int stage) const;
+  [[nodiscard]] Bytes part_of(int stage, bool push) const;
   const Plan& plan_;
   FlowEngine engine_;
   std::vector<int> servers_;                          ///< devices
