@@ -116,8 +116,7 @@ void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Ou
     out.not_modelled.push_back(
         fmt::format("both {} at one card: each has a card of its own (--engine flow shares it)",
                     trees ? "trees" : "directions of a ring"));
-  if (out.engine == EngineKind::MaxPlus && spec.algorithm == model::Algorithm::Direct &&
-      s.cluster.nodes > 1 && s.cluster.devices_per_node > 1)
+  if (out.engine == EngineKind::MaxPlus && meets_in_exchange(s, job.schedule))
     out.not_modelled.emplace_back(
         "two messages of a rank that meet in its network card and share it: one goes after the other "
         "(--engine flow does it)");

@@ -101,7 +101,8 @@ Result<CollectiveSetup> set_up(const model::Scenario& s, const model::Collective
                       .devices = std::move(devices)};
   COX_TRY(job.noise, collective_noise(s, job.devices, s.seed));
   if (engine == model::EngineKind::MaxPlus && s.engine == model::EngineKind::Auto &&
-      shares_cards_in_lists(s, job.schedule)) {
+      (shares_cards_in_lists(s, job.schedule) || shares_cards_both_ways(s, job.schedule) ||
+       meets_in_exchange(s, job.schedule))) {
     auto network = Network::make(s.cluster, s.fabric);
     if (network && flow_may_stand_in(s, job.schedule, *network)) {
       job.engine = model::EngineKind::Flow;

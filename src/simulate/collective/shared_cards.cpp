@@ -57,16 +57,31 @@ bool is_affordable(const model::Scenario& s, const model::Schedule& schedule) {
 
 }  // namespace
 
+bool shares_cards_both_ways(const model::Scenario& s, const model::Schedule& schedule) {
+  const model::Algorithm a = schedule.spec().algorithm;
+  return s.cluster.nodes > 1 && schedule.lanes() == 2 &&
+         (a == model::Algorithm::BidirectionalRing || a == model::Algorithm::DoubleBinaryTree);
+}
+
+bool meets_in_exchange(const model::Scenario& s, const model::Schedule& schedule) {
+  return s.cluster.nodes > 1 && s.cluster.devices_per_node > 1 &&
+         schedule.spec().algorithm == model::Algorithm::Direct;
+}
+
 bool shares_cards_in_lists(const model::Scenario& s, const model::Schedule& schedule) {
   return s.cluster.nodes > 1 && s.cluster.nics_per_node < s.cluster.devices_per_node &&
          schedule.spec().algorithm != model::Algorithm::Direct && has_lists(schedule);
 }
 
-bool flow_may_stand_in(const model::Scenario& s, const model::Schedule& schedule, const Network& network) {
+bool network_may_stand_in(const model::Scenario& s, const Network& network) {
   const int devices = s.cluster.devices_per_node;
-  return max_plus_may_stand_in(s) && is_plain(s.across) && is_plain(s.inside) &&
-         is_cost_of_way(network, 0, devices, s.across) && is_cost_of_way(network, 0, 1, s.inside) &&
-         is_affordable(s, schedule);
+  return s.price == model::CollectivePrice::Rounds && max_plus_may_stand_in(s) && is_plain(s.across) &&
+         is_plain(s.inside) && (s.cluster.nodes == 1 || is_cost_of_way(network, 0, devices, s.across)) &&
+         (devices == 1 || is_cost_of_way(network, 0, 1, s.inside));
+}
+
+bool flow_may_stand_in(const model::Scenario& s, const model::Schedule& schedule, const Network& network) {
+  return network_may_stand_in(s, network) && is_affordable(s, schedule);
 }
 
 }  // namespace cox::simulate

@@ -9,12 +9,22 @@
 
 namespace cox::simulate {
 
+/// Whether a rank that exchanges with all others goes on to its next message while the one before is in a card: max-plus sends
+/// one after the other there, and knows no card that devices share.
+[[nodiscard]] bool meets_in_exchange(const model::Scenario& scenario, const model::Schedule& schedule);
+
+/// Whether both directions of a ring, or two trees, leave nodes by one card: max-plus gives each all of it.
+[[nodiscard]] bool shares_cards_both_ways(const model::Scenario& scenario, const model::Schedule& schedule);
+
 /// Whether devices of a node send rounds that are lists (trees) through cards that they share: max-plus gives each a way of its
 /// own there, and is too fast by up to the devices of a card.
 [[nodiscard]] bool shares_cards_in_lists(const model::Scenario& scenario, const model::Schedule& schedule);
 
 /// Whether the flow engine may stand in for max-plus, which `auto` chose: the links say what the scenario's costs say (nobody
-/// wrote `cost.across` beside them), nothing is on that flow does not have, and the run has at most four million messages.
+/// wrote `cost.across` beside them), and nothing is on that flow does not have.
+[[nodiscard]] bool network_may_stand_in(const model::Scenario& scenario, const Network& network);
+
+/// The same for a run of one collective a step: and it has at most four million messages.
 /// Cost: O(messages) up to that. Held by: src/simulate/collective/shared_cards_test.cpp
 [[nodiscard]] bool flow_may_stand_in(const model::Scenario& scenario, const model::Schedule& schedule,
                                      const Network& network);

@@ -43,9 +43,30 @@ TEST(SharedCards, OfATreeAreLeftToFlow) {
 }
 
 TEST(SharedCards, WhatMaxPlusKnowsStaysThere) {
-  EXPECT_EQ(by(job(model::Algorithm::DoubleBinaryTree, 4), model::EngineKind::Auto).engine,
+  EXPECT_EQ(by(job(model::Algorithm::BinaryTree, 4), model::EngineKind::Auto).engine,
             model::EngineKind::MaxPlus);
   EXPECT_EQ(by(job(model::Algorithm::Ring, 1), model::EngineKind::Auto).engine, model::EngineKind::MaxPlus);
+}
+
+TEST(SharedCards, OfTwoDirectionsAndTwoTreesAreLeftToFlow) {
+  for (const auto algorithm : {model::Algorithm::DoubleBinaryTree, model::Algorithm::BidirectionalRing}) {
+    const Outcome ours = by(job(algorithm, 4), model::EngineKind::Auto);
+    EXPECT_EQ(ours.engine, model::EngineKind::Flow);
+    EXPECT_TRUE(ours.not_modelled.empty());
+  }
+  const model::Scenario one = job(model::Algorithm::BidirectionalRing, 1);
+  EXPECT_NEAR(by(one, model::EngineKind::Auto).total / by(one, model::EngineKind::MaxPlus).total, 2, 0.01);
+}
+
+// Each of a rank's messages is as long as that to its node's other devices, and two of a node's ranks share the card: max-plus gives
+// each its turn, and the card stands still between them.
+TEST(SharedCards, OfExchangesAreLeftToFlow) {
+  model::Scenario s = job(model::Algorithm::Direct, 1);
+  s.job.as<model::CollectiveJob>().collective.kind = model::Collective::AllToAll;
+  const Outcome ours = by(s, model::EngineKind::Auto);
+  EXPECT_EQ(ours.total, by(s, model::EngineKind::Flow).total);
+  EXPECT_LT(ours.total, by(s, model::EngineKind::MaxPlus).total);
+  EXPECT_TRUE(ours.not_modelled.empty());
 }
 
 // Costs that somebody wrote are not those of the links; more messages than are played soon stay, too. Both are told.

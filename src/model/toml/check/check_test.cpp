@@ -64,13 +64,15 @@ TEST(ScenarioCheck, CardsAreDividedAmongWhatCrossesTogether) {
     return clash(top + "fabric.kind = \"full-bisection\"\n" + kNodes + "nodes = 2\nnics_per_node = 4\n" +
                  more);
   };
-  EXPECT_NE(four("", "[job.collective]\nalgorithm = \"ring\"\n"), "no error") << "one ring, one card";
+  EXPECT_NE(four("engine = \"max-plus\"\n", "[job.collective]\nalgorithm = \"ring\"\n"), "no error")
+      << "one ring, one card";
   EXPECT_EQ(four("", "[job.collective]\nchannels = 8\n"), "no error");
   EXPECT_EQ(four("cost.form = \"nccl\"\n", "[job]\nsteps = 1\n"), "no error");
   const std::string layers = "[[job.layers]]\nforward = \"1ms\"\nbackward = \"2ms\"\ngradients = \"8MB\"\n";
   const std::string training = "[job]\nworkload = \"training\"\n";
   EXPECT_EQ(four("", training + "collective.algorithm = \"hierarchical\"\n" + layers), "no error");
-  EXPECT_NE(four("", training + layers), "no error");
+  EXPECT_NE(four("engine = \"max-plus\"\n", training + layers), "no error");
+  EXPECT_EQ(four("", training + layers), "no error") << "links are played where it matters";
 }
 
 TEST(ScenarioCheck, NcclHasWholeCollectivesOnly) {

@@ -119,7 +119,9 @@ std::optional<Unread> unread_in_cluster(std::string_view key, const Draft& d) {
     // A card for each device is what all engines take; that some share one only the flow engine knows in general.
     const Cluster& c = d.scenario.cluster;
     if (key == "cluster.nics_per_node" && has_noise_of(d, NoiseScope::Rail)) return std::nullopt;
-    if (key == "cluster.nics_per_node" && !plays_links(d) && !divides_cards(d) &&
+    const bool may_play = d.scenario.engine == EngineKind::Auto && is_synchronous(d) &&
+                          d.scenario.price == CollectivePrice::Rounds;
+    if (key == "cluster.nics_per_node" && !plays_links(d) && !divides_cards(d) && !may_play &&
         c.nics_per_node < c.devices_per_node)
       return no_links(d);
     return unless(d.scenario.cluster.nodes > 1, one_node());

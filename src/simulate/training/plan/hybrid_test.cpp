@@ -79,6 +79,7 @@ TEST(HybridSharding, OnLinksAsAlone) {
   EXPECT_NEAR(total_ms(s), 13.2, 1e-6);
   s = sharded(4, 3, 3);
   work_of(s).layout.shard = 4;  // over two nodes, so that both kinds of groups use the cards
+  s.engine = model::EngineKind::MaxPlus;
   const double alone = total_ms(s);
   s.engine = model::EngineKind::Flow;
   EXPECT_GT(total_ms(s), 1.05 * alone) << "they share them";

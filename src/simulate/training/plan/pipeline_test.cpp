@@ -161,11 +161,13 @@ TEST(Pipeline, WhatMeetsAtACardIsToldWhereItIsNotShared) {
   for (model::Layer& l : testing::work_of(s).layers) l.activations = Bytes{1'000'000};
   EXPECT_TRUE(tells(s)) << "sums over replicas leave by the same card";
   s.engine = model::EngineKind::Flow;
+  s.cluster.nic = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(1)};
   EXPECT_FALSE(tells(s)) << "where they share it";
   s.engine = model::EngineKind::Auto;
-  s.cluster = testing::cluster(2, 4);
-  EXPECT_FALSE(tells(s)) << "stages of a replica are in one node";
-  s.cluster = testing::cluster(4, 1);
+  testing::work_of(s).layout.pipeline = 2;
+  s.cluster = testing::cluster(2, 2);
+  EXPECT_FALSE(tells(s)) << "stages of a replica are in one node, replicas on two";
+  s.cluster = testing::cluster(2, 1);
   testing::work_of(s).layout.data = 1;
   EXPECT_FALSE(tells(s)) << "nothing but messages between stages";
 }

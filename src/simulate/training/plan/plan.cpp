@@ -139,23 +139,43 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
   COX_CHECK(plan.share_ports());
   if (plays_links(scenario, model::Workload::Training)) {
     COX_TRY(Network network, Network::make(scenario.cluster, scenario.fabric));
-    (scenario.policy.in_step() ? plan.network_ : plan.server_network_) =
-        std::make_shared<const Network>(std::move(network));
-    plan.inner_meets_ = plan.inner_meets_others();
-    plan.inner_on_network_ = plan.inner_meets_ && (scenario.engine == model::EngineKind::Flow ||
-                                                   plan.inner_messages() <= kMostInner);
+    plan.take_network(std::make_shared<const Network>(std::move(network)));
     if (plan.network_) COX_CHECK(plan.find_striped());
   }
-  for (const Meeting m : {Meeting::Gradients, Meeting::Parameters, Meeting::None}) {
-    if (!plan.needs(m)) continue;
-    auto& code = plan.code_[static_cast<std::size_t>(m)];
-    for (int stage = 0; stage < plan.stages(); ++stage) {
-      COX_TRY(const PricedProgram program, make_program(plan, stage, m));
-      code.push_back(compile(program));
+  COX_CHECK(plan.write_programs());
+  if (!plan.network_ && scenario.policy.in_step() && plan.may_meet_at_ports()) {
+    auto network = Network::make(scenario.cluster, scenario.fabric);
+    bool plays = false;
+    if (network) {  // else no links are said
+      COX_TRY(plays, plan.plays_ports(*network));
+    }
+    if (plays) {
+      plan.take_network(std::make_shared<const Network>(*std::move(network)));
+      COX_CHECK(plan.write_programs());
     }
   }
   COX_CHECK(plan.find_own_links());
   return plan;
+}
+
+void Plan::take_network(std::shared_ptr<const Network> network) {
+  (scenario_.policy.in_step() ? network_ : server_network_) = std::move(network);
+  inner_meets_ = inner_meets_others();
+  inner_on_network_ =
+      inner_meets_ && (scenario_.engine == model::EngineKind::Flow || inner_messages() <= kMostInner);
+}
+
+Status Plan::write_programs() {
+  for (const Meeting m : {Meeting::Gradients, Meeting::Parameters, Meeting::None}) {
+    if (!needs(m)) continue;
+    auto& code = code_[static_cast<std::size_t>(m)];
+    code.clear();
+    for (int stage = 0; stage < stages(); ++stage) {
+      COX_TRY(const PricedProgram program, make_program(*this, stage, m));
+      code.push_back(compile(program));
+    }
+  }
+  return {};
 }
 
 bool Plan::needs(Meeting m) const {
@@ -478,8 +498,7 @@ std::vector<std::string> Plan::not_modelled() const {
   if (job().moe_layers > 0)
     all.emplace_back(
         "experts that get more tokens than others, and gradients of experts in groups of their own");
-  if (layout().expert > 1 && network_ == nullptr && scenario_.cluster.nodes > 1 &&
-      scenario_.cluster.devices_per_node > 1)
+  if (exchanges_meet() && network_ == nullptr)
     all.emplace_back(
         "two messages of an exchange that meet in a rank's network card and share it: one goes after the other "
         "(--engine flow does it)");
@@ -491,7 +510,7 @@ std::vector<std::string> Plan::not_modelled() const {
   const bool leaves = context_.per_node < context_.members || tensor_.per_node < tensor_.members;
   if (leaves && c.nodes > 1 && !inner_on_network_ && scenario_.fabric.timeouts.happen())
     all.emplace_back("time-outs of the messages of a tensor x context group");
-  if (std::string met = met_at_cards(); !met.empty()) all.push_back(std::move(met));
+  if (std::string met = met_at_ports(); !met.empty()) all.push_back(std::move(met));
   if (!scenario_.policy.in_step() && !server_network_ && engine_for(scenario_) == model::EngineKind::Flow)
     all.emplace_back("links that workers share, who have no common step");
   if (server_network_ && ranks_per_unit() * stages() > 1)

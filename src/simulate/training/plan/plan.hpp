@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -266,8 +267,20 @@ class Plan {
   [[nodiscard]] Result<Inner> inner_time(model::Collective kind, Bytes bytes, const GroupCosts& group);
   [[nodiscard]] std::optional<model::LookedUp> whole(model::Collective kind, Bytes bytes,
                                                      const GroupCosts& group) const;
+  enum class Way : std::uint8_t { Across, Inside };  ///< between nodes, or between devices of one
   [[nodiscard]] bool stages_leave_nodes() const;
-  [[nodiscard]] std::string met_at_cards() const;
+  [[nodiscard]] bool stages_share_nodes() const;
+  /// What goes this way in a step, by streams that do not wait for each other.
+  [[nodiscard]] std::vector<std::string_view> streams(Way way) const;
+  [[nodiscard]] bool groups_share_cards() const;
+  [[nodiscard]] bool exchanges_meet() const;
+  [[nodiscard]] bool may_meet_at_ports() const;
+  [[nodiscard]] Result<double> messages_of_step() const;
+  [[nodiscard]] Result<bool> plays_ports(const Network& network) const;
+  /// For `not_modelled`: what meets and is priced as if it had the port to itself; empty = nothing.
+  [[nodiscard]] std::string met_at_ports() const;
+  [[nodiscard]] Status write_programs();
+  void take_network(std::shared_ptr<const Network> network);
   void note_table(std::vector<std::string>& notes) const;
   [[nodiscard]] std::optional<model::NcclEstimate> nccl(model::Collective kind, Bytes bytes,
                                                         const GroupCosts& group) const;

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups of ranks that communicate, and what their messages cost.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -106,37 +101,6 @@ Status Plan::share_ports() {
           with_shared_ports(std::move(group.links), made, scenario_.cluster, members_of(of, 0, 0, 0));
   }
   return {};
-}
-
-bool Plan::stages_leave_nodes() const {
-  for (int d = 0; d < layout().data; ++d)
-    for (int s = 0; s + 1 < stages(); ++s)
-      if (node_of(rank_of(d, s, 0)) != node_of(rank_of(d, s + 1, 0))) return true;
-  return false;
-}
-
-/// What may leave a rank's node at the same time and is priced as if it had the card to itself; empty = no two such
-/// things. What a unit waits for in place (experts, its own ranks) is one of them.
-std::string Plan::met_at_cards() const {
-  if (scenario_.price != model::CollectivePrice::Rounds || network_ != nullptr || striped_ ||
-      scenario_.cluster.nodes == 1)
-    return {};
-  const auto leaves = [](const GroupCosts& g) { return g.members > 1 && g.per_node < g.members; };
-  std::vector<std::string_view> kinds;
-  const bool sums = !code(Meeting::Gradients).empty() || !code(Meeting::Parameters).empty();
-  if ((sums || gathers(sharing())) && leaves(costs(sharing())))
-    kinds.emplace_back(job().zero_stage > 0 ? "scatters and gathers" : "sums over replicas");
-  if (job().is_hybrid() && uses(ReplicaGroup::Copies) && leaves(costs(ReplicaGroup::Copies)))
-    kinds.emplace_back("sums among copies");
-  if (stages_leave_nodes()) kinds.emplace_back("messages between stages");
-  if (uses(ReplicaGroup::Experts) && layout().expert > 1 && leaves(costs(ReplicaGroup::Experts)))
-    kinds.emplace_back("exchanges of experts");
-  else if (leaves(tensor_) || leaves(context_))
-    kinds.emplace_back("messages of tensor and context groups");
-  if (kinds.size() < 2) return {};
-  return fmt::format(
-      "what leaves a rank's node at the same time through one card ({}): each has it to itself (--engine flow does it)",
-      fmt::join(kinds, ", "));
 }
 
 }  // namespace cox::simulate::training

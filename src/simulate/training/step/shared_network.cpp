@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/training/step/shared_network.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "cox/base/assert.hpp"
@@ -104,27 +105,49 @@ void SharedNetwork::meet(const Key& key, const InnerCollective& what, Seconds at
 }
 
 void SharedNetwork::send(const Key& key, int from_unit, Bytes bytes, Seconds at) {
-  auto known = messages_.find(bytes.count());
+  const Message what{.key = key, .bytes = bytes, .at = at};
+  const auto [behind, is_idle] = behind_.try_emplace(from_unit);
+  if (is_idle)
+    begin_message(what, from_unit);
+  else
+    behind->second.push_back(what);
+}
+
+void SharedNetwork::sender_left(int unit, Seconds at) {
+  const auto behind = behind_.find(unit);
+  if (behind->second.empty()) {
+    behind_.erase(behind);
+    return;
+  }
+  Message next = behind->second.front();
+  behind->second.pop_front();
+  next.at = std::max(next.at, at);
+  begin_message(next, unit);
+}
+
+void SharedNetwork::begin_message(const Message& what, int from_unit) {
+  auto known = messages_.find(what.bytes.count());
   if (known == messages_.end()) {
     auto made = model::Schedule::make({.kind = model::Collective::SendRecv,
                                        .algorithm = model::Algorithm::Chain,
                                        .ranks = 2,
-                                       .bytes = bytes});
+                                       .bytes = what.bytes});
     COX_ASSERT(made.has_value(), "a chain of two exists for any size");
-    known = messages_.emplace(bytes.count(), *std::move(made)).first;
+    known = messages_.emplace(what.bytes.count(), *std::move(made)).first;
   }
   const int groups = plan_.ranks_per_unit();
   std::vector<int> devices;
   for (int g = 0; g < groups; ++g)
-    for (const int unit : {from_unit, key.stage}) devices.push_back(plan_.device_of(unit * groups + g));
-  const FlowCourseId course = begin(key,
+    for (const int unit : {from_unit, what.key.stage}) devices.push_back(plan_.device_of(unit * groups + g));
+  const FlowCourseId course = begin(what.key,
                                     {.schedule = &known->second,
                                      .rank_of = std::move(devices),
                                      .groups = groups,
-                                     .number = plan_.message_number(key.slot),
+                                     .number = plan_.message_number(what.key.slot),
                                      .draws_by_device = true},
                                     1);
-  for (const int place : {0, 1}) engine_.arrive(course, place, on_clock(at));
+  transfers_.back().sender = from_unit;
+  for (const int place : {0, 1}) engine_.arrive(course, place, on_clock(what.at));
 }
 
 std::optional<SharedNetwork::Left> SharedNetwork::next(Seconds until) {
@@ -143,7 +166,9 @@ std::optional<SharedNetwork::Left> SharedNetwork::next(Seconds until) {
     if (member >= t.staying.size()) continue;  // a server
     if (--t.staying[member] > 0) continue;     // a unit that is still there
     --open_;
-    return Left{.key = t.key, .member = static_cast<int>(member), .at = one->at - offset_};
+    const Left left{.key = t.key, .member = static_cast<int>(member), .at = one->at - offset_};
+    if (t.sender >= 0 && member == 0) sender_left(t.sender, left.at);
+    return left;
   }
   return std::nullopt;
 }

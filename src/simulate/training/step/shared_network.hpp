@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <utility>
@@ -48,6 +49,7 @@ class SharedNetwork {
   void join(const Key& key, const model::Schedule& schedule, int member, Seconds at);
   /// All ranks of a unit join a collective of its tensor groups, or of its context groups.
   void meet(const Key& key, const InnerCollective& what, Seconds at);
+  /// A unit's messages to other stages go one after the other: the next one begins when the one before has left.
   void send(const Key& key, int from_unit, Bytes bytes, Seconds at);
   /// As FlowEngine::next.
   [[nodiscard]] std::optional<Left> next(Seconds until = FlowEngine::kForEver);
@@ -62,7 +64,15 @@ class SharedNetwork {
     Key key;
     int ranks = 1;             ///< of a member, in each group
     std::vector<int> staying;  ///< per member: ranks that have not left
+    int sender = -1;           ///< of a message: the unit
   };
+  struct Message {
+    Key key;
+    Bytes bytes{};
+    Seconds at{};  ///< asked for
+  };
+  void begin_message(const Message& what, int from_unit);
+  void sender_left(int unit, Seconds at);
   FlowCourseId begin(const Key& key, FlowCollective what, int ranks_per_member);
   [[nodiscard]] Seconds on_clock(Seconds at);
   [[nodiscard]] Transfer* transfer_of(FlowCourseId course);
@@ -78,6 +88,8 @@ class SharedNetwork {
   Seconds late_{};
   std::int64_t open_ = 0;                             ///< members that have not left
   std::map<std::int64_t, model::Schedule> messages_;  ///< by size
+  std::map<int, std::deque<Message>>
+      behind_;  ///< by unit that has a message under way: those that wait for it
   std::map<std::pair<model::Collective, std::int64_t>, model::Schedule> inner_;
 };
 

@@ -19,9 +19,9 @@ void StepEngine::send(int unit, const Instruction& i) {
   if (is_told()) {
     mail = {.leaves = u.now, .arrives = told(key)[1]};
   } else {
-    u.mail_free = leaves + cost.occupied(i.bytes);
-    mail = {.leaves = leaves,
-            .arrives = leaves + cost(i.bytes) + delay(first + unit, first + to, i.slot, cost, i.bytes)};
+    const Seconds late = delay(first + unit, first + to, i.slot, cost, i.bytes);
+    mail = {.leaves = leaves, .arrives = leaves + cost(i.bytes) + late};
+    u.mail_free = mail.arrives;  // as on a network: the next one begins when this one is over
   }
   messages_ += plan_.ranks_per_unit();
   if (watcher_ != nullptr) watcher_->sent(unit, to, i, u.now, mail.leaves, mail.arrives);

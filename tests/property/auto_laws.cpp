@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Left to choose the engine, Coxswain says what the flow engine says, or what it leaves out; and it does not say that it leaves
+// something out where it does not.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "cox/model/toml.hpp"
+#include "cox/simulate/outcome.hpp"
+
+namespace cox::simulate {
+namespace {
+
+/// A job on at most 64 devices, as a file; empty where the parts do not fit.
+std::string any_job() {
+  const int tensor = *rc::gen::element(1, 1, 2, 4);
+  const int stages = *rc::gen::element(1, 1, 2, 3, 4);
+  const int context = *rc::gen::element(1, 1, 1, 2);
+  const int data = *rc::gen::element(1, 2, 3, 4, 8);
+  const int devices = *rc::gen::element(1, 2, 4, 8);
+  const int cards = *rc::gen::element(1, 2, 4, 8);
+  const int ranks = tensor * stages * context * data;
+  if (ranks > 64 || ranks % devices != 0 || ranks == devices || devices % tensor != 0 || devices % cards != 0)
+    return {};
+  const int zero = *rc::gen::inRange(0, 4);
+  const int shard = *rc::gen::element(0, 0, 2, 4);
+  const int expert = *rc::gen::element(1, 1, 2, 4);
+  if (data % expert != 0 || (shard > 0 && (data % shard != 0 || shard == data || zero == 0))) return {};
+  std::string text = fmt::format(
+      "[cluster]\nnodes = {}\ndevices_per_node = {}\nnic.bandwidth = \"1GB/s\"\nnic.latency = \"{}\"\n",
+      ranks / devices, devices, *rc::gen::element<std::string>("0s", "5us"));
+  if (devices > 1) text += fmt::format("scale_up.bandwidth = \"{}GB/s\"\n", *rc::gen::element(10, 100));
+  if (devices > 1) text += fmt::format("nics_per_node = {}\n", cards);
+  text += fmt::format(
+      "[job]\nworkload = \"training\"\nsteps = 2\nmicro_batches = {}\nzero_stage = {}\nbucket = \"{}MB\"\n"
+      "collective.algorithm = \"{}\"\n",
+      *rc::gen::element(1, 2, 4, 8), zero, *rc::gen::element(1, 8, 100),
+      *rc::gen::element<std::string>("ring", "ring", "hierarchical", "halving-doubling"));
+  if (stages > 1)
+    text +=
+        fmt::format("schedule = \"{}\"\n", *rc::gen::element<std::string>("gpipe", "1f1b", "zero-bubble"));
+  if (expert > 1) text += "moe_layers = 2\n";
+  text += fmt::format("[job.layout]\ntensor = {}\npipeline = {}\ncontext = {}\n", tensor, stages, context);
+  if (expert > 1) text += fmt::format("expert = {}\n", expert);
+  if (shard > 0) text += fmt::format("shard = {}\n", shard);
+  return text + fmt::format(
+                    "[[job.layers]]\ncount = 4\nforward = \"1ms\"\nbackward = \"2ms\"\ngradients = \"{}MB\"\n"
+                    "activations = \"{}MB\"\n",
+                    *rc::gen::element(1, 8, 32), *rc::gen::element(0, 1, 4));
+}
+
+RC_GTEST_PROP(TrainingLaws, AutoIsWhatFlowSays, ()) {
+  const std::string text = any_job();
+  RC_PRE(!text.empty());
+  auto read = model::parse_scenario(text, "generated.toml", "", {});
+  RC_PRE(read.has_value());  // else words that mean nothing here
+  model::Scenario& s = read->scenario;
+  const auto ours = simulate(s, {});
+  s.engine = model::EngineKind::Flow;
+  const auto flow = simulate(s, {});
+  RC_ASSERT(ours.has_value() && flow.has_value());
+  const bool told = std::ranges::any_of(ours->not_modelled, [](const std::string& line) {
+    return line.find("engine flow") != std::string::npos;
+  });
+  const bool same = std::abs(ours->total / flow->total - 1) < 1e-6;
+  if (same == told)
+    RC_FAIL(fmt::format("{} s by {}, {} by flow, {}:\n{}", ours->total.count(), model::name_of(ours->engine),
+                        flow->total.count(), told ? "told that it may differ" : "nothing told", text));
+}
+
+}  // namespace
+}  // namespace cox::simulate
