@@ -335,13 +335,16 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
   std::optional<Recorder> recorder;
   if (options.want_run) recorder.emplace(plan);
   const std::int64_t steps = scenario.job.steps;
-  const auto tell = [&](std::int64_t done) {
-    if (options.progress) options.progress(done, steps * scenario.replicas);
+  constexpr double kParts = 1000;  // of a step
+  const auto tell = [&](double done) {
+    const auto in_parts = [](double all) { return static_cast<std::int64_t>(all * kParts); };
+    if (options.progress)
+      options.progress(in_parts(done), in_parts(static_cast<double>(steps * scenario.replicas)));
   };
   COX_TRY(Replica first,
           play(plan, scenario.seed, shortcuts_of(options), recorder ? &*recorder : nullptr, tell));
   COX_TRY(const Replicas all, play_others(plan, first, options, [&](std::size_t replicas) {
-            tell(steps * static_cast<std::int64_t>(replicas));
+            tell(static_cast<double>(steps) * static_cast<double>(replicas));
           }));
   Outcome out = outcome_of(plan, first, all.totals);
   COX_TRY(out.paced, paced_outcome(plan, first, shortcuts_of(options)));

@@ -330,9 +330,23 @@ TEST(Training, ProgressCountsAllSteps) {
   std::vector<std::int64_t> done;
   ASSERT_TRUE(simulate_training(s, {.progress = [&](std::int64_t k, std::int64_t all) {
                                   done.push_back(k);
-                                  EXPECT_EQ(all, 12);
+                                  EXPECT_EQ(all, 12'000);
                                 }}));
-  EXPECT_EQ(done, (std::vector<std::int64_t>{1, 2, 3, 12}));
+  EXPECT_EQ(done, (std::vector<std::int64_t>{1000, 2000, 3000, 12'000})) << "thousandths of steps";
+}
+
+TEST(Training, ProgressIsToldWithinALongStep) {
+  model::Scenario s = data_parallel(512, 4);
+  s.cluster.nic = {.latency = Seconds{1e-6}, .bandwidth = Bandwidth::gbyte_per_s(10)};
+  s.engine = model::EngineKind::Flow;
+  work_of(s).bucket = Bytes{1};  // four collectives of 512 members
+  std::vector<std::int64_t> done;
+  ASSERT_TRUE(simulate_training(s, {.progress = [&](std::int64_t k, std::int64_t all) {
+                                  done.push_back(k);
+                                  EXPECT_EQ(all, 1000);
+                                }}));
+  EXPECT_EQ(done, (std::vector<std::int64_t>{500, 1000, 1000, 1000}))
+      << "after 1,024 of 2,048 departures, all, the step, the seed";
 }
 
 TEST(Training, FailuresAddTheirTime) {

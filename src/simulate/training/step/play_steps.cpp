@@ -41,11 +41,13 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts sh
   std::vector<Seconds> now(static_cast<std::size_t>(plan.units()));
   Played out;
   for (std::int64_t k = 0; k < s.job.steps; ++k) {
+    if (progress)
+      engine.tell_progress([&progress, k](double part) { progress(static_cast<double>(k) + part); });
     if (recorder != nullptr) recorder->open_step(k, 0, engine.factors());
     COX_CHECK(play_paced(engine, k, meeting_of(s, k), now, recorder, recorder, pacing ? &*pacing : nullptr));
     if (recorder != nullptr) recorder->close_step();
     out.step_ends.push_back(*std::max_element(now.begin(), now.end()));
-    if (progress) progress(k + 1);
+    if (progress) progress(static_cast<double>(k + 1));
   }
   out.unit_ends = now;
   out.messages = engine.messages();

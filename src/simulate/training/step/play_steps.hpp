@@ -22,7 +22,8 @@ namespace cox::simulate::training {
 [[nodiscard]] Status check_synchronous(const model::Scenario& scenario);
 [[nodiscard]] Meeting meeting_of(const model::Scenario& scenario, std::int64_t step);
 
-using StepsDone = std::function<void(std::int64_t)>;
+/// Steps that are played, the last of them in part.
+using StepsDone = std::function<void(double)>;
 
 /// `recorder` and `progress` may be empty. `pace` instead of the job's own; empty: that.
 [[nodiscard]] Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts shortcuts,

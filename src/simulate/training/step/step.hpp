@@ -57,6 +57,9 @@ class StepEngine {
   [[nodiscard]] Status run(std::int64_t step, Meeting meeting, std::span<Seconds> now,
                            Watcher* watcher = nullptr, std::span<const Seconds> holds = {});
 
+  /// Of a step that is played on a network: told its part that is over, now and then. A step may be many minutes of work.
+  void tell_progress(std::function<void(double)> told) { progress_ = std::move(told); }
+
   /// From the next step on, replicas [first, first + count).
   void move_to(int first) { first_ = first; }
 
@@ -153,6 +156,7 @@ class StepEngine {
   [[nodiscard]] Seconds may_begin(const Unit& u, const DataCollective& c, const Interval& at) const;
   [[nodiscard]] const Interval* next_busy(int unit, Seconds at, std::size_t (&from)[2]) const;
   void leave(const SharedNetwork::Left& left);
+  [[nodiscard]] std::int64_t departures() const;
   [[nodiscard]] Bytes shared_bytes(Bytes bytes, ReplicaGroup of) const;
   [[nodiscard]] const DataCollective& data_collective(int stage, int slot) const {
     return (*programs_)[static_cast<std::size_t>(stage)].data[static_cast<std::size_t>(slot)];
@@ -239,6 +243,8 @@ class StepEngine {
   std::int64_t played_ = 0;
   std::int64_t evaluated_ = 0;
   std::int64_t messages_ = 0;
+  std::function<void(double)> progress_;
+  std::int64_t left_ = 0;            ///< departures of this step
   std::vector<int> of_unit_;         ///< their places in the accounts
   std::vector<StepParts> accounts_;  ///< empty: nobody asks
   std::optional<NodeInput> input_;

@@ -17,6 +17,8 @@ Status StepEngine::pass(std::span<Seconds> now, Watcher* watcher) {
   begin_step(now);
   ready_.clear();
   for (int u = static_cast<int>(units_.size()) - 1; u >= 0; --u) ready_.push_back(u);
+  const std::int64_t all = shared_ && progress_ ? departures() : 0;
+  left_ = 0;
   for (;;) {
     while (!ready_.empty()) {
       const int unit = ready_.back();
@@ -28,6 +30,9 @@ Status StepEngine::pass(std::span<Seconds> now, Watcher* watcher) {
     if (left) {
       reached_ = left->at;
       leave(*left);
+      constexpr std::int64_t kBetween = 1024;  // departures between two reports
+      if (all > 0 && ++left_ % kBetween == 0)
+        progress_(static_cast<double>(left_) / static_cast<double>(all));
     } else if (!due_.empty()) {
       reached_ = due;
       wake(due_.top().second);
@@ -44,6 +49,15 @@ Status StepEngine::pass(std::span<Seconds> now, Watcher* watcher) {
     if (watcher_ != nullptr) watcher_->end(static_cast<int>(u), now[u]);
   }
   return {};
+}
+
+/// Of all units from what they share in a step; both ends of messages.
+std::int64_t StepEngine::departures() const {
+  std::int64_t all = 0;
+  for (const StageCode& stage : *programs_)
+    all += static_cast<std::int64_t>(stage.data.size() + stage.exchanges.size() + stage.inner.size()) +
+           2 * std::ranges::count(stage.code, Code::Send, &Instruction::code);
+  return all * count_;
 }
 
 void StepEngine::proceed(int unit) {
