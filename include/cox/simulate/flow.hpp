@@ -75,7 +75,8 @@ struct FlowOptions {
 };
 
 struct FlowOutcome {
-  bool memo = false;  ///< it was used
+  bool memo = false;          ///< it was used
+  std::int64_t recurred = 0;  ///< times that a collective went as one before it, and was not played
   std::int64_t messages = 0;
   Seconds behind_ranks{};          ///< when the last server or switch is done; zero where there are none
   std::int64_t solved = 0;         ///< times that rates were brought up to date

@@ -104,6 +104,7 @@ FlowCourseId FlowEngine::begin(FlowCollective what) {
   course->to_come = course->to_leave = course->places;
   course->what = std::move(what);
   prepare_losses(*course);
+  note_begin(*course);
   courses_.push_back(std::move(course));
   ++open_;
   const auto id = static_cast<FlowCourseId>(courses_.size() - 1);
@@ -115,11 +116,20 @@ FlowCourseId FlowEngine::begin(FlowCollective what) {
 void FlowEngine::arrive(FlowCourseId course, int place, Seconds at) {
   // Rounding, and events that were taken together, may have put the clock a little further.
   COX_ASSERT(at.count() >= said_ - 1e-9 * std::abs(said_), "the clock is beyond this arrival");
+  note_arrival(course, place, at.count() - origin_);
   coming_.push({.at = std::max(at.count() - origin_, now_), .course = course, .place = place});
 }
 
 std::optional<FlowDeparture> FlowEngine::next(Seconds until) {
   until_ = until.count() - origin_;
+  if (again_.on) {
+    const std::optional<FlowDeparture> known = next_again();
+    if (known || again_.on) return known;
+  }
+  return next_played(until);
+}
+
+std::optional<FlowDeparture> FlowEngine::next_played(Seconds until) {
   while (departed_.empty()) {
     if (!can_go_on() || next_event() > until_) {
       if (until < kForEver) said_ = std::max(said_, until.count());
@@ -127,6 +137,9 @@ std::optional<FlowDeparture> FlowEngine::next(Seconds until) {
     }
     batch();
     settle();
+    if (memo_on_ && all_came_ && departed_.empty()) look_for_recurrence();
+    all_came_ = false;
+    if (again_.on) return next(until);
     if (memo_on_ && reference_moved_) look_for_period();
     reference_moved_ = false;
   }
@@ -143,6 +156,8 @@ bool FlowEngine::can_go_on() const {
 }
 
 FlowOutcome FlowEngine::take_outcome() {
+  forget_state();
+  again_.played = 0;
   outcome_.evaluated = shares_.evaluated() - evaluated_before_;
   evaluated_before_ = shares_.evaluated();
   FlowOutcome fresh;
@@ -199,7 +214,8 @@ void FlowEngine::batch() {
 }
 
 void FlowEngine::come(FlowCourse& course, FlowCourseId id, int place) {
-  --course.to_come;
+  all_came_ = --course.to_come == 0 || all_came_;
+  note(id, place, false);
   if (live_.insert(id).second) {
     course.first_slot = take_slots(course.cells.size());
     forget_snapshot();
@@ -250,6 +266,7 @@ void FlowEngine::go_on(FlowCourse& course, int lane, int place) {
 
 void FlowEngine::leave(FlowCourse& course, FlowCourseId id, int place) {
   departed_.push_back({.course = id, .place = place, .at = Seconds{origin_ + now_}});
+  note(id, place, true);
   if (--course.to_leave == 0) close(id);
 }
 

@@ -37,7 +37,7 @@ using FlowCourseId = std::uint32_t;
 /// What is to be carried out: a schedule, by one or several groups of devices that go through it beside each
 /// other. A place has come, and has left, in all of them at once.
 struct FlowCollective {
-  const model::Schedule* schedule = nullptr;  ///< outlives it
+  const model::Schedule* schedule = nullptr;  ///< outlives the engine, which knows by it what is alike
   std::vector<int> rank_of;                   ///< device of each place: [group][place]
   int groups = 1;
   std::int64_t number = 0;       ///< of the first group, for the draws; the others' follow in steps of two
@@ -141,6 +141,33 @@ struct FlowSnapshot {
   std::int64_t messages = 0;
 };
 
+/// A collective with all of its places, alone on the network, and who came and left between it and the next such
+/// state that is alike. Where what the driver tells then is as it was, departures are those of before, moved in time.
+struct FlowRecurrence {
+  struct Event {
+    FlowCourseId course = 0;  ///< from the one of the state on, that being 0
+    int place = 0;
+    bool leaves = false;  ///< else it comes
+    bool told = false;    ///< it comes this time too
+    double after = 0;     ///< the state
+  };
+  bool taken = false;  ///< a state has been kept
+  FlowSnapshot state;
+  FlowCourseId course = 0;            ///< that the state is of
+  std::vector<FlowCollective> begun;  ///< it, and those since then, in their order
+  std::vector<Event> events;          ///< since then, in the order of the clock
+  std::int64_t looked = 0;            ///< at other states since then
+  std::int64_t played = 0;            ///< messages, when a state was looked at last
+  bool on = false;                    ///< the engine stands at such a state: departures are those of before
+  bool broken = false;                ///< the driver told something else
+  std::size_t next = 0;               ///< event
+  double period = 0;
+  FlowCourseId courses = 0;                       ///< that begin in a period
+  std::vector<std::vector<std::uint32_t>> comes;  ///< event, by course and place
+  std::vector<double> link_bytes;                 ///< of a period
+  std::int64_t messages = 0;
+};
+
 /// Of a link whose flows are followed together: the bytes that each of them has been given. A flow that comes when
 /// it shows v and has b bytes left ends when it shows v + b, however often the rate changes until then.
 struct LinkClock {
@@ -216,11 +243,27 @@ class FlowEngine {
   // Memo.
   void look_for_period();
   [[nodiscard]] bool within_runs();
-  [[nodiscard]] bool repeats();
-  void take_snapshot();
+  [[nodiscard]] bool repeats() const;
+  [[nodiscard]] bool is_alike(const FlowCourse& course, const FlowSnapshot& before, Slot first) const;
+  void take_snapshot(const FlowCourse& course, FlowSnapshot& into, Slot first, std::size_t slots) const;
   void skip_ahead();
   void forget_snapshot();
   [[nodiscard]] double remaining(Slot slot) const;
+
+  // Collectives that go as those before them.
+  void look_for_recurrence();
+  [[nodiscard]] bool recurs(const FlowCourse& course) const;
+  void keep_state(FlowCourseId id);
+  void forget_state();
+  void begin_again(FlowCourseId id);
+  void note(FlowCourseId course, int place, bool leaves);
+  void note_begin(const FlowCourse& course);
+  void note_arrival(FlowCourseId course, int place, double at);
+  [[nodiscard]] std::optional<FlowDeparture> next_again();
+  [[nodiscard]] bool may_yet_come(double at) const;
+  void jump();
+  void catch_up();
+  [[nodiscard]] std::optional<FlowDeparture> next_played(Seconds until);
 
   // Background flows.
   void add_background();
@@ -271,6 +314,8 @@ class FlowEngine {
   std::int64_t looked_ = 0;
   std::int64_t next_save_ = 0;
   FlowSnapshot saved_;
+  bool all_came_ = false;  ///< to a collective, in this batch
+  FlowRecurrence again_;
 
   struct Background {
     bool on = false;

@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steady states. Where the same rounds repeat (a ring), the state relative to rank 0's round repeats after a
 // while; from there on the course up to then repeats too, moved in time, and need not be computed again.
+//
+// Collectives that go as those before them. Where one has all of its places and the network for itself, its state is
+// compared with that of an earlier one: the same places in the same rounds, and every message as far from its next
+// event. From there on the same follows as long as the driver tells the same; so what came and left since then is
+// handed out again, moved in time, and nothing is played. Until the driver tells something else: then the
+// engine, which stands at that state, plays what it was told, and leaves out what it has handed out.
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "cox/base/assert.hpp"
 
 #include "simulate/flow/engine.hpp"
 
@@ -13,6 +24,16 @@ namespace {
 // Two states are one if every event is as far ahead, to this part of the time between them: far above
 // rounding (1e-16 of the whole), far below the 1e-9 that the result is held to.
 constexpr double kEqual = 1e-11;
+/// States of other collectives that are passed over before the one that is kept is given up: of as many in turn, the
+/// same state is found.
+constexpr std::int64_t kMostOthers = 8;
+/// A state is kept where more messages were played than keeping it copies numbers, by this factor.
+constexpr std::int64_t kCheap = 4;
+
+bool same_work(const FlowCollective& a, const FlowCollective& b) {
+  return a.schedule == b.schedule && a.groups == b.groups && a.neighbours == b.neighbours &&
+         a.limit == b.limit && a.rank_of == b.rank_of;
+}
 
 }  // namespace
 
@@ -42,7 +63,7 @@ void FlowEngine::look_for_period() {
   // A state is kept until an eighth more have been looked at: the one that repeats is found soon after the
   // transient, and periods up to an eighth of it are seen.
   if (++looked_ >= next_save_) {
-    take_snapshot();
+    take_snapshot(*courses_[only_], saved_, 0, slots_.size());
     next_save_ = looked_ + std::max<std::int64_t>(looked_ / 8, 1);
   }
 }
@@ -65,56 +86,62 @@ bool FlowEngine::within_runs() {
   return true;
 }
 
-bool FlowEngine::repeats() {
+bool FlowEngine::repeats() const {
   if (saved_.phases.size() != slots_.size()) return false;
   const FlowCourse& course = *courses_[only_];
+  for (std::size_t first = 0; first < course.cells.size(); first += course.places)
+    if (course.cells[first].round <= saved_.cells[first].round) return false;
+  return is_alike(course, saved_, 0);
+}
+
+/// Whether the course is where it was, but for rounds gone in each lane, with the messages of `before` in the slots
+/// from `first` on.
+bool FlowEngine::is_alike(const FlowCourse& course, const FlowSnapshot& before, Slot first) const {
   const std::size_t places = course.places;
   const std::vector<LaneCell>& cells = course.cells;
-  for (int lane = 0; lane < course.lanes; ++lane) {
-    const std::size_t first = static_cast<std::size_t>(lane) * places;
-    const std::int64_t moved = cells[first].round - saved_.cells[first].round;
-    if (moved <= 0) return false;
-    for (std::size_t i = first; i < first + places; ++i)
-      if (cells[i].round - saved_.cells[i].round != moved || cells[i].pending != saved_.cells[i].pending)
-        return false;
-  }
-  const double tolerance = kEqual * (now_ - saved_.at);
-  for (std::size_t s = 0; s < slots_.size(); ++s) {
-    const MessageState& m = slots_[s];
-    if (m.phase != saved_.phases[s]) return false;
-    if (m.phase == FlowPhase::Free) continue;
-    const std::size_t first = static_cast<std::size_t>(m.lane) * places;
-    const std::int64_t moved = cells[first].round - saved_.cells[first].round;
-    if (m.round - saved_.rounds[s] != moved || m.from != saved_.peers[3 * s] ||
-        m.to != saved_.peers[3 * s + 1] || m.choice != saved_.peers[3 * s + 2] || m.stage != saved_.stages[s])
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::size_t reference = i - i % places;
+    if (cells[i].round - cells[reference].round != before.cells[i].round - before.cells[reference].round ||
+        cells[i].pending != before.cells[i].pending)
       return false;
-    if (std::abs(remaining(static_cast<Slot>(s)) - saved_.remaining[s]) > tolerance) return false;
+  }
+  const double tolerance = kEqual * (now_ - before.at);
+  for (std::size_t s = 0; s < before.phases.size(); ++s) {
+    const MessageState& m = slots_[first + s];
+    if (m.phase != before.phases[s]) return false;
+    if (m.phase == FlowPhase::Free) continue;
+    const std::size_t reference = static_cast<std::size_t>(m.lane) * places;
+    const std::int64_t moved = cells[reference].round - before.cells[reference].round;
+    if (m.round - before.rounds[s] != moved || m.from != before.peers[3 * s] ||
+        m.to != before.peers[3 * s + 1] || m.choice != before.peers[3 * s + 2] || m.stage != before.stages[s])
+      return false;
+    if (std::abs(remaining(static_cast<Slot>(first + s)) - before.remaining[s]) > tolerance) return false;
   }
   return true;
 }
 
-void FlowEngine::take_snapshot() {
-  const std::size_t n = slots_.size();
-  saved_.taken = true;
-  saved_.at = now_;
-  saved_.cells = courses_[only_]->cells;
-  saved_.phases.resize(n);
-  saved_.rounds.resize(n);
-  saved_.stages.resize(n);
-  saved_.peers.resize(3 * n);
-  saved_.remaining.resize(n);
-  for (std::size_t s = 0; s < n; ++s) {
-    const MessageState& m = slots_[s];
-    saved_.phases[s] = m.phase;
-    saved_.rounds[s] = m.round;
-    saved_.stages[s] = m.stage;
-    saved_.peers[3 * s] = m.from;
-    saved_.peers[3 * s + 1] = m.to;
-    saved_.peers[3 * s + 2] = m.choice;
-    saved_.remaining[s] = remaining(static_cast<Slot>(s));
+void FlowEngine::take_snapshot(const FlowCourse& course, FlowSnapshot& into, Slot first,
+                               std::size_t slots) const {
+  into.taken = true;
+  into.at = now_;
+  into.cells = course.cells;
+  into.phases.resize(slots);
+  into.rounds.resize(slots);
+  into.stages.resize(slots);
+  into.peers.resize(3 * slots);
+  into.remaining.resize(slots);
+  for (std::size_t s = 0; s < slots; ++s) {
+    const MessageState& m = slots_[first + s];
+    into.phases[s] = m.phase;
+    into.rounds[s] = m.round;
+    into.stages[s] = m.stage;
+    into.peers[3 * s] = m.from;
+    into.peers[3 * s + 1] = m.to;
+    into.peers[3 * s + 2] = m.choice;
+    into.remaining[s] = remaining(static_cast<Slot>(first + s));
   }
-  saved_.link_bytes = outcome_.link_bytes;
-  saved_.messages = outcome_.messages;
+  into.link_bytes = outcome_.link_bytes;
+  into.messages = outcome_.messages;
 }
 
 // As many periods as leave every rank in its run, and end before the clock may be stopped.
@@ -157,6 +184,185 @@ void FlowEngine::skip_ahead() {
   for (std::size_t l = 0; l < outcome_.link_bytes.size(); ++l)
     outcome_.link_bytes[l] += static_cast<double>(periods) * (outcome_.link_bytes[l] - saved_.link_bytes[l]);
   outcome_.messages += periods * (outcome_.messages - saved_.messages);
+}
+
+void FlowEngine::forget_state() {
+  if (again_.on) catch_up();
+  again_.taken = false;
+  again_.begun.clear();
+  again_.events.clear();
+}
+
+/// A collective has all of its places, and nobody who has left is to be handed out.
+void FlowEngine::look_for_recurrence() {
+  if (live_.size() != 1 || open_ != 1 || !coming_.empty()) return;
+  const FlowCourseId id = *live_.begin();
+  if (id + std::size_t{1} != courses_.size()) return;  // others began later, and are over
+  const FlowCourse& course = *courses_[id];
+  const auto here = slots_.begin() + course.first_slot;
+  const auto under_way = std::count_if(here, here + static_cast<std::ptrdiff_t>(course.cells.size()),
+                                       [](const MessageState& m) { return m.phase != FlowPhase::Free; });
+  if (course.to_leave != course.places || course.loses || under_way != under_way_ || !course.sent.empty() ||
+      !course.queued.empty())
+    return;
+  if (again_.taken && same_work(again_.begun.front(), course.what)) {
+    if (recurs(course)) return begin_again(id);
+  } else if (again_.taken && ++again_.looked < kMostOthers) {
+    return;
+  }
+  const auto copied = static_cast<std::int64_t>(course.cells.size() + outcome_.link_bytes.size());
+  if (outcome_.played - again_.played < copied / kCheap) return;
+  keep_state(id);
+}
+
+bool FlowEngine::recurs(const FlowCourse& course) const {
+  for (std::size_t first = 0; first < course.cells.size(); first += course.places)
+    if (course.cells[first].round != again_.state.cells[first].round) return false;
+  return now_ > again_.state.at && is_alike(course, again_.state, course.first_slot);
+}
+
+void FlowEngine::keep_state(FlowCourseId id) {
+  forget_state();
+  const FlowCourse& course = *courses_[id];
+  take_snapshot(course, again_.state, course.first_slot, course.cells.size());
+  again_.taken = true;
+  again_.course = id;
+  again_.begun.push_back(course.what);
+  again_.looked = 0;
+  again_.played = outcome_.played;
+}
+
+/// Somebody came or left.
+void FlowEngine::note(FlowCourseId course, int place, bool leaves) {
+  if (!again_.taken || again_.on) return;
+  // A state that does not come again would keep all that happens.
+  constexpr std::size_t kMostEvents = 64;
+  if (again_.events.size() > kMostEvents * (again_.state.cells.size() + 16)) return forget_state();
+  again_.events.push_back(
+      {.course = course - again_.course, .place = place, .leaves = leaves, .after = now_ - again_.state.at});
+}
+
+void FlowEngine::note_begin(const FlowCourse& course) {
+  if (!again_.taken) return;
+  const bool has_servers = course.what.schedule->participants() > course.what.schedule->ranks();
+  if (has_servers || course.loses) return forget_state();  // servers are there at once, losses are drawn
+  if (!again_.on) return again_.begun.push_back(course.what);
+  const std::size_t number = courses_.size() - again_.course;
+  again_.broken =
+      again_.broken || number >= again_.begun.size() || !same_work(course.what, again_.begun[number]);
+}
+
+/// What has been seen since the state that was kept is what will be seen.
+void FlowEngine::begin_again(FlowCourseId id) {
+  again_.on = true;
+  again_.broken = false;
+  again_.next = 0;
+  again_.period = now_ - again_.state.at;
+  again_.courses = id - again_.course;
+  again_.course = id;
+  again_.begun.resize(again_.courses + std::size_t{1});
+  again_.comes.assign(again_.begun.size(), {});
+  for (std::uint32_t e = 0; e < again_.events.size(); ++e) {
+    const FlowRecurrence::Event& event = again_.events[e];
+    if (event.leaves) continue;
+    std::vector<std::uint32_t>& comes = again_.comes[event.course];
+    comes.resize(static_cast<std::size_t>(again_.begun[event.course].schedule->ranks()));
+    comes[static_cast<std::size_t>(event.place)] = e;
+  }
+  again_.link_bytes = outcome_.link_bytes;
+  for (std::size_t l = 0; l < again_.link_bytes.size(); ++l)
+    again_.link_bytes[l] -= again_.state.link_bytes[l];
+  again_.messages = outcome_.messages - again_.state.messages;
+}
+
+void FlowEngine::note_arrival(FlowCourseId course, int place, double at) {
+  if (!again_.on || again_.broken) return;
+  const std::size_t number = course - again_.course;
+  const auto p = static_cast<std::size_t>(place);
+  if (number >= again_.comes.size() || p >= again_.comes[number].size()) {
+    again_.broken = true;
+    return;
+  }
+  FlowRecurrence::Event& event = again_.events[again_.comes[number][p]];
+  event.told = true;
+  again_.broken = std::abs(at - now_ - event.after) > kEqual * again_.period;
+}
+
+/// Nothing while `again_` is on: nobody leaves up to `until_`. Nothing, and it is off: the engine has to play.
+std::optional<FlowDeparture> FlowEngine::next_again() {
+  while (!again_.broken) {
+    if (again_.next == again_.events.size()) jump();
+    const FlowRecurrence::Event& event = again_.events[again_.next];
+    const double at = now_ + event.after;
+    if (at > until_ || (!event.leaves && !event.told && may_yet_come(at))) {
+      said_ = std::max(said_, origin_ + until_);
+      return std::nullopt;
+    }
+    again_.broken = !event.leaves && !event.told;
+    if (again_.broken) break;
+    ++again_.next;
+    if (!event.leaves) continue;
+    said_ = origin_ + at;
+    return FlowDeparture{.course = again_.course + event.course, .place = event.place, .at = Seconds{said_}};
+  }
+  catch_up();
+  return std::nullopt;
+}
+
+/// Who is awaited at `at` may be told yet, the clock being held there, where nobody leaves before.
+bool FlowEngine::may_yet_come(double at) const {
+  if (at < until_ - kEqual * again_.period) return false;
+  for (std::size_t e = again_.next; e < again_.events.size() && now_ + again_.events[e].after <= until_; ++e)
+    if (again_.events[e].leaves) return false;
+  return true;
+}
+
+/// A period is over: the state is that of its begin, of the collective that came last.
+void FlowEngine::jump() {
+  const FlowCourseId to = again_.course + again_.courses;
+  courses_[again_.course]->what = std::move(courses_[to]->what);
+  courses_[to] = std::move(courses_[again_.course]);
+  while (again_.course < to) courses_[again_.course++].reset();
+  open_ = 1;
+  live_ = {to};
+  coming_ = {};
+  forget_snapshot();
+  for (MessageState& m : slots_) {
+    if (m.phase == FlowPhase::Free) continue;
+    m.course = to;
+    m.updated += again_.period;
+    m.begin += again_.period;
+  }
+  heap_.shift(again_.period);
+  now_ += again_.period;
+  for (std::size_t l = 0; l < again_.link_bytes.size(); ++l) outcome_.link_bytes[l] += again_.link_bytes[l];
+  outcome_.messages += again_.messages;
+  outcome_.recurred += again_.courses;
+  outcome_.memo = true;
+  again_.next = 0;
+  for (FlowRecurrence::Event& event : again_.events) event.told = false;
+}
+
+/// Plays up to what was handed out, and no further; nothing is handed out twice.
+void FlowEngine::catch_up() {
+  std::set<std::pair<FlowCourseId, int>> out;
+  for (const FlowRecurrence::Event& event : std::span(again_.events).first(again_.next))
+    if (event.leaves) out.emplace(again_.course + event.course, event.place);
+  again_.on = again_.taken = false;
+  const double held = std::exchange(until_, said_ - origin_);
+  while (!out.empty()) {
+    COX_ASSERT(can_go_on(), "who has left leaves again");
+    batch();
+    settle();
+    if (reference_moved_) look_for_period();
+    reference_moved_ = false;
+    std::erase_if(departed_, [&](const FlowDeparture& one) {
+      return out.erase({one.course, one.place}) > 0;
+    });
+  }
+  all_came_ = false;
+  until_ = held;
+  for (FlowDeparture& one : departed_) one.at = std::max(one.at, Seconds{said_});
 }
 
 }  // namespace cox::simulate

@@ -487,6 +487,25 @@ TEST(SharedNetwork, LittleIsUnderWayFromOneStepToTheNext) {
   }
 }
 
+// Buckets go one after the other: from the second on each goes as the one before, and is not played.
+TEST(SharedNetwork, BucketsThatGoAsTheOneBeforeAreNotPlayed) {
+  model::Scenario s = on_tree(job({.data = 16, .tensor = 2}, 20, 16), 4, 4);
+  const Outcome once = outcome(s);
+  const Outcome each = outcome(s, {.memo = false});
+  EXPECT_NEAR(once.total.count(), each.total.count(), 1e-10 * each.total.count());
+  EXPECT_EQ(once.messages, each.messages);
+  EXPECT_LT(once.evaluated, each.evaluated / 4);
+  ASSERT_EQ(once.links.size(), each.links.size());
+  for (std::size_t l = 0; l < each.links.size(); ++l) {
+    EXPECT_EQ(once.links[l].name, each.links[l].name);
+    EXPECT_NEAR(static_cast<double>(once.links[l].bytes.count()),
+                static_cast<double>(each.links[l].bytes.count()), 1);
+  }
+  // A layer whose bucket is larger breaks the row, and others follow it.
+  work_of(s).layers[7].gradients = work_of(s).layers[7].gradients * 2;
+  EXPECT_NEAR(outcome(s).total.count(), outcome(s, {.memo = false}).total.count(), 1e-10);
+}
+
 TEST(SharedNetwork, LinksCarryTheBytesOfTheStep) {
   model::Scenario s = on_tree(job({.data = 4}, 2, 4), 2, 2);
   s.job.steps = 3;
