@@ -155,7 +155,7 @@ void FairShares::stop(FlowSlot slot) {
     if (members.size() == 1) own_hop(members.front().slot, members.front().hop);
     if (members.size() > 1 && !link.asleep) mark(hop.link);
   }
-  for (std::uint32_t i = 0; i < flow.count && !crowds_.empty(); ++i) {
+  for (std::uint32_t i = 0; i < flow.count && crowds_alive_ > 0; ++i) {
     const LinkIndex link = hops_[flow.first + i].link;
     if (is_crowd(link) && links_[link].members.size() < options_.crowd / 2) disband(link);
   }
@@ -234,7 +234,7 @@ void FairShares::evaluate(LinkIndex index) {
   }
   double level = fill(link, capacity_for(index));
   while (link.followed > 0 && let_slow_ones_go(index, level)) level = fill(link, capacity_for(index));
-  const bool sleeps = !crowds_.empty() && can_sleep(index);
+  const bool sleeps = crowds_alive_ > 0 && can_sleep(index);
   if (sleeps) level = kInfinite;
   if (options_.pause) level = std::min(level, held_up(link));
   const double before = links_[index].level;
@@ -299,7 +299,7 @@ std::span<const FlowSlot> FairShares::settle() {
       links_[link].dirty = false;
       evaluate(link);
     }
-    take_in_fresh();  // may wake links
+    if (!fresh_.empty()) take_in_fresh();  // may wake links
   } while (head < queue_.size());
   queue_.clear();
   changed_.clear();
@@ -310,7 +310,7 @@ std::span<const FlowSlot> FairShares::settle() {
     double rate = flow.own;
     for (std::uint32_t i = 0; i < flow.shared; ++i)
       rate = std::min(rate, links_[hops_[flow.first + i].link].level);
-    follow(slot);
+    if (crowds_alive_ > 0) follow(slot);
     const LinkIndex at = followed_at(slot);
     if (at == flow.told && (at != kNoLink || rate == flow.rate)) continue;
     flow.told = at;

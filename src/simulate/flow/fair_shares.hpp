@@ -168,7 +168,7 @@ class FairShares {
   void stop_watching(LinkIndex link);
   void guard(LinkIndex link, FlowHop& hop, LinkIndex crowd);
   void unguard(LinkIndex link, FlowHop& hop);
-  [[nodiscard]] bool is_crowd(LinkIndex link) const { return !crowds_.empty() && crowds_[link] != nullptr; }
+  [[nodiscard]] bool is_crowd(LinkIndex link) const { return crowds_alive_ > 0 && crowds_[link] != nullptr; }
 
   Options options_;
   std::vector<LinkState> links_;
@@ -178,7 +178,8 @@ class FairShares {
   std::vector<FlowSlot> touched_;
   std::vector<FlowSlot> changed_;
   std::vector<std::unique_ptr<Crowd>> crowds_;  ///< per link, null = none; empty without crowds
-  std::vector<std::vector<Guard>> guards_;      ///< per link, while it sleeps; empty without crowds
+  std::size_t crowds_alive_ = 0;
+  std::vector<std::vector<Guard>> guards_;  ///< per link, while it sleeps; empty without crowds
   std::vector<std::pair<LinkIndex, FlowSlot>>
       fresh_;  ///< who has come to a sleeping link and is held by nobody yet
   std::vector<LinkIndex> moved_;

@@ -28,6 +28,7 @@ void FairShares::swap_members(LinkState& link, std::size_t a, std::size_t b) {
 /// The link has many flows now: each is looked at when `settle` ends.
 void FairShares::gather(LinkIndex link) {
   crowds_[link] = std::make_unique<Crowd>();
+  ++crowds_alive_;
   for (const LinkMember& m : links_[link].members) touch(m.slot);
 }
 
@@ -37,6 +38,7 @@ void FairShares::disband(LinkIndex link) {
   wake_above(link, -kInfinite);
   while (state.followed > 0) let_go(state.members.back().slot);
   crowds_[link].reset();
+  --crowds_alive_;
 }
 
 /// From now on, if nothing but one crowd holds the flow. Those with other parts than 1 are left: sums would drift.
@@ -122,6 +124,7 @@ void FairShares::sleep(LinkIndex index) {
   LinkState& link = links_[index];
   links_[index].level = kInfinite;
   link.asleep = true;
+  if (is_crowd(index)) --crowds_alive_;
   crowds_[index].reset();
   for (const LinkMember& m : link.members) {
     Flow& flow = flows_[m.slot];
