@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -14,6 +14,7 @@
 #include "cox/simulate/event.hpp"
 
 #include "simulate/event/event_queue.hpp"
+#include "simulate/event/first_receives.hpp"
 #include "simulate/event/goal_blocked.hpp"
 #include "simulate/event/goal_image.hpp"
 #include "simulate/event/loggops_costs.hpp"
@@ -30,82 +31,167 @@ constexpr std::uint64_t kMostStateBytes = std::uint64_t{256} << 20;
 
 // Low bits of an event's order, above them its number.
 constexpr std::uint64_t kMessage = 1;  ///< a message on its way, not an operation of its own rank
-constexpr std::uint64_t kWaits = 2;    ///< also in a waiting list: the first of it
+constexpr std::uint64_t kWaits = 2;    ///< has found its CPU or port busy
 constexpr std::uint64_t kNumber = 4;
+
+/// Order of who waits first where nobody does.
+constexpr std::uint64_t kNobody = ~std::uint64_t{0};
 
 /// What waits for the same CPU and port; kept apart because each kind needs another set of resources.
 enum class Need : std::uint8_t { Calc, Send, Arrival };
+
+/// What an event needs of its rank, as places in the rank's row.
+struct Needs {
+  std::uint32_t cpu;
+  std::uint32_t port;  ///< `cpu` again where none is needed
+  std::uint32_t lane;  ///< where it waits
+};
+
+/// How many predecessors of each operation are done. 1 byte per operation where none has more than 255, else 4.
+class DoneCounts {
+ public:
+  void allocate(std::uint32_t operations, std::uint32_t most) {
+    if (most <= 255)
+      few_.assign(operations, 0);
+    else
+      many_.assign(operations, 0);
+  }
+  /// One more: whether those are `all`.
+  bool add(std::size_t operation, std::uint32_t all) {
+    return few_.empty() ? ++many_[operation] == all : ++few_[operation] == all;
+  }
+  [[nodiscard]] std::uint32_t done(std::size_t operation) const {
+    return few_.empty() ? many_[operation] : few_[operation];
+  }
+  [[nodiscard]] bool empty() const { return few_.empty() && many_.empty(); }
+  void prefetch(std::size_t operation) const {
+    if (!few_.empty()) cox::prefetch(few_.data() + operation);
+  }
+
+ private:
+  std::vector<std::uint8_t> few_;
+  std::vector<std::uint32_t> many_;
+};
+
+/// State of all ranks, a row each: when each CPU, sending port and receiving port is free; per lane the order of who waits
+/// first, which is in the event queue, and the list of those behind it. With one CPU and port a row is a line of the cache.
+class RankRows {
+ public:
+  RankRows(int cpus, int nics)
+      : cpus_(static_cast<std::uint32_t>(cpus)),
+        nics_(static_cast<std::uint32_t>(nics)),
+        clocks_(cpus_ + 2 * nics_),
+        lanes_(cpus_ + 2 * cpus_ * nics_),
+        lines_((8 * std::size_t{clocks_} + 12 * std::size_t{lanes_} + sizeof(Line) - 1) / sizeof(Line)) {}
+
+  [[nodiscard]] std::uint64_t bytes(std::uint32_t ranks) const { return ranks * lines_ * sizeof(Line); }
+  void allocate(std::uint32_t ranks) {
+    rows_.assign(ranks * lines_, Line{});
+    for (std::uint32_t rank = 0; rank < ranks; ++rank)
+      for (std::uint32_t lane = 0; lane < lanes_; ++lane) first(rank, lane) = kNobody;
+  }
+
+  [[nodiscard]] Needs needs(Need need, const GoalNode& node) const {
+    const std::uint32_t cpu = node.cpu();
+    if (need == Need::Calc) return {cpu, cpu, cpu};
+    const std::uint32_t receives = need == Need::Arrival ? 1 : 0;
+    return {cpu, cpus_ + receives * nics_ + node.nic(),
+            cpus_ + (receives * cpus_ + cpu) * nics_ + node.nic()};
+  }
+  [[nodiscard]] std::int64_t& clock(std::uint32_t rank, std::uint32_t i) {
+    return at<std::int64_t>(rank, 8 * i);
+  }
+  [[nodiscard]] std::int64_t free_at(std::uint32_t rank, const Needs& needs) {
+    return std::max(clock(rank, needs.cpu), clock(rank, needs.port));
+  }
+  [[nodiscard]] std::int64_t done(std::uint32_t rank) {
+    return *std::max_element(&clock(rank, 0), &clock(rank, 0) + cpus_);
+  }
+  [[nodiscard]] std::uint64_t& first(std::uint32_t rank, std::uint32_t lane) {
+    return at<std::uint64_t>(rank, 8 * (clocks_ + lane));
+  }
+  /// 1 + the list's number; 0: none wait behind the first.
+  [[nodiscard]] std::uint32_t& list(std::uint32_t rank, std::uint32_t lane) {
+    return at<std::uint32_t>(rank, 8 * (clocks_ + lanes_) + 4 * lane);
+  }
+  void prefetch(std::uint32_t rank) const { cox::prefetch(rows_.data() + rank * lines_); }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  template <class T>
+  [[nodiscard]] T& at(std::uint32_t rank, std::uint32_t offset) {
+    return *reinterpret_cast<T*>(reinterpret_cast<std::byte*>(rows_.data() + rank * lines_) + offset);
+  }
+
+  std::uint32_t cpus_;
+  std::uint32_t nics_;
+  std::uint32_t clocks_;
+  std::uint32_t lanes_;
+  std::size_t lines_;  ///< per rank
+  std::vector<Line> rows_;
+};
 
 class Engine {
  public:
   enum class Count : std::uint8_t { Joins, All };
 
-  /// With Count::All every operation is counted down, so that what is left says which never began.
+  /// With Count::All every operation is counted, so that what is missing says which never began.
   Engine(const GoalImage& image, const LogGopsCosts& cost, Count count)
       : image_(image),
         cost_(cost),
         count_(count),
-        cpus_(static_cast<std::size_t>(image_.cpus())),
-        nics_(static_cast<std::size_t>(image_.nics())),
-        stride_(cpus_ + 2 * nics_),
-        matcher_({image_.any_source(), image_.any_tag(), image_.any_both()}) {}
+        rows_(image_.cpus(), image_.nics()),
+        first_(image_),
+        matcher_({image_.any_source(), image_.any_tag(), image_.any_both()}, image_.ranks()),
+        all_eager_(cost.eager(image_.longest_message())) {}
 
   Result<EventOutcome> run();
 
  private:
   [[nodiscard]] Status allocate();
   [[nodiscard]] tl::unexpected<Error> too_long() const;
+  [[nodiscard]] Error blocked() const;
 
-  std::int64_t* clocks(std::uint32_t rank) { return clocks_.data() + std::size_t{rank} * stride_; }
-  std::int64_t& cpu(std::uint32_t rank, std::uint8_t c) { return clocks(rank)[c]; }
-  std::int64_t& send_port(std::uint32_t rank, std::uint8_t n) { return clocks(rank)[cpus_ + n]; }
-  std::int64_t& receive_port(std::uint32_t rank, std::uint8_t n) { return clocks(rank)[cpus_ + nics_ + n]; }
-
+  [[nodiscard]] std::uint32_t operation_of(const Event& e) const {
+    return image_.block(e.rank).operation_at(e.node);
+  }
   void start_roots();
-  void handle(const Event& e);
-  [[nodiscard]] std::int64_t free_at(Need need, std::uint32_t rank, const GoalNode& node);
-  [[nodiscard]] WaitingList& waiting(Need need, std::uint32_t rank, const GoalNode& node);
-  void wait(const Event& e, std::int64_t until, Need need, std::uint32_t rank, const GoalNode& node);
+  inline void handle(const Event& e);
+  void wait(const Event& e, std::int64_t until, const Needs& needs);
+  void next_of(std::uint32_t rank, const Needs& needs);
 
-  void calculate(const Event& e, const GoalNode& node);
-  void send(const Event& e, const GoalNode& node);
-  void receive(const Event& e, const GoalNode& node);
-  void arrive(const Event& e, const GoalNode& node);
-  void release_sender(std::uint32_t rank, std::uint32_t operation, std::int64_t at, std::uint8_t c,
-                      std::uint8_t n);
+  inline void calculate(const Event& e, const GoalNode& node, const Needs& needs);
+  inline void send(const Event& e, const GoalNode& node, const Needs& needs);
+  inline void receive(const Event& e, const GoalNode& node);
+  inline void arrive(const Event& e, const GoalNode& node, const Needs& needs);
+  void release_sender(std::uint32_t rank, const GoalNode& send, std::int64_t at, const GoalNode& place);
 
-  void enable_after_start(std::uint32_t rank, const GoalNode& node);
-  void enable_after_end(std::uint32_t rank, const GoalNode& node);
-  void enable(std::uint32_t rank, std::uint32_t operation);
-  void push_enabled();
+  inline void enable_after_start(std::uint32_t rank, const GoalNode& node);
+  inline void enable_after_end(std::uint32_t rank, const GoalNode& node);
+  void enable(std::uint32_t rank, std::uint32_t from, std::uint32_t count);
+  inline void push_enabled();
+  void sort_enabled();
   inline void prefetch_soon() const;
-  inline void prefetch_next_instants() const;
   inline void prefetch_other_side(const Event& e) const;
-  inline void prefetch_receiver(std::uint32_t rank) const;
+  inline void prefetch_receiver(const Event& e) const;
 
   const GoalImage& image_;
   LogGopsCosts cost_;
   Count count_;
-  /// Predecessors that each operation still waits for; not kept for those with one (Count::Joins).
-  std::vector<std::uint32_t> left_;
-  std::size_t cpus_;
-  std::size_t nics_;
-  std::size_t stride_;
-  std::vector<std::int64_t> clocks_;  ///< per rank: when each CPU, sending port, receiving port is free
-  /// Per rank, need, CPU and port: 1 + index in waiters_; 0 = none yet.
-  std::vector<std::uint32_t> waiting_at_;
+  DoneCounts done_;  ///< not kept for those with one predecessor (Count::Joins)
+  RankRows rows_;
   std::vector<WaitingList> waiters_;
-  /// The rank's receive that was posted last: only a guess where the next message will look.
-  struct Posted {
-    std::uint32_t operation;
-    std::uint32_t successors;
-  };
-  std::vector<Posted> posted_;
+  std::vector<std::uint32_t> idle_lists_;  ///< empty ones of `waiters_`
   EventQueue queue_;
+  FirstReceives first_;
+  bool starts_ = false;  ///< nothing has come yet, and what is posted goes into `first_`
   MessageMatcher matcher_;
+  bool all_eager_;
   struct Enabled {
+    const std::byte* node;
     std::uint32_t rank;
-    std::uint32_t operation;
     std::uint8_t kind;
   };
   std::vector<Enabled> enabled_;  ///< by the event at hand
@@ -115,27 +201,19 @@ class Engine {
 };
 
 Status Engine::allocate() {
-  const std::uint64_t ranks = image_.ranks();
-  const std::uint64_t classes = cpus_ + 2 * cpus_ * nics_;
-  const std::uint64_t bytes = ranks * (stride_ * 8 + classes * 4);
-  if (bytes > kMostStateBytes)
+  const std::uint32_t ranks = image_.ranks();
+  if (rows_.bytes(ranks) > kMostStateBytes)
     return fail(
         Error{.code = Errc::Unsupported,
               .id = "goal-006",
               .message = fmt::format(
                   "{} ranks with {} CPUs and {} ports each need {} bytes of clocks, at most {} are kept",
-                  ranks, cpus_, nics_, bytes, kMostStateBytes),
+                  ranks, image_.cpus(), image_.nics(), rows_.bytes(ranks), kMostStateBytes),
               .hint = "number the `cpu` and `nic` of the operations from 0 without gaps",
               .where = Where{.file = image_.name()}});
-  if (count_ == Count::All || image_.joins()) {
-    left_.reserve(image_.operations());
-    for (std::uint32_t rank = 0; rank < ranks; ++rank)
-      for (std::uint32_t i = 0; i < image_.block(rank).count; ++i)
-        left_.push_back(image_.block(rank).node(i).predecessors());
-  }
-  clocks_.assign(ranks * stride_, 0);
-  waiting_at_.assign(ranks * classes, 0);
-  posted_.assign(ranks, Posted{});
+  if (count_ == Count::All || image_.most_predecessors() > 1)
+    done_.allocate(image_.operations(), image_.most_predecessors());
+  rows_.allocate(ranks);
   return {};
 }
 
@@ -147,243 +225,246 @@ tl::unexpected<Error> Engine::too_long() const {
                     .where = Where{.file = image_.name()}});
 }
 
-std::int64_t Engine::free_at(Need need, std::uint32_t rank, const GoalNode& node) {
-  const std::int64_t c = cpu(rank, node.cpu());
-  if (need == Need::Calc) return c;
-  return std::max(c, need == Need::Send ? send_port(rank, node.nic()) : receive_port(rank, node.nic()));
+/// What the run with Count::All has left.
+Error Engine::blocked() const {
+  std::vector<std::uint32_t> left;
+  left.reserve(image_.operations());
+  for (std::uint32_t rank = 0; rank < image_.ranks(); ++rank) {
+    const GoalBlock& block = image_.block(rank);
+    for (std::uint32_t i = 0; i < block.count; ++i)
+      left.push_back(block.node(i).predecessors() - done_.done(std::size_t{block.first} + i));
+  }
+  return explain_blocked(image_, left, first_, matcher_);
 }
 
-WaitingList& Engine::waiting(Need need, std::uint32_t rank, const GoalNode& node) {
-  std::size_t at = std::size_t{rank} * (cpus_ + 2 * cpus_ * nics_);
-  at += need == Need::Calc ? node.cpu()
-                           : cpus_ + ((need == Need::Send ? 0 : cpus_) + node.cpu()) * nics_ + node.nic();
-  if (waiting_at_[at] == 0) {
-    waiters_.emplace_back();
-    waiting_at_[at] = static_cast<std::uint32_t>(waiters_.size());
+/// Puts an event off. Only the first of those that wait for the same is in the queue: the others could not come before it,
+/// and asking each again whenever the resource frees would be quadratic. One that is no longer the first, since one of an
+/// earlier order came, comes here again and joins the others.
+void Engine::wait(const Event& e, std::int64_t until, const Needs& needs) {
+  const std::uint64_t order = e.order | kWaits;
+  std::uint64_t& first = rows_.first(e.at, needs.lane);
+  if (order <= first) {
+    first = order;
+    queue_.push(Event{until, order, e.node, e.rank, e.at});
+    return;
   }
-  return waiters_[waiting_at_[at] - 1];
+  std::uint32_t& list = rows_.list(e.at, needs.lane);
+  if (list == 0) {
+    if (idle_lists_.empty()) {
+      waiters_.emplace_back();
+      idle_lists_.push_back(static_cast<std::uint32_t>(waiters_.size()));
+    }
+    list = idle_lists_.back();
+    idle_lists_.pop_back();
+  }
+  waiters_[list - 1].push(Waiter{order, e.rank, operation_of(e)});
 }
 
-/// Puts an event off. Only the first of those that wait for the same is in the queue: the others could not
-/// come before it, and asking each again whenever the resource frees would be quadratic.
-void Engine::wait(const Event& e, std::int64_t until, Need need, std::uint32_t rank, const GoalNode& node) {
-  if ((e.order & kWaits) == 0) {
-    WaitingList& list = waiting(need, rank, node);
-    list.push(Waiter{e.order | kWaits, e.rank, e.operation});
-    if (list.front().order != (e.order | kWaits)) return;
+/// The first that waited has run: the next one enters the queue.
+void Engine::next_of(std::uint32_t rank, const Needs& needs) {
+  std::uint64_t& first = rows_.first(rank, needs.lane);
+  std::uint32_t& list = rows_.list(rank, needs.lane);
+  if (list == 0) {
+    first = kNobody;
+    return;
   }
-  queue_.push_again(Event{until, e.order | kWaits, e.rank, e.operation});
+  WaitingList& waiting = waiters_[list - 1];
+  const Waiter next = waiting.front();
+  waiting.pop();
+  if (waiting.empty()) idle_lists_.push_back(std::exchange(list, 0));
+  first = next.order;
+  queue_.push(Event{rows_.free_at(rank, needs), next.order, image_.block(next.rank).at(next.operation),
+                    next.rank, rank});
 }
 
 void Engine::handle(const Event& e) {
-  const GoalNode node = image_.block(e.rank).node(e.operation);
+  const GoalNode node(e.node);
   const bool message = (e.order & kMessage) != 0;
-  if (!message && node.kind() == GoalNode::kReceive) {
+  const std::uint8_t kind = node.kind();
+  if (!message && kind == GoalNode::kReceive) {
     receive(e, node);
     return push_enabled();
   }
-  const Need need = message ? Need::Arrival : node.kind() == GoalNode::kSend ? Need::Send : Need::Calc;
-  const std::uint32_t rank = message ? node.peer() : e.rank;
-  if ((e.order & kWaits) != 0) {
-    const WaitingList& list = waiting(need, rank, node);
-    if (list.empty() || list.front().order != e.order) return;  // ran already, or is no longer the first
-  }
-  const std::int64_t free = free_at(need, rank, node);
-  if (free > e.time) return wait(e, free, need, rank, node);
+  const Needs needs = rows_.needs(message                   ? Need::Arrival
+                                  : kind == GoalNode::kSend ? Need::Send
+                                                            : Need::Calc,
+                                  node);
+  const std::int64_t free = rows_.free_at(e.at, needs);
+  if (free > e.time) return wait(e, free, needs);
   if (message) {
-    arrive(e, node);
-  } else if (need == Need::Send) {
-    send(e, node);
+    arrive(e, node, needs);
+  } else if (kind == GoalNode::kSend) {
+    send(e, node, needs);
   } else {
-    calculate(e, node);
+    calculate(e, node, needs);
   }
-  if ((e.order & kWaits) != 0) {
-    WaitingList& list = waiting(need, rank, node);
-    list.pop();
-    if (!list.empty()) {
-      const Waiter& next = list.front();
-      queue_.push_again(Event{free_at(need, rank, node), next.order, next.rank, next.operation});
-    }
-  }
+  if ((e.order & kWaits) != 0 && rows_.first(e.at, needs.lane) == e.order) next_of(e.at, needs);
   push_enabled();
 }
 
-void Engine::calculate(const Event& e, const GoalNode& node) {
+void Engine::calculate(const Event& e, const GoalNode& node, const Needs& needs) {
   ++executed_;
-  cpu(e.rank, node.cpu()) = e.time + cost_.calc(node.amount());
+  rows_.clock(e.rank, needs.cpu) = e.time + cost_.calc(node.amount());
   enable_after_start(e.rank, node);
   enable_after_end(e.rank, node);
 }
 
-void Engine::send(const Event& e, const GoalNode& node) {
+void Engine::send(const Event& e, const GoalNode& node, const Needs& needs) {
   ++executed_;
   ++messages_;
   const std::uint64_t n = node.amount();
-  cpu(e.rank, node.cpu()) = e.time + cost_.overhead + cost_.copied(n);
-  send_port(e.rank, node.nic()) = e.time + cost_.gap + cost_.transferred(n);
+  rows_.clock(e.rank, needs.cpu) = e.time + cost_.overhead + cost_.copied(n);
+  rows_.clock(e.rank, needs.port) = e.time + cost_.gap + cost_.transferred(n);
   enable_after_start(e.rank, node);
-  queue_.push(
-      Event{e.time + cost_.overhead + cost_.latency, number_++ * kNumber | kMessage, e.rank, e.operation});
+  queue_.push(Event{e.time + cost_.overhead + cost_.latency, number_++ * kNumber | kMessage, e.node, e.rank,
+                    node.peer()});
   if (cost_.eager(n)) enable_after_end(e.rank, node);
 }
 
 void Engine::receive(const Event& e, const GoalNode& node) {
   ++executed_;
   enable_after_start(e.rank, node);
-  const auto message = matcher_.post(e.rank, node.peer(), node.tag(), e.operation);
-  if (!message) {
-    posted_[e.rank] = Posted{e.operation, node.after_end_at()};
-    return;
-  }
-  if (!cost_.eager(image_.block(message->source).node(message->operation).amount()))
-    release_sender(message->source, message->operation, e.time, node.cpu(), node.nic());
+  const std::uint32_t operation = operation_of(e);
+  if (starts_ && first_.add(e.rank, operation)) return;
+  const MessageMatcher::Met message = matcher_.post(e.rank, node.peer(), node.tag(), operation);
+  if (message.operation == MessageMatcher::kNone) return;
+  if (!all_eager_)
+    if (const GoalNode send = image_.block(message.source).node(message.operation);
+        !cost_.eager(send.amount()))
+      release_sender(message.source, send, e.time, node);
   enable_after_end(e.rank, node);
 }
 
-void Engine::arrive(const Event& e, const GoalNode& node) {
-  const std::uint32_t rank = node.peer();
+void Engine::arrive(const Event& e, const GoalNode& node, const Needs& needs) {
   const std::uint64_t n = node.amount();
-  cpu(rank, node.cpu()) = e.time + cost_.overhead + std::max(cost_.copied(n), cost_.transferred(n));
-  receive_port(rank, node.nic()) = e.time + cost_.gap + cost_.transferred(n);
-  const auto receiver = matcher_.arrive(rank, e.rank, node.tag(), e.operation);
-  if (!receiver) return;
-  if (!cost_.eager(n)) release_sender(e.rank, e.operation, e.time, node.cpu(), node.nic());
-  enable_after_end(rank, image_.block(rank).node(receiver->operation));
+  const std::int64_t transferred = cost_.transferred(n);
+  rows_.clock(e.at, needs.cpu) = e.time + cost_.overhead + std::max(cost_.copied(n), transferred);
+  rows_.clock(e.at, needs.port) = e.time + cost_.gap + transferred;
+  std::uint32_t receive = FirstReceives::kNone;
+  if (first_.waiting() != 0) receive = first_.take(e.at, e.rank, node.tag());
+  if (receive == FirstReceives::kNone)
+    receive = matcher_.arrive(e.at, e.rank, node.tag(), operation_of(e)).operation;
+  if (receive == MessageMatcher::kNone) return;
+  if (!cost_.eager(n)) release_sender(e.rank, node, e.time, node);
+  enable_after_end(e.at, image_.block(e.at).node(receive));
 }
 
-/// The receiver of a rendezvous is there: the sender goes on, from now.
-void Engine::release_sender(std::uint32_t rank, std::uint32_t operation, std::int64_t at, std::uint8_t c,
-                            std::uint8_t n) {
-  enable_after_end(rank, image_.block(rank).node(operation));
-  cpu(rank, c) = std::max(cpu(rank, c), at);
-  send_port(rank, n) = std::max(send_port(rank, n), at);
+/// The receiver of a rendezvous is there: the sender goes on, from now; charged are the CPU and port of `place`.
+void Engine::release_sender(std::uint32_t rank, const GoalNode& send, std::int64_t at,
+                            const GoalNode& place) {
+  enable_after_end(rank, send);
+  const Needs needs = rows_.needs(Need::Send, place);
+  for (const std::uint32_t i : {needs.cpu, needs.port})
+    rows_.clock(rank, i) = std::max(rows_.clock(rank, i), at);
 }
 
 void Engine::enable_after_start(std::uint32_t rank, const GoalNode& node) {
-  const std::uint32_t count = node.after_start();
-  if (count == 0) return;
-  const std::uint32_t at = node.after_start_at();
-  for (std::uint32_t i = 0; i < count; ++i) enable(rank, image_.block(rank).successor(at + i));
+  if (const std::uint32_t count = node.after_start(); count != 0) enable(rank, node.after_start_at(), count);
 }
 
 void Engine::enable_after_end(std::uint32_t rank, const GoalNode& node) {
-  const std::uint32_t count = node.after_end();
-  if (count == 0) return;
-  const std::uint32_t at = node.after_end_at();
-  for (std::uint32_t i = 0; i < count; ++i) enable(rank, image_.block(rank).successor(at + i));
+  if (const std::uint32_t count = node.after_end(); count != 0) enable(rank, node.after_end_at(), count);
 }
 
-void Engine::enable(std::uint32_t rank, std::uint32_t operation) {
+/// One predecessor less for `count` successors, which lie from place `from` on.
+void Engine::enable(std::uint32_t rank, std::uint32_t from, std::uint32_t count) {
   const GoalBlock& block = image_.block(rank);
-  const GoalNode node = block.node(operation);
-  const bool counted = count_ == Count::All || node.predecessors() != 1;
-  if (counted && --left_[block.first + operation] != 0) return;
-  enabled_.push_back(Enabled{rank, operation, node.kind()});
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t operation = block.successor(from + i);
+    const std::byte* at = block.at(operation);
+    const std::uint32_t predecessors = GoalNode(at).predecessors();
+    const bool counted = count_ == Count::All || predecessors != 1;
+    if (counted && !done_.add(std::size_t{block.first} + operation, predecessors)) continue;
+    enabled_.push_back(Enabled{at, rank, GoalNode(at).kind()});
+  }
 }
 
 /// What the event at hand has made ready enters the queue: by rank, then sends, receives, calculations, else
 /// in the order of the schedule's dependencies.
 void Engine::push_enabled() {
   if (enabled_.empty()) return;
+  if (enabled_.size() > 1) sort_enabled();
+  for (const Enabled& x : enabled_) {
+    const Needs needs = rows_.needs(x.kind == GoalNode::kSend ? Need::Send : Need::Calc, GoalNode(x.node));
+    queue_.push(Event{rows_.free_at(x.rank, needs), number_++ * kNumber, x.node, x.rank, x.rank});
+  }
+  enabled_.clear();
+}
+
+/// Nearly always two; sorting them must not allocate.
+void Engine::sort_enabled() {
   const auto before = [](const Enabled& a, const Enabled& b) {
     return a.rank != b.rank ? a.rank < b.rank : a.kind < b.kind;
   };
-  // Nearly always one or two; sorting them must not allocate.
-  if (!std::is_sorted(enabled_.begin(), enabled_.end(), before)) {
-    if (enabled_.size() == 2) {
-      std::swap(enabled_[0], enabled_[1]);
-    } else {
-      std::stable_sort(enabled_.begin(), enabled_.end(), before);
-    }
+  if (enabled_.size() == 2) {
+    if (before(enabled_[1], enabled_[0])) std::swap(enabled_[0], enabled_[1]);
+  } else if (!std::is_sorted(enabled_.begin(), enabled_.end(), before)) {
+    std::stable_sort(enabled_.begin(), enabled_.end(), before);
   }
-  for (const Enabled& x : enabled_) {
-    const GoalNode node = image_.block(x.rank).node(x.operation);
-    const std::int64_t at = free_at(x.kind == GoalNode::kSend ? Need::Send : Need::Calc, x.rank, node);
-    queue_.push(Event{at, number_++ * kNumber, x.rank, x.operation});
-  }
-  enabled_.clear();
 }
 
 /// Operations without predecessors are the first events: all at zero, by rank and kind. They need no queue,
 /// since nothing that they cause comes before the last of them.
 void Engine::start_roots() {
-  constexpr std::uint32_t kAhead = 16;
-  number_ = 0;
   std::uint64_t roots = 0;
-  for (std::uint32_t rank = 0; rank < image_.ranks(); ++rank) roots += image_.block(rank).roots;
+  std::uint64_t receives = 0;
+  for (std::uint32_t rank = 0; rank < image_.ranks(); ++rank) {
+    roots += image_.block(rank).roots;
+    receives += FirstReceives::places(image_.block(rank).root_receives);
+  }
+  starts_ = !image_.any_source() && !image_.any_tag() && !image_.any_both();
+  if (starts_) first_.reserve(receives);
   number_ = roots;
   std::uint64_t root = 0;
   for (std::uint32_t rank = 0; rank < image_.ranks(); ++rank) {
     const GoalBlock& block = image_.block(rank);
+    if (starts_) first_.add_rank(block.root_receives);
     for (const std::uint8_t kind : {GoalNode::kSend, GoalNode::kReceive, GoalNode::kCalc})
       for (std::uint32_t i = 0; i < block.roots; ++i) {
-        if (kind == GoalNode::kReceive && i + kAhead < block.roots)
-          if (const GoalNode later = block.node(block.root(i + kAhead)); later.kind() == kind)
-            matcher_.prefetch(rank, later.peer(), later.tag());
-        if (const std::uint32_t operation = block.root(i); block.node(operation).kind() == kind)
-          handle(Event{0, root++ * kNumber, rank, operation});
+        const std::byte* node = block.at(block.root(i));
+        if (GoalNode(node).kind() == kind) handle(Event{0, root++ * kNumber, node, rank, rank});
       }
   }
+  starts_ = false;
 }
 
-/// The next events are known; what they will touch is fetched while others are worked on, in four stages
+/// The next events are known; what they will touch is fetched while others are worked on, in three stages
 /// since each says where the next lies.
 void Engine::prefetch_soon() const {
-  if (queue_.soon(0) == nullptr) return prefetch_next_instants();
-  if (const Event* e = queue_.soon(32)) {
-    prefetch(&image_.block(e->rank));
-    prefetch(clocks_.data() + std::size_t{e->rank} * stride_);
-  }
   if (const Event* e = queue_.soon(24)) {
-    const std::byte* node = image_.block(e->rank).nodes + std::size_t{e->operation} * kGoalNodeBytes;
-    prefetch(node);
-    prefetch(node + 3 * kGoalNodeBytes - 1);  // who depends on it is mostly close behind
-    if (!left_.empty()) prefetch(&left_[image_.block(e->rank).first + e->operation]);
+    prefetch(e->node);
+    prefetch(e->node + 3 * kGoalNodeBytes - 1);  // who depends on it is mostly close behind
+    rows_.prefetch(e->at);
+    matcher_.prefetch(e->at);
   }
-  if (const Event* e = queue_.soon(16)) prefetch_other_side(*e);
-  if (const Event* e = queue_.soon(8); e != nullptr && (e->order & kMessage) != 0)
-    prefetch_receiver(image_.block(e->rank).node(e->operation).peer());
-}
-
-/// Where instants have few events each: those of the next instants, first what they are, then, as they come closer, what
-/// they touch.
-void Engine::prefetch_next_instants() const {
-  constexpr std::size_t kFew = 24;
-  constexpr std::size_t kFewest = 4;
-  const std::span<const Event> next = queue_.nearest();
-  if (next.size() > kFew) return;
-  for (const Event& e : next) {
-    if (next.size() > kFewest)
-      prefetch(image_.block(e.rank).nodes + std::size_t{e.operation} * kGoalNodeBytes);
-    else
-      prefetch_other_side(e);
-  }
+  if (const Event* e = queue_.soon(12)) prefetch_other_side(*e);
+  if (const Event* e = queue_.soon(5); e != nullptr && (e->order & kMessage) != 0) prefetch_receiver(*e);
 }
 
 void Engine::prefetch_other_side(const Event& e) const {
-  const GoalBlock& block = image_.block(e.rank);
-  const GoalNode node = block.node(e.operation);
+  const GoalNode node(e.node);
   if ((e.order & kMessage) != 0) {
-    const std::uint32_t to = node.peer();
-    prefetch(&image_.block(to));
-    prefetch(clocks_.data() + std::size_t{to} * stride_);
-    prefetch(&posted_[to]);
-    matcher_.prefetch(to, e.rank, node.tag());
-    return;
+    if (first_.waiting() != 0) return first_.prefetch(e.at, e.rank, node.tag());
+    const std::uint32_t receive = matcher_.peek_receive(e.at, e.rank, node.tag());
+    if (receive != MessageMatcher::kNone) {
+      prefetch(image_.block(e.at).at(receive));
+      return prefetch(image_.block(e.at).at(receive + 3) - 1);
+    }
+    return matcher_.prefetch(e.at, e.rank, node.tag());
   }
-  block.prefetch_successors(node.after_end_at());
+  image_.block(e.rank).prefetch_successors(node.after_end_at());
   if (node.kind() == GoalNode::kReceive) matcher_.prefetch(e.rank, node.peer(), node.tag());
 }
 
-/// The receive that a message will find is mostly the one that its rank posted last.
-void Engine::prefetch_receiver(std::uint32_t rank) const {
-  const GoalBlock& block = image_.block(rank);
-  const Posted& posted = posted_[rank];
-  const std::byte* node = block.nodes + std::size_t{posted.operation} * kGoalNodeBytes;
-  prefetch(node);
-  prefetch(node + 3 * kGoalNodeBytes - 1);
-  block.prefetch_successors(posted.successors);
-  if (!left_.empty()) prefetch(left_.data() + block.first + posted.operation);
+/// What the receive of a message makes ready, if it waits already.
+void Engine::prefetch_receiver(const Event& e) const {
+  const std::uint32_t tag = GoalNode(e.node).tag();
+  if (first_.waiting() != 0) return first_.prefetch_receive(e.at, e.rank, tag);
+  const std::uint32_t receive = matcher_.peek_receive(e.at, e.rank, tag);
+  if (receive == MessageMatcher::kNone) return;
+  const GoalBlock& block = image_.block(e.at);
+  block.prefetch_successors(block.node(receive).after_end_at());
+  done_.prefetch(std::size_t{block.first} + receive + 1);
 }
 
 Result<EventOutcome> Engine::run() {
@@ -395,8 +476,8 @@ Result<EventOutcome> Engine::run() {
     prefetch_soon();
     handle(e);
   }
-  if (executed_ != image_.operations() || matcher_.waiting() != 0) {
-    if (count_ == Count::All) return fail(explain_blocked(image_, left_, matcher_));
+  if (executed_ != image_.operations() || first_.waiting() + matcher_.waiting() != 0) {
+    if (count_ == Count::All) return fail(blocked());
     return Engine(image_, cost_, Count::All).run();
   }
   EventOutcome outcome;
@@ -404,8 +485,7 @@ Result<EventOutcome> Engine::run() {
   outcome.events = static_cast<std::int64_t>(number_);
   outcome.finish.reserve(image_.ranks());
   for (std::uint32_t rank = 0; rank < image_.ranks(); ++rank)
-    outcome.finish.emplace_back(static_cast<double>(*std::max_element(clocks(rank), clocks(rank) + cpus_)) *
-                                1e-12);
+    outcome.finish.emplace_back(static_cast<double>(rows_.done(rank)) * 1e-12);
   return outcome;
 }
 

@@ -144,6 +144,20 @@ TEST(EventEngine, ManyReadySendsAreNotAskedAgainAndAgain) {
   EXPECT_EQ(std::llround(outcome->finish[1].count() * 1e12), 1000000 + kCount * 8000LL);
 }
 
+// Counts of predecessors are a byte where none has more than 255.
+TEST(EventEngine, AnOperationWaitsForAllOfItsPredecessors) {
+  for (const int before : {2, 255, 256, 300, 512}) {
+    std::string text = "num_ranks 1\nrank 0 {\nlast: calc 1\n";
+    for (int i = 0; i < before; ++i) text += fmt::format("c{0}: calc 1 cpu 1\nlast requires c{0}\n", i);
+    // Had it not waited for all that run, one after the other, on the other CPU, it would end before them.
+    text += "after: calc 1 cpu 1\nafter requires last\n}\n";
+    EXPECT_EQ(done_ps(simulate_text(text)), (std::vector<long long>{(before + 1) * 1000LL})) << before;
+    const std::string blocked =
+        text.substr(0, text.size() - 2) + "never: recv 1b from 0\nlast requires never\n}\n";
+    expect_error(simulate_text(blocked), "simulate-004", "waits for 1 bytes from rank 0");
+  }
+}
+
 TEST(EventEngine, AReceiveWithoutAMessageIsNamed) {
   expect_error(simulate_text("num_ranks 3\nrank 1 {\ncalc 5\nl2: recv 100b from 2 tag 7\ncalc 9\n}\n"),
                "simulate-004",

@@ -83,15 +83,20 @@ std::string describe_cycle(const GoalImage& image, std::span<const std::uint32_t
 }  // namespace
 
 Error explain_blocked(const GoalImage& image, std::span<const std::uint32_t> left,
-                      const MessageMatcher& matcher) {
+                      const FirstReceives& first_receives, const MessageMatcher& matcher) {
   bool any = false;
   Stuck first;
   std::size_t others = 0;
-  matcher.for_each([&](std::uint32_t rank, bool message, const MessageMatcher::Waiting& waiting) {
-    const Stuck stuck{message ? waiting.source : rank, waiting.operation, rank, message};
+  const auto add = [&](const Stuck& stuck) {
     if (any) ++others;
     first = any ? std::min(first, stuck) : stuck;
     any = true;
+  };
+  first_receives.for_each([&](std::uint32_t rank, std::uint32_t operation) {
+    add(Stuck{rank, operation, rank, false});
+  });
+  matcher.for_each([&](std::uint32_t rank, bool message, const MessageMatcher::Waiting& waiting) {
+    add(Stuck{message ? waiting.source : rank, waiting.operation, rank, message});
   });
   std::string message = any ? describe(image, first) : describe_cycle(image, left);
   if (others > 0) message += fmt::format("; {} more wait for their other side", others);

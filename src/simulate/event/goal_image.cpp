@@ -172,8 +172,9 @@ class GoalImageCheck {
         return damaged(image_.name_,
                        fmt::format("operation {} of rank {} waits for {} others, but {} name it", i, rank,
                                    block.node(i).predecessors(), have));
-      if (have > 1) image_.joins_ = true;
+      image_.most_predecessors_ = std::max(image_.most_predecessors_, have);
       if (have != 0) continue;
+      if (block.node(i).kind() == GoalNode::kReceive) ++image_.blocks_[rank].root_receives;
       if (roots == block.roots || block.root(roots) != i)
         return damaged(image_.name_,
                        fmt::format("operation {} of rank {} waits for none and is not listed so", i, rank));

@@ -70,9 +70,14 @@ struct GoalBlock {
   std::uint32_t first = 0;  ///< its first operation among those of all ranks
   std::uint32_t count = 0;
   std::uint32_t roots = 0;  ///< operations without predecessors; their u32 list ends at `nodes`
+  std::uint32_t root_receives = 0;
 
-  [[nodiscard]] GoalNode node(std::uint32_t operation) const {
-    return GoalNode(nodes + std::size_t{operation} * kGoalNodeBytes);
+  [[nodiscard]] const std::byte* at(std::uint32_t operation) const {
+    return nodes + std::size_t{operation} * kGoalNodeBytes;
+  }
+  [[nodiscard]] GoalNode node(std::uint32_t operation) const { return GoalNode(at(operation)); }
+  [[nodiscard]] std::uint32_t operation_at(const std::byte* node) const {
+    return static_cast<std::uint32_t>(static_cast<std::size_t>(node - nodes) / kGoalNodeBytes);
   }
   [[nodiscard]] std::uint32_t successor(std::uint32_t at) const {
     return load_as<std::uint32_t>(nodes + std::size_t{count} * kGoalNodeBytes + std::size_t{at} * 4);
@@ -96,8 +101,8 @@ class GoalImage {
   [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(blocks_.size()); }
   [[nodiscard]] const GoalBlock& block(std::uint32_t rank) const { return blocks_[rank]; }
   [[nodiscard]] std::uint32_t operations() const { return operations_; }
-  /// Some operation waits for more than one other.
-  [[nodiscard]] bool joins() const { return joins_; }
+  /// For how many others an operation waits at most.
+  [[nodiscard]] std::uint32_t most_predecessors() const { return most_predecessors_; }
 
   [[nodiscard]] int cpus() const { return cpus_; }
   [[nodiscard]] int nics() const { return nics_; }
@@ -113,7 +118,7 @@ class GoalImage {
   std::string name_;
   std::vector<GoalBlock> blocks_;
   std::uint32_t operations_ = 0;
-  bool joins_ = false;
+  std::uint32_t most_predecessors_ = 0;
   int cpus_ = 1;
   int nics_ = 1;
   std::uint64_t longest_calc_ = 0;

@@ -5,12 +5,13 @@
 
 namespace cox::simulate {
 
-MessageMatcher::MessageMatcher(Wildcards wildcards)
+MessageMatcher::MessageMatcher(Wildcards wildcards, std::uint32_t ranks)
     : in_use_{true, wildcards.source, wildcards.tag, wildcards.both}, lists_(64) {
   for (std::size_t way = 0; way < 4; ++way) {
     link_of_way_[way] = ways_;
     if (in_use_[way]) ++ways_;
   }
+  if (ways_ == 1) fronts_.assign(ranks, Front{});
 }
 
 std::size_t MessageMatcher::slot_of(std::uint32_t rank, std::uint32_t source, std::uint32_t tag) const {
@@ -60,11 +61,11 @@ void MessageMatcher::append_exact(std::size_t at, std::uint32_t rank, const Item
   append(at, rank, item.source, item.tag, make_item(item), message);
 }
 
-MessageMatcher::Waiting MessageMatcher::take_exact(std::size_t at) {
+MessageMatcher::Met MessageMatcher::take_exact(std::size_t at) {
   --waiting_;
   const List& list = lists_[at];
   const std::uint32_t first = list.head;
-  const Waiting out{list.source, first == kAlone ? list.tail : items_[first].operation, list.tag};
+  const Met out{list.source, first == kAlone ? list.tail : items_[first].operation};
   if (first == kAlone) {
     erase(at);
   } else {
@@ -120,15 +121,21 @@ void MessageMatcher::grow() {
     if (list.head != kNone) lists_[find(list.rank, list.source, list.tag)] = list;
 }
 
-std::optional<MessageMatcher::Waiting> MessageMatcher::arrive(std::uint32_t rank, std::uint32_t source,
-                                                              std::uint32_t tag, std::uint32_t operation) {
-  if (ways_ == 1) {
-    const std::size_t at = find(rank, source, tag);
-    const List& list = lists_[at];
-    if (list.head != kNone && !list.messages) return take_exact(at);
-    append_exact(at, rank, Item{source, operation, tag, 0}, true);
-    return std::nullopt;
+MessageMatcher::Met MessageMatcher::meet_behind(std::uint32_t rank, std::uint32_t source, std::uint32_t tag,
+                                                std::uint32_t operation, bool message) {
+  const std::size_t at = find(rank, source, tag);
+  const List& list = lists_[at];
+  if (list.head != kNone && list.messages != message) {
+    --fronts_[rank].behind;
+    return take_exact(at);
   }
+  ++fronts_[rank].behind;
+  append_exact(at, rank, Item{source, operation, tag, 0}, message);
+  return Met{kNone, kNone};
+}
+
+MessageMatcher::Met MessageMatcher::arrive_any(std::uint32_t rank, std::uint32_t source, std::uint32_t tag,
+                                               std::uint32_t operation) {
   std::uint32_t first = kNone;
   std::size_t first_at = 0;
   std::size_t exact = 0;
@@ -149,7 +156,7 @@ std::optional<MessageMatcher::Waiting> MessageMatcher::arrive(std::uint32_t rank
     unlink(first_at, first);
     release(first);
     --waiting_;
-    return Waiting{item.source, item.operation, item.tag};
+    return Met{item.source, item.operation};
   }
   ++waiting_;
   const std::uint32_t item = make_item(Item{source, operation, tag, 0});
@@ -160,23 +167,18 @@ std::optional<MessageMatcher::Waiting> MessageMatcher::arrive(std::uint32_t rank
     const std::uint32_t t = (way & 2) != 0 ? kNone : tag;
     append(find(rank, s, t), rank, s, t, item, true);
   }
-  return std::nullopt;
+  return Met{kNone, kNone};
 }
 
-std::optional<MessageMatcher::Waiting> MessageMatcher::post(std::uint32_t rank, std::uint32_t source,
-                                                            std::uint32_t tag, std::uint32_t operation) {
+MessageMatcher::Met MessageMatcher::post_any(std::uint32_t rank, std::uint32_t source, std::uint32_t tag,
+                                             std::uint32_t operation) {
   const std::size_t at = find(rank, source, tag);
   const List& list = lists_[at];
   const bool waits = list.head == kNone || !list.messages;
-  if (ways_ == 1) {
-    if (!waits) return take_exact(at);
-    append_exact(at, rank, Item{source, operation, tag, 0}, false);
-    return std::nullopt;
-  }
   if (waits) {
     ++waiting_;
     append(at, rank, source, tag, make_item(Item{source, operation, tag, serial_++}), false);
-    return std::nullopt;
+    return Met{kNone, kNone};
   }
   const std::uint32_t first = list.head;
   const Item item = items_[first];
@@ -185,7 +187,7 @@ std::optional<MessageMatcher::Waiting> MessageMatcher::post(std::uint32_t rank, 
       unlink(find(rank, (way & 1) != 0 ? kNone : item.source, (way & 2) != 0 ? kNone : item.tag), first);
   release(first);
   --waiting_;
-  return Waiting{item.source, item.operation, item.tag};
+  return Met{item.source, item.operation};
 }
 
 }  // namespace cox::simulate

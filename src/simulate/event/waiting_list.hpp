@@ -28,9 +28,10 @@ class WaitingList {
     const bool late = head_ == row_.size() || (!late_.empty() && late_.front().order < row_[head_].order);
     return late ? late_.front() : row_[head_];
   }
-  void push(const Waiter& w) {
-    if (head_ == row_.size() || row_.back().order < w.order) {
+  [[gnu::always_inline]] void push(const Waiter& w) {  // from registers to where it lies
+    if (head_ == row_.size() || last_ < w.order) {
       row_.push_back(w);
+      last_ = w.order;
       return;
     }
     late_.push_back(w);
@@ -59,6 +60,7 @@ class WaitingList {
 
   std::vector<Waiter> row_;  ///< ascending from `head_` on
   std::size_t head_ = 0;
+  std::uint64_t last_ = 0;    ///< order of the row's last one, which need not be looked at
   std::vector<Waiter> late_;  ///< a heap
 };
 
