@@ -40,6 +40,8 @@ struct ControlledSize {
 /// What was found of levers, as far as it was asked for.
 struct Control {
   std::optional<LeverTable> levers{};
+  std::optional<LeverTable>
+      played{};  ///< of a Run beside: those that its calibrated Scenario is simulated with
   std::optional<LeverSet> set{};
   std::string target{};
   std::vector<ControlledSize> controlled{};  ///< sizes asked, where the set can be forecast there

@@ -87,6 +87,10 @@ void add_scenario(FullForecast& out, const Evidence& e, const Asked& question) {
   }
   out.scenario = std::move(made->scenario);
   out.scenario_notes = std::move(made->notes);
+  out.told = {.synchronisations = made->synchronisations,
+              .roles = made->roles,
+              .meets_in = made->exchange.kind,
+              .bytes = made->exchange.bytes};
   GoodnessOptions goodness = question.goodness;
   goodness.synchronisations = made->synchronisations;
   Result<Goodness> good = compare_steps(*out.scenario, sample, goodness);

@@ -16,6 +16,7 @@
 #include "forecast/answer/simulated_sizes.hpp"
 #include "forecast/calibrate/parts.hpp"
 #include "forecast/calibrate/run_parameters.hpp"
+#include "forecast/control/carried.hpp"
 #include "forecast/control/control.hpp"
 #include "forecast/project/project.hpp"
 #include "forecast/sample/sample.hpp"
@@ -43,6 +44,7 @@ struct FullForecast : Forecast {
   OverPartsAt over_parts{};                   ///< of a Scenario that was given, as the projection takes it
   std::optional<Goodness> goodness{};         ///< none where there is nothing recorded to compare with
   std::string no_goodness{};                  ///< why there is none; empty = there is
+  ToldSteps told{};                           ///< of a Run, beside its calibrated Scenario
   CheckedSizes simulated{};                   ///< of a Scenario that was given
   RunParameters run{};                        ///< what Runs tell beside own work; empty for other inputs
   std::optional<StructureDetail> detail{};    ///< where it was asked for
@@ -62,6 +64,11 @@ struct FullForecast : Forecast {
 /// Pre: forecast.parts (asserted). Cost: that of `compare_part_levers`. Held by: src/forecast/answer/part_control_test.cpp
 void add_part_levers(FullForecast& forecast, const Evidence& evidence, const Asked& asked,
                      const ControlQuestion& question);
+
+/// Levers of who waits for whom, of a Run: its calibrated Scenario is simulated with each, as training steps on common draws, at the size
+/// that was recorded. Where that Scenario does not reproduce the recorded steps there are none; `control` says which, and why.
+/// Cost: that of `compare_levers`, of 500 recorded steps at most. Held by: src/forecast/answer/part_control_test.cpp
+void add_played_levers(FullForecast& forecast, const ControlQuestion& question);
 
 /// The first screen, a line each.
 [[nodiscard]] std::vector<TextLine> text_lines(const FullForecast& forecast, bool all = false);

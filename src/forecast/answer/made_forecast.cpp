@@ -163,6 +163,7 @@ Status MadeForecast::add_control(const ControlQuestion& question, const ReadEvid
                       .where = {}});
   }
   if (by_parts) add_part_levers(*whole_, evidence.all(), asked_of(asked), question);
+  if (by_parts && question.levers && !evidence.all().scenario) add_played_levers(*whole_, question);
   whole_->control = *whole_->full_control;
   return {};
 }

@@ -2,10 +2,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cox/simulate/outcome.hpp"
 
 #include "forecast/answer/forecast.hpp"
 #include "forecast/calibrate/calibrate.hpp"
+#include "forecast/control/carried.hpp"
+#include "forecast/sample/read.hpp"
+#include "forecast/scenario/as_training.hpp"
 #include "support/forecast_sample.hpp"
 
 namespace cox::forecast {
@@ -51,6 +60,143 @@ TEST(PartControl, LeversOfARunNameItsRanksAndTheSetIsTakenToAllSizes) {
   for (const std::string_view part :
        {"levers, alone", "as it is", "rank 9 replaced", "the cheapest at a price of 5", "price: stated"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+/// 16 ranks whose work is normal with a tenth of it as deviation, and 7 s behind it.
+FullForecast even_job(Evidence& evidence) {
+  evidence.samples.push_back(test::sample_of({.residual = 10}, 4, 4, 400, 3));
+  Asked asked;
+  asked.sizes = {64};
+  asked.project.replicates = 20;
+  asked.goodness.simulations = 20;
+  return make_forecast(evidence, asked).value();
+}
+
+const LeverEffect& of(const LeverTable& table, std::string_view name) {
+  const auto at =
+      std::ranges::find_if(table.levers, [&](const LeverEffect& e) { return e.names.front() == name; });
+  EXPECT_NE(at, table.levers.end()) << name;
+  return *at;
+}
+
+// The largest of 16 standard normals is 1.766 on average, the second largest 1.285; the largest of as many sums of eight 1.766 sqrt(8).
+TEST(PartControl, OfARunWhoWaitsForWhomIsSimulated) {
+  Evidence evidence;
+  FullForecast made = even_job(evidence);
+  ASSERT_TRUE(made.goodness && made.goodness->reproduces);
+  made.told.bytes = Bytes{8};
+  ControlQuestion control;
+  control.levers = true;
+  control.options.threads = 1;
+  add_played_levers(made, control);
+  ASSERT_TRUE(made.full_control && made.full_control->played);
+  const LeverTable& table = *made.full_control->played;
+  EXPECT_EQ(table.ranks, 16);
+  EXPECT_FALSE(table.by_parts);
+  // No shorter than the second largest of fresh times: who was not waited for begins its next step late.
+  EXPECT_GT(of(table, "backup-workers").step.low, (107 + 12.85) / (107 + 17.66));
+  EXPECT_LT(of(table, "backup-workers").step.high, 0.99);
+  EXPECT_NEAR(of(table, "backup-workers").throughput.value * of(table, "backup-workers").step.value,
+              15.0 / 16, 1e-3);
+  EXPECT_NEAR(of(table, "local-steps").step.value, (100 + 7 / 8.0 + 17.66 / std::sqrt(8.0)) / (107 + 17.66),
+              0.01);
+  EXPECT_LT(of(table, "bounded-staleness").step.high, 1);
+  EXPECT_NE(of(table, "pacing").why_not, "") << "nothing in it is shared";
+  for (const LeverEffect& e : table.levers)
+    EXPECT_TRUE(!e.why_not.empty() || !e.learning.empty()) << e.names.front();
+  const std::string text = joined(text_lines(*made.full_control));
+  EXPECT_EQ(text.find("levers of who waits"), std::string::npos) << "behind the levers of the parts only";
+  made.full_control->levers = table;
+  const std::string both = joined(text_lines(*made.full_control));
+  for (const std::string_view part : {"levers of who waits", "not included", "each rank is a worker"})
+    EXPECT_NE(both.find(part), std::string::npos) << part << "\n" << both;
+}
+
+/// 16 replicas on 8 nodes that sum 20 MB: work varies by a tenth, by a fiftieth for good.
+model::Scenario known_training() {
+  model::Scenario s;
+  s.name = "known";
+  s.cluster.nodes = 8;
+  s.cluster.devices_per_node = 2;
+  s.inside = s.across = {.latency = Seconds{1e-5}, .per_byte = Bandwidth::gbyte_per_s(10).time_per_byte()};
+  model::TrainingJob job;
+  job.layout.data = 16;
+  job.overlap = false;
+  job.layers = {{.forward = Seconds{4e-3},
+                 .backward = Seconds{8e-3},
+                 .gradients = Bytes{20'000'000},
+                 .activations = {}}};
+  s.job.work = job;
+  s.job.steps = 500;
+  model::NoiseSource fresh, lasts;
+  fresh.name = "fresh";
+  fresh.law = model::NoiseLaw::Lognormal;
+  fresh.cv = 0.1;
+  lasts.name = "lasts";
+  lasts.law = model::NoiseLaw::Gaussian;
+  lasts.pattern = model::NoisePattern::Persistent;
+  lasts.mean_ratio = 0;
+  lasts.cv = 0.02;
+  s.noise = {fresh, lasts};
+  return s;
+}
+
+// From the Run of a known job, against the job itself. What a server's messages cost is told by one collective of one size.
+TEST(PartControl, PoliciesOfARunAreThoseOfTheJobThatMadeIt) {
+  const model::Scenario known = known_training();
+  const auto outcome = simulate::simulate(known, {.threads = 1, .want_run = true});
+  ASSERT_TRUE(outcome && outcome->run);
+  Evidence evidence;
+  evidence.samples.push_back(sample_of(*outcome->run, 1).value());
+  Asked asked;
+  asked.sizes = {64};
+  asked.project.replicates = 20;
+  asked.goodness.simulations = 20;
+  FullForecast made = make_forecast(evidence, asked).value();
+  ASSERT_TRUE(made.goodness && made.goodness->reproduces) << made.misfit;
+  ControlQuestion control;
+  control.levers = true;
+  add_played_levers(made, control);
+  ASSERT_TRUE(made.full_control->played);
+  const LeverTable truth = compare_levers(known, {.replicas = 8, .threads = 1}).value();
+  for (const auto& [name, within] :
+       {std::pair{"backup-workers", 0.01}, {"local-steps", 0.01}, {"bounded-staleness", 0.05}})
+    EXPECT_NEAR(of(*made.full_control->played, name).throughput.value / of(truth, name).throughput.value, 1,
+                within)
+        << name;
+}
+
+TEST(PartControl, AScenarioThatDoesNotReproduceSaysNothingOfLevers) {
+  Evidence evidence;
+  FullForecast made = even_job(evidence);
+  made.goodness->reproduces = false;
+  ControlQuestion control;
+  control.levers = true;
+  add_played_levers(made, control);
+  ASSERT_TRUE(made.full_control);
+  EXPECT_FALSE(made.full_control->played);
+  ASSERT_EQ(made.full_control->notes.size(), 1u);
+  EXPECT_NE(made.full_control->notes[0].find("does not reproduce"), std::string::npos);
+}
+
+TEST(PartControl, WhatARunDoesNotTellHasNoLever) {
+  Evidence evidence;
+  const FullForecast made = even_job(evidence);
+  const model::Scenario training = as_training(*made.scenario).value();
+  const auto why = [&](const ToldSteps& told, std::string_view name) {
+    const std::vector<Lever> levers = carried_levers(training, told);
+    const auto at = std::ranges::find(levers, name, &Lever::name);
+    return at == levers.end() ? std::string("none") : at->why_not;
+  };
+  EXPECT_EQ(why({}, "local-steps"), "");
+  EXPECT_NE(why({}, "bounded-staleness"), "") << "how much is exchanged is not told";
+  EXPECT_EQ(why({.meets_in = model::Collective::AllReduce, .bytes = Bytes{8}}, "bounded-staleness"), "");
+  for (const std::string_view name : {"backup-workers", "local-steps", "bounded-staleness"}) {
+    EXPECT_NE(why({.synchronisations = 2}, name), "");
+    EXPECT_NE(why({.roles = 2}, name), "");
+    EXPECT_NE(why({.meets_in = model::Collective::Barrier}, name), "");
+  }
+  EXPECT_EQ(why({}, "buckets"), "none");
 }
 
 }  // namespace

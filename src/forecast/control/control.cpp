@@ -141,16 +141,20 @@ TextLine lever_row(std::string_view name, const LeverEffect& e, const LeverEffec
                   margin_cell(e.margin), most, e.price > 0 ? fmt::format("{:.3g}", e.price) : "-"));
 }
 
-void add_levers(Lines& out, const LeverTable& t) {
-  out.push_back(
-      t.by_parts
-          ? fmt::format("levers, alone: ratios to the job as it is on {} ranks (by its parts, {} draws of "
-                        "what they are)",
-                        grouped(t.ranks), t.replicas)
-          : fmt::format(
-                "levers, alone: ratios to the job as it is on {} nodes ({} replicas of {} steps, common "
-                "draws)",
-                grouped(t.nodes), t.replicas, t.steps));
+std::string table_title(const LeverTable& t, bool of_a_run) {
+  return t.by_parts
+             ? fmt::format(
+                   "levers, alone: ratios to the job as it is on {} ranks (by its parts, {} draws of "
+                   "what they are)",
+                   grouped(t.ranks), t.replicas)
+             : fmt::format(
+                   "{}, alone: ratios to the job as it is on {} nodes ({} replicas of {} steps, common "
+                   "draws)",
+                   of_a_run ? "levers of who waits for whom" : "levers", grouped(t.nodes), t.replicas,
+                   t.steps);
+}
+
+void add_rows(Lines& out, const LeverTable& t) {
   out.push_back(TextLine::row(
       fmt::format("{:<19} {:>6} {:>14} {:>6} {:>6} {:>7} {:>6} {:>6} {:>7} {:>6} {:>5}", "", "rate",
                   "90 % interval", "p99", "CV", "re-runs", "energy", "cost", "margin", "N*", "price")));
@@ -159,8 +163,30 @@ void add_levers(Lines& out, const LeverTable& t) {
     out.push_back(e.why_not.empty()
                       ? lever_row(e.names.front(), e, t.baseline)
                       : TextLine::row(fmt::format("{:<19} not here: {}", e.names.front(), e.why_not)));
+}
+
+void add_what_they_do(Lines& out, const LeverTable& t) {
   for (const LeverEffect& e : t.levers)
-    if (e.why_not.empty() && t.by_parts) out.push_back(fmt::format("{}: {}", e.names.front(), e.does));
+    if (e.why_not.empty())
+      out.push_back(fmt::format("{}: {}{}{}", e.names.front(), e.does,
+                                e.learning.empty() ? "" : "; not included: ", e.learning));
+}
+
+/// Of a Run, simulated with its calibrated Scenario.
+void add_played(Lines& out, const LeverTable& t) {
+  out.push_back(table_title(t, true));
+  add_rows(out, t);
+  add_what_they_do(out, t);
+  out.emplace_back(
+      "by the calibrated Scenario, which reproduces the recorded steps: each rank is a worker, work does not depend on who waits; the "
+      "intervals are of its draws alone");
+}
+
+void add_levers(Lines& out, const LeverTable& t, const std::optional<LeverTable>& played) {
+  out.push_back(table_title(t, false));
+  add_rows(out, t);
+  if (t.by_parts) add_what_they_do(out, t);
+  if (played) add_played(out, *played);
   out.emplace_back(
       "rate: samples per time; re-runs, energy, cost (node hours): per sample; margin: the smallest change of one "
       "parameter that crosses the next bend; price: stated, not measured (--price)");
@@ -243,7 +269,7 @@ void add_sensitivities(Lines& out, const std::vector<Sensitivity>& all) {
 
 std::vector<TextLine> text_lines(const FullControl& c) {
   Lines out;
-  if (c.levers) add_levers(out, *c.levers);
+  if (c.levers) add_levers(out, *c.levers, c.played);
   if (c.set) add_set(out, *c.set, c.target);
   if (!c.goodput.empty()) add_goodput(out, c);
   for (const Days& d : c.days) add_day(out, d);

@@ -29,6 +29,12 @@ Json effect_json(const LeverEffect& e) {
   return j;
 }
 
+void add_levers(Json& j, const std::string& key, const LeverTable& t) {
+  j[key] = Json::array();
+  for (const LeverEffect& e : t.levers) j[key].push_back(effect_json(e));
+  j[key + "_at"] = {{"ranks", t.ranks}, {"by_parts", t.by_parts}, {"as_it_is", effect_json(t.baseline)}};
+}
+
 Json shares_json(const WallShares& w) {
   return {{"work", w.work},
           {"writes", w.write},
@@ -60,13 +66,8 @@ Json days_json(const Days& d) {
 
 Json control_json(const FullControl& c) {
   Json j = Json::object();
-  if (c.levers) {
-    j["levers"] = Json::array();
-    for (const LeverEffect& e : c.levers->levers) j["levers"].push_back(effect_json(e));
-    j["levers_at"] = {{"ranks", c.levers->ranks},
-                      {"by_parts", c.levers->by_parts},
-                      {"as_it_is", effect_json(c.levers->baseline)}};
-  }
+  if (c.levers) add_levers(j, "levers", *c.levers);
+  if (c.played) add_levers(j, "played_levers", *c.played);
   if (c.set)
     j["target"] = {{"text", c.target},      {"reached", c.set->reached},       {"already", c.set->already},
                    {"tried", c.set->tried}, {"set", effect_json(c.set->best)}, {"left_out", c.set->left_out}};

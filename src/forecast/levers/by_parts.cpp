@@ -26,7 +26,7 @@ struct PlayedParts {
   SizePoint value;
   std::vector<SizePoint> draws;
   std::int64_t ranks = 0;
-  double goodput = 1;
+  WallShares wall{.work = 1};  ///< of the wall time
 };
 
 /// Nodes and ranks with parts of their own alone: one law for all would keep what a lever takes away.
@@ -81,7 +81,7 @@ SizePoint point_of(const PartsCase& job, const ProjectOptions& asked,
 PlayedParts play(const PartsCase& job, const PartLeverOptions& options) {
   PlayedParts out{.value = point_of(job, options.project, {}), .draws = {}, .ranks = job.ranks};
   if (job.failing)
-    out.goodput = failing_of(job.parts, *job.failing).goodput(static_cast<double>(job.ranks), true);
+    out.wall = failing_of(job.parts, *job.failing).shares(static_cast<double>(job.ranks), true);
   for (int r = 0; r < options.replicates; ++r)
     out.draws.push_back(point_of(job, options.project, static_cast<std::uint64_t>(r)));
   return out;
@@ -120,12 +120,15 @@ LeverEffect effect_of(const PlayedParts& with, const PlayedParts& without, Scali
   LeverEffect out;
   out.step = ratio_of(with, without, mean_of).value_or(LeverRatio{});
   const double size = static_cast<double>(with.ranks) / static_cast<double>(without.ranks);
-  if (!(with.goodput > 0) || !(without.goodput > 0)) {
+  if (!(with.wall.work > 0) || !(without.wall.work > 0)) {
     out.why_not = "the job gets nowhere between two failures";
     return out;
   }
-  out.throughput = inverse(out.step, (scaling == Scaling::Weak ? size : 1) * with.goodput / without.goodput);
+  out.throughput =
+      inverse(out.step, (scaling == Scaling::Weak ? size : 1) * with.wall.work / without.wall.work);
   out.cost = inverse(out.throughput, size);
+  if (with.wall.rework > 0 && without.wall.rework > 0)
+    out.rework = inverse(out.throughput, with.wall.rework / without.wall.rework);
   out.p99 = ratio_of(with, without, p99_of);
   out.cv = ratio_of(with, without, cv_of);
   out.step_mean = with.value.mean.value;

@@ -47,7 +47,7 @@ struct PartLeverOptions {
   int replicates = 20;  ///< parameters drawn again, the same draw with and without a lever
 };
 
-/// The job as it is and each lever alone, at the case's size: the same figures as `compare_levers`, without energy and rework.
+/// The job as it is and each lever alone, at the case's size: the same figures as `compare_levers`, without energy.
 ///
 /// Formula: means and quantiles of maxima, nodes and ranks with parts of their own; the interval of a ratio is that of 90 % of the
 /// draws of all parameters. Margin: `margins_of_parts` to the boundary that is next for the job as it is. Errors: none.

@@ -121,6 +121,31 @@ TEST(LeversByParts, WhatFailuresLeaveIsInTheThroughput) {
   EXPECT_GT(*of(table, "fewer-ranks").most_nodes, 0);
 }
 
+// 4,096 nodes, each of which fails once in so many hours: once an hour. Given: every 10 min.
+TEST(LeversByParts, CheckpointsAreThoseOfTheSizeAsked) {
+  PartsCase job = case_of(Law::normal(Seconds{}, Seconds{2}), 3, 4'096);
+  for (const std::string_view name : {"checkpoint-interval", "checkpoint-beside", "checkpoint-near"})
+    EXPECT_EQ(of(compared(job), name).why_not, "nothing fails: say --failures");
+  model::Scenario failing;
+  failing.failures = {.node_mtbf = Seconds{4'096 * 3'600.0},
+                      .restart = Seconds{300},
+                      .checkpoint = Seconds{30},
+                      .checkpoint_interval = Seconds{1'800}};
+  job.failing = failing;
+  const LeverTable table = compared(job);
+  const Interruptions costs = failing_of(job.parts, failing).costs(4'096);
+  const WallShares given = wall_shares(costs, {.far = Seconds{1'800}, .near = {}});
+  const WallShares best = wall_shares(costs, best_intervals(costs));
+  const LeverEffect& interval = of(table, "checkpoint-interval");
+  EXPECT_NEAR(interval.throughput.value, best.work / given.work, 1e-9);
+  EXPECT_GT(interval.throughput.value, 1.01);
+  EXPECT_NEAR(interval.rework->value, best.rework / best.work / (given.rework / given.work), 1e-9);
+  EXPECT_EQ(interval.step.value, 1);
+  EXPECT_GE(*interval.most_nodes, *table.baseline.most_nodes) << "each size has its own interval";
+  for (const std::string_view name : {"checkpoint-beside", "checkpoint-near"})
+    EXPECT_GT(of(table, name).throughput.value, interval.throughput.value) << name;
+}
+
 TEST(LeversByParts, TheWorstRankIsNamedAndIsWhatHelps) {
   Sample sample = test::sample_of({.rank = 0.3, .residual = 1}, 8, 4, 300, 5);
   for (std::size_t k = 0; k < 300; ++k) {

@@ -254,6 +254,12 @@ void add_checkpoints(const Scenario& s, std::vector<Lever>& out) {
 
 }  // namespace
 
+std::vector<Lever> checkpoint_levers(const Scenario& s) {
+  std::vector<Lever> out;
+  add_checkpoints(s, out);
+  return out;
+}
+
 std::vector<Lever> levers_of(const Scenario& s) {
   std::vector<Lever> out;
   const auto* job = std::get_if<TrainingJob>(&s.job.work);

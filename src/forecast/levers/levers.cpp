@@ -43,6 +43,11 @@ LeverEffect with(const model::Scenario& scenario, const std::vector<const Lever*
 }  // namespace
 
 Result<LeverTable> compare_levers(const model::Scenario& scenario, const LeverOptions& options) {
+  return compare_levers(scenario, levers_of(scenario), options);
+}
+
+Result<LeverTable> compare_levers(const model::Scenario& scenario, const std::vector<Lever>& levers,
+                                  const LeverOptions& options) {
   COX_TRY(const PlayedJob baseline, play(scenario, options));
   LeverTable out;
   out.baseline = effect_of(baseline, baseline);
@@ -51,7 +56,7 @@ Result<LeverTable> compare_levers(const model::Scenario& scenario, const LeverOp
   out.ranks = model::ranks_of(scenario.cluster, scenario.job.places);
   out.steps = scenario.job.steps;
   out.replicas = options.replicas;
-  for (const Lever& lever : levers_of(scenario)) {
+  for (const Lever& lever : levers) {
     LeverEffect effect;
     if (lever.why_not.empty()) {
       effect = with(scenario, {&lever}, baseline, options);

@@ -31,6 +31,10 @@ struct Lever {
 /// Held by: src/forecast/levers/levers_test.cpp
 [[nodiscard]] std::vector<Lever> levers_of(const model::Scenario& scenario);
 
+/// Those of failures and checkpoints alone, for as many nodes as the scenario's cluster has; of any kind of job.
+/// Held by: src/forecast/levers/by_parts_test.cpp
+[[nodiscard]] std::vector<Lever> checkpoint_levers(const model::Scenario& scenario);
+
 /// The job as it is and each lever alone.
 ///
 /// Ratios: mean over replicas of the logarithm, Student's t. Steps by `simulate` without failures; goodput, rework and N* by
@@ -39,6 +43,10 @@ struct Lever {
 /// Held by: src/forecast/levers/levers_test.cpp
 [[nodiscard]] Result<LeverTable> compare_levers(const model::Scenario& scenario,
                                                 const LeverOptions& options = {});
+/// The same of these levers alone. Held by: src/forecast/answer/part_control_test.cpp
+[[nodiscard]] Result<LeverTable> compare_levers(const model::Scenario& scenario,
+                                                const std::vector<Lever>& levers,
+                                                const LeverOptions& options);
 
 /// Whether a job reaches it, with what it has. Formula: figure <= factor x other.
 [[nodiscard]] bool reaches(const LeverEffect& job, const Target& target);

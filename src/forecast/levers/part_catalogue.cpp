@@ -200,6 +200,27 @@ void add_laws(const PartsCase& job, std::vector<PartLever>& out) {
        .apply = align});
 }
 
+/// Those of a Scenario, on what the job's failures are, for the nodes that it has at its size; N* and the margin are with the best interval
+/// of each size.
+void add_checkpoints(const PartsCase& job, std::vector<PartLever>& out) {
+  model::Scenario here = job.failing.value_or(model::Scenario{});
+  here.cluster.nodes =
+      static_cast<int>(std::max<std::int64_t>(job.ranks / std::max(job.parts.ranks_per_node, 1), 1));
+  for (Lever& lever : checkpoint_levers(here)) {
+    if (!job.failing) lever.why_not = "nothing fails: say --failures";
+    out.push_back({.name = std::move(lever.name),
+                   .does = std::move(lever.does),
+                   .learning = std::move(lever.learning),
+                   .part = std::move(lever.part),
+                   .why_not = std::move(lever.why_not),
+                   .apply = [apply = std::move(lever.apply), nodes = here.cluster.nodes](PartsCase& c) {
+                     c.failing->cluster.nodes = nodes;
+                     apply(*c.failing);
+                     c.failing->failures.checkpoint_interval = {};
+                   }});
+  }
+}
+
 }  // namespace
 
 std::vector<PartLever> part_levers(const PartsCase& job, const Sample* sample) {
@@ -217,6 +238,7 @@ std::vector<PartLever> part_levers(const PartsCase& job, const Sample* sample) {
                  .part = "size",
                  .why_not = job.ranks >= 2 ? "" : "the job has one rank",
                  .apply = [](PartsCase& c) { c.ranks /= 2; }});
+  add_checkpoints(job, out);
   return out;
 }
 

@@ -38,9 +38,13 @@ Intervals Failing::intervals(const Interruptions& costs) const {
   return {.far = step * std::max<double>(scenario.job.steps, 1), .near = {}};
 }
 
-double Failing::goodput(double ranks, bool growing) const {
+WallShares Failing::shares(double ranks, bool growing) const {
   const Interruptions at = costs(ranks, growing);
-  return wall_shares(at, intervals(at)).work;
+  return wall_shares(at, intervals(at));
+}
+
+double Failing::goodput(double ranks, bool growing) const {
+  return shares(ranks, growing).work;
 }
 
 void Failing::apply(double ranks, bool growing, ThroughputPoint& point) const {

@@ -30,7 +30,8 @@ struct Failing {
 
   [[nodiscard]] Interruptions costs(double ranks, bool growing = true) const;
   [[nodiscard]] Intervals intervals(const Interruptions& costs) const;
-  [[nodiscard]] double goodput(double ranks, bool growing) const;
+  [[nodiscard]] WallShares shares(double ranks, bool growing) const;  ///< of the wall time
+  [[nodiscard]] double goodput(double ranks, bool growing) const;     ///< the one that is work
   void apply(double ranks, bool growing, ThroughputPoint& point) const;
 };
 

@@ -341,6 +341,8 @@ Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample)
   const AlikeStep step = alike_step(parts);
   const double times = step.times;
   out.synchronisations = step.times;
+  out.roles = static_cast<std::int64_t>(step.roles.size());
+  out.exchange = traffic_of(parts, sample);
   const std::int64_t ranks = s.cluster.ranks();
   const Way way = told_way(parts, sample);
   const PositionParts shared = shared_by(step.roles);

@@ -3,6 +3,7 @@
 /// Between a Scenario and the parts of a job: what a Scenario says, as Parts; what Parts say, as a Scenario.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ namespace cox::forecast {
 struct Calibrated {
   model::Scenario scenario;
   int synchronisations = 1;        ///< steps of the Scenario that are one that was seen
+  std::int64_t roles = 1;          ///< kinds of ranks
+  Traffic exchange{};              ///< what its collective stands for, as it was seen
   std::vector<std::string> notes;  ///< what was assumed, one sentence each
 };
 [[nodiscard]] Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample);

@@ -273,6 +273,7 @@ void add_headline(const Forecast& f, const SizePoint* at, ForecastPage& page) {
 void add_control(const forecast::Control& c, ForecastPage& page) {
   page.controlled = forecast::with_control(page.sizes, c);
   page.levers = c.levers;
+  page.played = c.played;
   page.control = c.set;
   page.target = c.target;
   for (const std::string& note : c.notes) page.limits.push_back(note);

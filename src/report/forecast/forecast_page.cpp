@@ -261,9 +261,7 @@ std::string lever_row(std::string_view name, const LeverEffect& e, const LeverEf
                      nodes, e.price > 0 ? plain_number(e.price) : "");
 }
 
-std::string lever_table(const ForecastPage& page) {
-  if (!page.levers) return {};
-  const forecast::LeverTable& t = *page.levers;
+std::string lever_rows(const forecast::LeverTable& t) {
   std::string rows = lever_row("as it is", t.baseline, t.baseline);
   for (const LeverEffect& e : t.levers) {
     const std::string name = e.names.empty() ? std::string() : e.names.front();
@@ -272,23 +270,40 @@ std::string lever_table(const ForecastPage& page) {
                 : fmt::format("<tr><th scope=\"row\">{}</th><td colspan=\"9\" class=\"quiet\">{}</td></tr>\n",
                               html(name), html(e.why_not));
   }
+  std::string heads;
+  for (const std::string_view name :
+       {"throughput", "p99", "CV", "re-runs", "energy", "node hours", "margin", "N*", "price"})
+    heads += fmt::format("<th scope=\"col\" class=\"n\">{}</th>", name);
+  return "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th scope=\"col\">lever</th>" + heads +
+         "</tr></thead>\n<tbody>\n" + rows + "</tbody></table></div>\n";
+}
+
+/// Of a Run, with its calibrated Scenario.
+std::string played_table(const std::optional<forecast::LeverTable>& t) {
+  if (!t) return {};
+  return caption(fmt::format(
+             "Who waits for whom, simulated with the calibrated Scenario, which reproduces the recorded steps: on {} "
+             "ranks, {} replicas of {} steps on common draws. Each rank is a worker, work does not depend on who "
+             "waits; the intervals are of the Scenario's draws alone.",
+             grouped(t->ranks), t->replicas, grouped(t->steps))) +
+         lever_rows(*t);
+}
+
+std::string lever_table(const ForecastPage& page) {
+  if (!page.levers) return {};
+  const forecast::LeverTable& t = *page.levers;
   const std::string at = t.by_parts
                              ? fmt::format("on {} ranks, by the job's parts, {} draws of what they are",
                                            grouped(t.ranks), t.replicas)
                              : fmt::format("on {} nodes, {} replicas of {} steps on common draws",
                                            grouped(t.nodes), t.replicas, grouped(t.steps));
-  std::string heads;
-  for (const std::string_view name :
-       {"throughput", "p99", "CV", "re-runs", "energy", "node hours", "margin", "N*", "price"})
-    heads += fmt::format("<th scope=\"col\" class=\"n\">{}</th>", name);
   return section(
       "levers", "Every lever alone",
       caption(fmt::format("Ratios to the job as it is, {}; 90 % intervals under each number. Margin: the "
                           "smallest change of one parameter that crosses the next bend. Prices are stated, "
                           "not measured. What a lever does to learning is not included.",
                           at)) +
-          "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th scope=\"col\">lever</th>" + heads +
-          "</tr></thead>\n<tbody>\n" + rows + "</tbody></table></div>\n");
+          lever_rows(t) + played_table(page.played));
 }
 
 std::string monitoring(const ForecastPage& page) {

@@ -69,7 +69,8 @@ struct ForecastPage {
   ShareTable coupling{};                                ///< rows and columns the same groups
   ShareTable path{};                                    ///< rows: windows of the run; columns: groups
   std::optional<forecast::LeverTable> levers{};
-  std::optional<forecast::LeverSet> control{};  ///< what reaches the target
+  std::optional<forecast::LeverTable> played{};  ///< of a Run: simulated with its calibrated Scenario
+  std::optional<forecast::LeverSet> control{};   ///< what reaches the target
   std::string target{};
   std::string transition{};  ///< transition type: what control does to the regime
   std::vector<Monitored> monitored{};

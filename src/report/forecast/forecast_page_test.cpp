@@ -64,6 +64,17 @@ TEST(ForecastPage, BaselineIsCrossedOutBesideControl) {
   EXPECT_EQ(render_forecast(none)->find("id=\"metrics\""), std::string::npos);
 }
 
+TEST(ForecastPage, LeversThatWereSimulatedStandBehindThoseOfTheParts) {
+  ForecastPage sample = test::sample_forecast();
+  ASSERT_TRUE(sample.levers);
+  EXPECT_EQ(render_forecast(sample)->find("Who waits for whom"), std::string::npos);
+  sample.played = sample.levers;
+  const auto page = render_forecast(sample);
+  const std::size_t at = page->find("id=\"levers\"");
+  EXPECT_LT(at, page->find("Who waits for whom"));
+  EXPECT_LT(page->find("Who waits for whom"), page->find("id=\"decision\""));
+}
+
 TEST(ForecastPage, NothingIsAskedOfTheNetworkAndNothingRuns) {
   for (const ForecastPage& page : {test::sample_forecast(), test::hostile_forecast()}) {
     const auto html = render_forecast(page);

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/control/carried.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace cox::forecast {
+namespace {
+
+using model::Collective;
+
+/// Why it is not known what happens where ranks do not wait for all others in every step; empty = it is.
+std::string why_together(const ToldSteps& told) {
+  if (told.synchronisations > 1)
+    return fmt::format("a step has {} synchronisations, and which of them sums gradients is not told",
+                       told.synchronisations);
+  if (told.roles > 1) return "ranks have unlike work, so a worker is more than one rank";
+  if (told.meets_in != Collective::AllReduce && told.meets_in != Collective::Other)
+    return "the ranks meet in no sum of gradients";
+  return {};
+}
+
+/// The same of this lever; nothing where it is none of those that a Run can be asked.
+std::optional<std::string> why_not(std::string_view lever, const ToldSteps& told) {
+  if (lever == "pacing")
+    return "what early ranks take from late ones is not in a Scenario of a Run: --pace of cox observe tries "
+           "it live";
+  if (lever == "backup-workers" || lever == "local-steps") return why_together(told);
+  if (lever == "bounded-staleness") {
+    std::string why = why_together(told);
+    return why.empty() && told.bytes <= Bytes{} ? "how much the ranks exchange is not told" : why;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Lever> carried_levers(const model::Scenario& training, const ToldSteps& told) {
+  std::vector<Lever> out;
+  for (Lever& lever : levers_of(training)) {
+    std::optional<std::string> why = why_not(lever.name, told);
+    if (!why) continue;
+    if (!why->empty()) lever.why_not = *std::move(why);
+    out.push_back(std::move(lever));
+  }
+  return out;
+}
+
+}  // namespace cox::forecast
