@@ -87,6 +87,7 @@ void add_scenario(FullForecast& out, const Evidence& e, const Asked& question) {
   }
   out.scenario = std::move(made->scenario);
   out.scenario_notes = std::move(made->notes);
+  out.calibrated = true;
   out.told = {.synchronisations = made->synchronisations,
               .roles = made->roles,
               .meets_in = made->exchange.kind,
@@ -223,6 +224,7 @@ Status from_samples(FullForecast& out, const Evidence& e, const Asked& asked) {
   out.run = run_parameters(e.samples, restarts);
   add_bends(out, question);
   add_structure(out, largest(e.samples), question);
+  add_interruptions(out, question);
   tell(asked, Done::All);
   return {};
 }

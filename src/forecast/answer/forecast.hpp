@@ -44,7 +44,8 @@ struct FullForecast : Forecast {
   OverPartsAt over_parts{};                   ///< of a Scenario that was given, as the projection takes it
   std::optional<Goodness> goodness{};         ///< none where there is nothing recorded to compare with
   std::string no_goodness{};                  ///< why there is none; empty = there is
-  ToldSteps told{};                           ///< of a Run, beside its calibrated Scenario
+  bool calibrated = false;                    ///< `scenario` is made of samples
+  ToldSteps told{};                           ///< of them, beside it
   CheckedSizes simulated{};                   ///< of a Scenario that was given
   RunParameters run{};                        ///< what Runs tell beside own work; empty for other inputs
   std::optional<StructureDetail> detail{};    ///< where it was asked for

@@ -149,6 +149,14 @@ Status MadeForecast::add_control(const ControlQuestion& question, const ReadEvid
     played.levers = false;
     played.target.reset();
   }
+  if (whole_->calibrated && question.training && whole_->told.synchronisations > 1)
+    return fail(Error{.code = Errc::Unsupported,
+                      .id = "forecast-035",
+                      .message =
+                          "a step of the Run has several synchronisations, each a step of its Scenario: "
+                          "how many tokens one trains on is not told",
+                      .hint = "leave --tokens out, or give a scenario",
+                      .where = {}});
   if (whole_->scenario) {
     const int devices = std::max(whole_->scenario->cluster.devices_per_node, 1);
     for (const std::int64_t r : asked.sizes)

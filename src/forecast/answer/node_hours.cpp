@@ -7,6 +7,7 @@
 #include "cox/base/assert.hpp"
 
 #include "forecast/regimes/failing.hpp"
+#include "forecast/scenario/as_training.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -31,14 +32,43 @@ SizeGoodput goodput_at(const Failing& failing, const SizePoint& point) {
 }  // namespace
 
 std::optional<model::Scenario> failing_scenario(const FullForecast& forecast, const Asked& question) {
-  if (forecast.scenario && forecast.scenario->failures.happen()) return forecast.scenario;
+  if (!forecast.calibrated && forecast.scenario && forecast.scenario->failures.happen())
+    return forecast.scenario;
   if (!question.failures.happen() || !forecast.parts) return {};
   model::Scenario out;
   out.cluster.devices_per_node = std::max(forecast.parts->ranks_per_node, 1);
   out.cluster.nodes = static_cast<int>(std::max<std::int64_t>(forecast.parts->nodes, 1));
   out.job.steps = static_cast<int>(forecast.parts->steps);
   out.failures = question.failures;
+  out.start = start_of(forecast.run);
   return out;
+}
+
+model::Startup start_of(const RunParameters& run) {
+  if (!run.start) return {};
+  return {.fixed = run.start->fixed.value, .per_rank = run.start->per_rank.value};
+}
+
+void add_interruptions(FullForecast& f, const Asked& question) {
+  if (!f.scenario || !f.calibrated) return;
+  model::Failures failures = question.failures;
+  const bool seen = !failures.happen() && f.run.failures && f.run.failures->between.value > Seconds{};
+  if (seen) failures.node_mtbf = f.run.failures->between.value;
+  if (!failures.lengthen()) return;
+  failures.cold_steps *= f.told.synchronisations;
+  Result<model::Scenario> training = as_training(*f.scenario);
+  if (!training) {
+    f.scenario_notes.push_back("failures and the start are not in the Scenario: " + training.error().message);
+    return;
+  }
+  f.scenario = *std::move(training);
+  f.scenario->failures = failures;
+  f.scenario->start = start_of(f.run);
+  f.scenario_notes.emplace_back(
+      "its steps are those of training, each rank a replica, which can fail and start; they take as long");
+  if (seen)
+    f.scenario_notes.emplace_back(
+        "it fails as often as was seen; what a restart takes beside the start, and checkpoints, were not: --failures says it");
 }
 
 void add_goodput(FullForecast& forecast, const model::Scenario& scenario) {

@@ -5,6 +5,9 @@
 
 #include <cmath>
 #include <string>
+#include <variant>
+
+#include "cox/model/toml.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -102,7 +105,7 @@ TEST(NodeHours, WithoutCheckpointsAFailureCostsTheWholeJob) {
   EXPECT_EQ(f.goodput[0].best_interval, Seconds{});
 }
 
-TEST(NodeHours, ARunHasTheFailuresThatTheQuestionSays) {
+Sample even_sample() {
   Sample sample;
   sample.name = "job";
   sample.positions.resize(1);
@@ -111,6 +114,11 @@ TEST(NodeHours, ARunHasTheFailuresThatTheQuestionSays) {
     for (int r = 0; r < 8; ++r) sample.positions[0].own.emplace_back(0.1 + 1e-3 * ((k * 7 + r * 5) % 11));
     sample.steps.push_back({.number = k, .begin = Seconds{0.12 * k}, .length = Seconds{0.115}});
   }
+  return sample;
+}
+
+TEST(NodeHours, ARunHasTheFailuresThatTheQuestionSays) {
+  const Sample sample = even_sample();
   Asked q;
   q.sizes = {64};
   q.project.replicates = 10;
@@ -123,6 +131,50 @@ TEST(NodeHours, ARunHasTheFailuresThatTheQuestionSays) {
   ASSERT_EQ(f->goodput.size(), 1U);
   const double m = 30 * 86'400.0 / 32;
   EXPECT_NEAR(f->goodput[0].shares.work, 600 / (m * std::exp(300 / m) * std::expm1(630 / m)), 1e-9);
+}
+
+Result<FullForecast> made_of(const Sample& sample, const model::Failures& failures) {
+  Asked q;
+  q.sizes = {8, 64};
+  q.project.replicates = 10;
+  q.goodness.simulations = 3;
+  q.failures = failures;
+  return make_forecast(Evidence{.inputs = {{.name = "job", .ranks = 8}}, .samples = {sample}}, q);
+}
+
+// Every restart begins with the start that was recorded.
+TEST(NodeHours, TheScenarioOfARunHasItsFailuresAndItsStart) {
+  Sample sample = even_sample();
+  sample.record.startup = Seconds{60};
+  sample.record.observed = Seconds{90};
+  const auto calm = made_of(sample, {});
+  ASSERT_TRUE(calm && calm->scenario) << calm.error().to_string();
+  EXPECT_FALSE(calm->scenario->failures.happen());
+  EXPECT_FALSE(std::holds_alternative<model::TrainingJob>(calm->scenario->job.work));
+  const auto f = made_of(sample, failures());
+  ASSERT_TRUE(f && f->scenario) << f.error().to_string();
+  EXPECT_EQ(f->scenario->failures.node_mtbf, failures().node_mtbf);
+  EXPECT_EQ(f->scenario->start.fixed, Seconds{60});
+  const double m = 30 * 86'400.0 / 32;
+  EXPECT_NEAR(f->goodput[1].shares.work, 600 / (m * std::exp(360 / m) * std::expm1(630 / m)), 1e-9);
+  // Read again, it leaves as much of its own size.
+  const auto read = model::parse_scenario(model::scenario_toml(*f->scenario), "job.toml", ".");
+  ASSERT_TRUE(read) << read.error().to_string();
+  const auto again = made(read->scenario);
+  EXPECT_NEAR(again.goodput_seen, f->goodput_seen, 1e-9);
+  EXPECT_NEAR(again.seen.mean.value / f->seen.mean.value, 1, 0.01);
+}
+
+TEST(NodeHours, FailuresThatWereSeenAreInTheScenarioAlone) {
+  Sample sample = even_sample();
+  sample.record.observed = Seconds{9'000};
+  sample.record.ended = 1;
+  const auto f = made_of(sample, {});
+  ASSERT_TRUE(f && f->scenario) << f.error().to_string();
+  EXPECT_EQ(f->scenario->failures.node_mtbf, Seconds{4 * 9'000.0}) << "one in the time of four nodes";
+  EXPECT_TRUE(f->goodput.empty());
+  ASSERT_FALSE(f->scenario_notes.empty());
+  EXPECT_NE(f->scenario_notes.back().find("as often as was seen"), std::string::npos);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "forecast/answer/forecast.hpp"
 #include "forecast/control/carried.hpp"
@@ -22,7 +23,10 @@ std::string why_none(const FullForecast& f) {
 }
 
 Result<LeverTable> play_levers(const FullForecast& f, const ControlQuestion& question) {
-  COX_TRY(model::Scenario training, as_training(*f.scenario));
+  model::Scenario training = *f.scenario;
+  if (!std::holds_alternative<model::TrainingJob>(training.job.work)) {
+    COX_TRY(training, as_training(*f.scenario));
+  }
   training.job.steps = std::min(training.job.steps, kMostSteps * f.told.synchronisations);
   return compare_levers(training, carried_levers(training, f.told), question.options);
 }
