@@ -29,7 +29,9 @@ struct WorstMargin {
 struct Margins {
   double elasticity = 0;  ///< now
   double level = 0;       ///< of the boundary
-  bool crossed = false;   ///< eps is below the level already: factors are those that lead back
+  /// Share of draws, with what was not seen of a Run, that lie on the other side of the level; empty = not asked.
+  std::optional<double> other_side{};
+  bool crossed = false;  ///< eps is below the level already: factors are those that lead back
   std::vector<Margin> alone{};
   std::optional<WorstMargin> worst{};  ///< empty = nothing that is looked at crosses
 };

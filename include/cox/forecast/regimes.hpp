@@ -78,9 +78,12 @@ struct TransitionBand {
   RegimeBoundary value{};
   RegimeBoundary low{};   ///< 5 % of the replicates lie below
   RegimeBoundary high{};  ///< 5 % above
-  double above = 0;       ///< share of replicates that do not reach it in the range: censored, not dropped
-  double below = 0;       ///< share that are beyond it from the first size on
-  double cost = 0;        ///< cost of a sample there over that at the first size: ranks / throughput
+  /// The same where all ranks share something, which one size does not tell; as `low`, `high` where several sizes do.
+  RegimeBoundary shared_low{};
+  RegimeBoundary shared_high{};
+  double above = 0;  ///< share of replicates that do not reach it in the range: censored, not dropped
+  double below = 0;  ///< share that are beyond it from the first size on
+  double cost = 0;   ///< cost of a sample there over that at the first size: ranks / throughput
   std::string
       because{}; /**< the mechanism whose absence moves it most; for N* in weak scaling only one that can make
                             throughput fall. Empty = none moves it */
@@ -98,13 +101,14 @@ struct Regimes {
   std::vector<std::string> notes{};  ///< what a reader could take wrongly: one sentence each
 };
 
-/// Boundaries with bands over `replicates` (the job with its parameters drawn again; none = no band: low = high = value)
-/// and with the mechanism that makes each.
+/// Boundaries with bands over `replicates` (the job with its parameters drawn again; none = no band: low = high = value), and over
+/// `shared`, and with the mechanism that makes each.
 /// `weak`: the batch grows with the job. Then jitter, tails, detours, collisions and throttling (`Reach::Flattens`) are
 /// never named as what makes throughput fall.
 /// Cost: (1 + mechanisms + replicates) x that of `map_regimes`. Threads: same result for any number.
 /// Held by: src/forecast/regimes/regimes_test.cpp
 [[nodiscard]] Regimes regimes_of(const ScalingJob& job, const RegimeRange& range, bool weak = true,
-                                 std::span<const ScalingJob> replicates = {}, int threads = 1);
+                                 std::span<const ScalingJob> replicates = {}, int threads = 1,
+                                 std::span<const ScalingJob> shared = {});
 
 }  // namespace cox::forecast

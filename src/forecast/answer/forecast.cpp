@@ -132,16 +132,18 @@ void add_bends(FullForecast& out, const Asked& question) {
   }
   PartsJobOptions options{.project = question.project, .failing = {}, .replicates = kBandReplicates};
   options.failing = failing_scenario(out, question);
+  options.unseen = out.calibrated;
   if (options.failing) add_goodput(out, *options.failing);
   const std::int64_t from = std::max<std::int64_t>(1, out.parts->ranks);
   const RegimeRange range{.from = from, .to = std::max(2 * from, most), .per_doubling = 2};
   const PartsJob job = job_of_parts(*out.parts, options);
   out.regimes = regimes_of(job.job, range, question.project.scaling == Scaling::Weak, job.replicates,
-                           question.project.threads);
+                           question.project.threads, job.shared);
   if (out.margins_at == 0) return;
   const double now = job.job.at(out.margins_at, kEveryMechanism).elasticity;
   const double level = next_level(now);
-  options.replicates = question.structure.asked ? kBandReplicates : 0;
+  options.bands = question.structure.asked;
+  if (!options.bands && !options.unseen) options.replicates = 0;
   out.margins = margins_of_parts(*out.parts, out.margins_at, level, options);
 }
 
@@ -202,7 +204,7 @@ Status from_samples(FullForecast& out, const Evidence& e, const Asked& asked) {
   Asked question = asked;
   // Several sizes tell how communication grows; one does not, so it is priced.
   if (is_one_size(e.samples)) {
-    question.project.growth = kGrowth;
+    question.project.growth = out.growth = kGrowth;
     if (!question.project.rest) question.project.rest = rest_of(*out.parts, largest(e.samples));
   }
   out.seen_ranks = out.parts->ranks;

@@ -41,6 +41,7 @@ struct Asked : Question {
 struct FullForecast : Forecast {
   std::optional<Parts> parts{};  ///< none where only sizes and values are known
   RestAt rest{};  ///< communication at other sizes, as the projection takes it; empty = as its parts say
+  GrowthPrior growth{};                       ///< of a Run of one size
   OverPartsAt over_parts{};                   ///< of a Scenario that was given, as the projection takes it
   std::optional<Goodness> goodness{};         ///< none where there is nothing recorded to compare with
   std::string no_goodness{};                  ///< why there is none; empty = there is

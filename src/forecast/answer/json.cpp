@@ -116,6 +116,9 @@ Json json_of(const RegimeBoundary& b) {
 
 Json json_of(const TransitionBand& t) {
   Json j{{"at", json_of(t.value)},
+         {"low", json_of(t.low)},
+         {"high", json_of(t.high)},
+         {"with_shared", {{"low", json_of(t.shared_low)}, {"high", json_of(t.shared_high)}}},
          {"because", t.because.empty() ? Json(nullptr) : Json(t.because)},
          {"cost_ratio", t.cost},
          {"without", Json::array()}};
@@ -146,6 +149,7 @@ Json json_of(const Margins& m, std::int64_t ranks) {
                           {"high", or_null(one.high, [](double f) { return f; })},
                           {"beyond", one.beyond},
                           {"within_error", one.within_error}});
+  j["other_side"] = m.other_side ? Json(*m.other_side) : Json(nullptr);
   j["worst"] = nullptr;
   if (m.worst) j["worst"] = {{"factors", m.worst->factors}, {"distance", m.worst->distance}};
   return j;

@@ -26,6 +26,8 @@ void add_part_levers(FullForecast& f, const Evidence& evidence, const Asked& ask
   const std::vector<PartLever> levers = part_levers(job, seen == evidence.samples.end() ? nullptr : &*seen);
   PartLeverOptions options{.project = asked.project};
   options.project.over_parts = f.over_parts;
+  options.project.growth = f.growth;
+  options.unseen = f.calibrated;
   if (question.levers)
     f.full_control->levers = compare_part_levers(job, levers, options, question.options.prices);
   if (!question.target) return;

@@ -180,6 +180,20 @@ std::string place(const RegimeBoundary& b) {
   return fmt::format("beyond {}", grouped(b.ranks));
 }
 
+std::string range(const RegimeBoundary& low, const RegimeBoundary& high) {
+  return low == high ? place(low) : place(low) + " .. " + place(high);
+}
+
+/// What is not in one size moves bends more than all that was measured.
+void add_bend_bands(Lines& out, const Regimes& r) {
+  out.push_back(fmt::format("bends, 90 % with what was not seen (prior): x 1.93 {}, x 1.41 {}",
+                            range(r.n1.low, r.n1.high), range(r.n2.low, r.n2.high)));
+  if (r.n1.shared_low != r.n1.low || r.n2.shared_low != r.n2.low || r.n2.shared_high != r.n2.high)
+    out.push_back(fmt::format("bends, where all share something (prior): x 1.93 {}, x 1.41 {}",
+                              range(r.n1.shared_low, r.n1.shared_high),
+                              range(r.n2.shared_low, r.n2.shared_high)));
+}
+
 void add_bends(Lines& out, const FullForecast& f) {
   if (!f.regimes || f.margins_at == 0) return;  // where no size has a number, none bends
   const Regimes& r = *f.regimes;
@@ -188,6 +202,7 @@ void add_bends(Lines& out, const FullForecast& f) {
   };
   out.push_back(fmt::format("bends: doubling gives less than x 1.93 {}{}, less than x 1.41 {}{}",
                             place(r.n1.value), because(r.n1), place(r.n2.value), because(r.n2)));
+  if (f.calibrated) add_bend_bands(out, r);
   out.push_back(fmt::format("most throughput: {} ranks{}", place(r.n_star.value), because(r.n_star)));
 }
 
@@ -205,8 +220,12 @@ void add_margin(Lines& out, const FullForecast& f) {
     nearest = fmt::format("{} x {:.2g}", one.name, *one.factor);
   }
   if (!nearest.empty())
-    out.push_back(fmt::format("margin: {} ranks, now {}, cross into {} with {}", grouped(f.margins_at),
-                              name_of(regime_of(m.elasticity)), name_of(regime_of(m.level - 1e-9)), nearest));
+    out.push_back(
+        fmt::format("margin: {} ranks, now {}, cross into {} with {}", grouped(f.margins_at),
+                    name_of(regime_of(m.elasticity)), name_of(regime_of(m.level - 1e-9)), nearest) +
+        (m.other_side && *m.other_side > 0
+             ? fmt::format("; {} of draws with what was not seen are across already", percent(*m.other_side))
+             : ""));
 }
 
 /// Times that differ in their fifth digit, in one unit.

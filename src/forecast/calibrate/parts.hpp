@@ -67,7 +67,8 @@ struct TailFit {
 struct SlowNodes {
   std::int64_t seen = 0;
   std::int64_t of = 0;
-  Seconds extra{};  ///< mean
+  Seconds extra{};   ///< mean
+  double share = 0;  ///< of all nodes, by a prior, where none was seen
 };
 
 /// Own work before one synchronisation. Model: X = level + node + rank + step + node in step + residual

@@ -25,6 +25,7 @@ namespace {
 struct PlayedParts {
   SizePoint value;
   std::vector<SizePoint> draws;
+  std::vector<SizePoint> unseen;  ///< the same with what was not seen of a Run
   std::int64_t ranks = 0;
   WallShares wall{.work = 1};  ///< of the wall time
 };
@@ -64,15 +65,24 @@ SizePoint mixed(const SizePoint& usual, const SizePoint& rare, double share) {
   return out;
 }
 
-SizePoint point_of(const PartsCase& job, const ProjectOptions& asked,
-                   std::optional<std::uint64_t> replicate) {
+/// A size of a job whose steps grow by what one size does not show.
+SizePoint grown(SizePoint point, std::int64_t seen, double power) {
+  if (!(power > 0) || point.ranks <= seen) return point;
+  const double times = std::pow(static_cast<double>(point.ranks) / static_cast<double>(seen), power);
+  for (TimeBand SizePoint::*band : {&SizePoint::mean, &SizePoint::median, &SizePoint::p95, &SizePoint::p99})
+    (point.*band).value *= times;
+  return point;
+}
+
+SizePoint point_of(const PartsCase& job, const ProjectOptions& asked, std::optional<std::uint64_t> replicate,
+                   const Unseen& unseen = {}) {
   ProjectOptions options = asked;
   options.replicates = 0;
   options.coarse = replicate.has_value();
   options.rest = replicate ? at_place(job.rest, place_of_rest(asked.seed, *replicate)) : job.rest;
   const auto one = [&](const Parts& parts) {
-    return project_one(without_pooled(replicate ? redrawn(parts, asked.seed, *replicate) : parts), job.ranks,
-                       options);
+    const Parts drawn = replicate ? with_unseen(redrawn(parts, asked.seed, *replicate), unseen) : parts;
+    return grown(project_one(without_pooled(drawn), job.ranks, options), parts.ranks, unseen.usual);
   };
   const SizePoint usual = one(job.parts);
   return job.detour ? mixed(usual, one(*job.detour), job.detours) : usual;
@@ -84,6 +94,11 @@ PlayedParts play(const PartsCase& job, const PartLeverOptions& options) {
     out.wall = failing_of(job.parts, *job.failing).shares(static_cast<double>(job.ranks), true);
   for (int r = 0; r < options.replicates; ++r)
     out.draws.push_back(point_of(job, options.project, static_cast<std::uint64_t>(r)));
+  for (int r = 0; options.unseen && r < options.replicates; ++r) {
+    const auto replicate = static_cast<std::uint64_t>(r);
+    out.unseen.push_back(
+        point_of(job, options.project, replicate, unseen_of(job.parts, options.project, replicate)));
+  }
   return out;
 }
 
@@ -103,13 +118,16 @@ std::optional<LeverRatio> ratio_of(const PlayedParts& with, const PlayedParts& w
   const auto ratio = [&](const SizePoint& a, const SizePoint& b) { return figure(a) / figure(b); };
   const double value = ratio(with.value, without.value);
   if (!std::isfinite(value) || !(value > 0)) return std::nullopt;
-  std::vector<double> drawn;
-  for (std::size_t r = 0; r < with.draws.size(); ++r)
-    if (const double x = ratio(with.draws[r], without.draws[r]); std::isfinite(x)) drawn.push_back(x);
-  if (drawn.empty()) return LeverRatio{.value = value, .low = value, .high = value};
-  return LeverRatio{.value = value,
-                    .low = std::min(value, quantile(drawn, 0.05)),
-                    .high = std::max(value, quantile(drawn, 0.95))};
+  LeverRatio out{.value = value, .low = value, .high = value};
+  for (std::vector<SizePoint> PlayedParts::*draws : {&PlayedParts::draws, &PlayedParts::unseen}) {
+    std::vector<double> drawn;
+    for (std::size_t r = 0; r < (with.*draws).size(); ++r)
+      if (const double x = ratio((with.*draws)[r], (without.*draws)[r]); std::isfinite(x)) drawn.push_back(x);
+    if (drawn.empty()) continue;
+    out.low = std::min(out.low, quantile(drawn, 0.05));
+    out.high = std::max(out.high, quantile(drawn, 0.95));
+  }
+  return out;
 }
 
 LeverRatio inverse(const LeverRatio& r, double times) {

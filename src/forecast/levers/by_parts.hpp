@@ -45,12 +45,13 @@ struct PartLever {
 struct PartLeverOptions {
   ProjectOptions project{};
   int replicates = 20;  ///< parameters drawn again, the same draw with and without a lever
+  bool unseen = false;  ///< intervals hold as many draws more, with slow nodes and growth that were not seen
 };
 
 /// The job as it is and each lever alone, at the case's size: the same figures as `compare_levers`, without energy.
 ///
 /// Formula: means and quantiles of maxima, nodes and ranks with parts of their own; the interval of a ratio is that of 90 % of the
-/// draws of all parameters. Margin: `margins_of_parts` to the boundary that is next for the job as it is. Errors: none.
+/// draws of all parameters, and of those with what was not seen. Margin: `margins_of_parts` to the boundary that is next for the job as it is. Errors: none.
 /// Cost: levers x (replicates + margin's calls). Threads: same result for any number.
 /// Held by: src/forecast/levers/by_parts_test.cpp
 [[nodiscard]] LeverTable compare_part_levers(const PartsCase& job, const std::vector<PartLever>& levers,

@@ -193,6 +193,25 @@ TEST(LeversByParts, TheCheapestSetReachesTheTarget) {
   EXPECT_FALSE(throughput_with(job, levers, {"nothing"}, 1'024, {}));
 }
 
+TEST(LeversByParts, IntervalsHoldWhatWasNotSeen) {
+  const PartsCase job = case_of(Law::normal(Seconds{}, Seconds{2}), 3, 4'096);
+  PartLeverOptions options{.replicates = 20};
+  options.project.growth = {.usual = 0.03, .most = 0.5};
+  const LeverTable narrow = compare_part_levers(job, part_levers(job, nullptr), options, {});
+  options.unseen = true;
+  const LeverTable wide = compare_part_levers(job, part_levers(job, nullptr), options, {});
+  for (std::size_t i = 0; i < narrow.levers.size(); ++i) {
+    if (!narrow.levers[i].why_not.empty()) continue;
+    const LeverRatio &a = narrow.levers[i].throughput, &b = wide.levers[i].throughput;
+    EXPECT_EQ(a.value, b.value);
+    EXPECT_LE(b.low, a.low);
+    EXPECT_GE(b.high, a.high);
+  }
+  // Half of the ranks: a step that grows by N^0.09 is 6 % shorter.
+  const LeverRatio &a = of(narrow, "fewer-ranks").throughput, &b = of(wide, "fewer-ranks").throughput;
+  EXPECT_GT(b.high, a.high * 1.03);
+}
+
 TEST(LeversByParts, TheSameForAnyNumberOfThreads) {
   const PartsCase job = with_detours(256);
   const LeverTable one = compared(job), two = compared(job, nullptr, 2);

@@ -368,18 +368,12 @@ class Replicates {
       laws.push_back(drawn(parts_.positions[p], {options_.seed, r, p}));
     const DrawKey whole{options_.seed, r, kWhole};
     std::vector<PositionLaws> slow = laws;
-    const double seen = units_at(parts_, parts_.ranks);
-    const double share =
-        beta_quantile(options_.prior.alpha, options_.prior.beta + seen, uniform_of(whole, kShare));
-    const double slower = options_.prior.least *
-                          power(options_.prior.most / options_.prior.least, uniform_of(whole, kSlowDown));
+    const Unseen unseen_units = unseen_of(parts_, options_, r);
     for (PositionLaws& l : slow) {
       if (l.slow_share > 0) continue;
-      l.slow_share = share;
-      l.slow_extra = slower * l.level;
+      l.slow_share = unseen_units.slow_share;
+      l.slow_extra = unseen_units.slow_down * l.level;
     }
-    const double usual = -options_.growth.usual * logarithm(uniform_of(whole, kUsualGrowth));
-    const double shared = options_.growth.most * uniform_of(whole, kSharedGrowth);
     for (std::size_t s = 0; s < sizes_.size(); ++s) {
       const std::int64_t ranks = sizes_[s];
       const double factor = factor_at(parts_, ranks, options_.scaling);
@@ -401,8 +395,8 @@ class Replicates {
                                 ? evaluate(parts_, slow, ranks, factor, nested, kCoarse).mean - step.mean
                                 : 0;
       out[s].unseen[r] = out[s].mean[r] + unseen;
-      out[s].grown[r] = grown_by(usual, parts_, ranks, a.step.mean);
-      out[s].shared[r] = grown_by(shared, parts_, ranks, a.step.mean);
+      out[s].grown[r] = grown_by(unseen_units.usual, parts_, ranks, a.step.mean);
+      out[s].shared[r] = grown_by(unseen_units.shared, parts_, ranks, a.step.mean);
     }
   }
 
@@ -481,6 +475,20 @@ void add_growth(SizePoint& point, const Draws& draws, const ProjectOptions& opti
 }
 
 }  // namespace
+
+Unseen unseen_of(const Parts& parts, const ProjectOptions& options, std::uint64_t replicate) {
+  const DrawKey whole{options.seed, replicate, kWhole};
+  Unseen out{.usual = -options.growth.usual * logarithm(uniform_of(whole, kUsualGrowth)),
+             .shared = options.growth.most * uniform_of(whole, kSharedGrowth)};
+  const bool clean =
+      std::ranges::none_of(parts.positions, [](const PositionParts& p) { return p.slow.seen > 0; });
+  if (!clean || options.prior.alpha <= 0) return out;
+  out.slow_share = beta_quantile(options.prior.alpha, options.prior.beta + units_at(parts, parts.ranks),
+                                 uniform_of(whole, kShare));
+  out.slow_down =
+      options.prior.least * power(options.prior.most / options.prior.least, uniform_of(whole, kSlowDown));
+  return out;
+}
 
 SizePoint project_one(const Parts& parts, std::int64_t ranks, const ProjectOptions& options) {
   return point_of(parts, ranks, options, answer(parts, ranks, options));

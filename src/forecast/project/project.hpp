@@ -70,6 +70,18 @@ struct ProjectOptions {
 /// Cost: 0.5 ms a size and position. Held by: src/forecast/project/project_test.cpp
 void compare_sizes(Parts& parts, std::span<const Sample> samples);
 
+/// One draw of what a job may be beyond what was seen of it.
+struct Unseen {
+  double slow_share =
+      0;  ///< of nodes that are slow, given that none of those seen is; 0 = some are, or there is no prior
+  double slow_down = 0;  ///< of these, as a part of own work
+  double usual = 0;      ///< power of the ranks by which a step grows
+  double shared = 0;     ///< the same where all share something
+};
+/// The draw that `project` takes for this replicate: one for sizes, bends, margins and levers. Cost: a Beta's quantile.
+/// Held by: src/forecast/regimes/parts_job_test.cpp
+[[nodiscard]] Unseen unseen_of(const Parts& parts, const ProjectOptions& options, std::uint64_t replicate);
+
 /// The same without bands, at one size: what levers and margins are computed from. Cost: up to 3 ms a position.
 [[nodiscard]] SizePoint project_one(const Parts& parts, std::int64_t ranks, const ProjectOptions& options);
 

@@ -75,8 +75,8 @@ Parts varied(const Parts& parts, const Factors& f) {
 /// The job with factors on its parameters; shared by the copies of its function.
 class Model {
  public:
-  Model(Parts parts, const PartsJobOptions& options, double rest_place)
-      : parts_(std::move(parts)), project_(options.project), rest_place_(rest_place) {
+  Model(Parts parts, const PartsJobOptions& options, double rest_place, double grows = 0)
+      : parts_(std::move(parts)), project_(options.project), rest_place_(rest_place), grows_(grows) {
     project_.replicates = 0;
     if (options.failing) failing_ = failing_of(parts_, *options.failing);
   }
@@ -103,6 +103,10 @@ class Model {
     const double over = over_parts_at(project_.over_parts, ranks);
     ThroughputPoint out{.throughput = n * worth * own / point.mean.value.count(),
                         .elasticity = point.elasticity - over * growth / point.mean.value};
+    if (grows_ > 0 && ranks >= parts_.ranks) {
+      out.throughput /= std::pow(n / static_cast<double>(parts_.ranks), grows_);
+      out.elasticity -= grows_;
+    }
     if (!failing_ || !failures.on) return out;
     Failing failing = *failing_;
     failing.rate = failures.rate;
@@ -132,6 +136,7 @@ class Model {
   Parts parts_;
   ProjectOptions project_;
   double rest_place_ = -1;  ///< of its range; below 0 = its value
+  double grows_ = 0;        ///< a step, beyond the ranks seen, as this power of them
   std::optional<Failing> failing_;
 };
 
@@ -165,8 +170,8 @@ std::vector<PartSwitch> switches_of(const Parts& parts, const ProjectOptions& op
   return out;
 }
 
-ScalingJob job_from(const Parts& parts, const PartsJobOptions& options, double rest_place) {
-  const auto model = std::make_shared<const Model>(parts, options, rest_place);
+ScalingJob job_from(const Parts& parts, const PartsJobOptions& options, double rest_place, double power = 0) {
+  const auto model = std::make_shared<const Model>(parts, options, rest_place, power);
   const auto switches = std::make_shared<const std::vector<PartSwitch>>(switches_of(parts, options.project));
   ScalingJob job;
   for (const PartSwitch& s : *switches) job.mechanisms.push_back(s.mechanism);
@@ -251,6 +256,15 @@ Parts redrawn(const Parts& parts, std::uint64_t seed, std::uint64_t replicate) {
   return out;
 }
 
+Parts with_unseen(Parts parts, const Unseen& unseen) {
+  for (PositionParts& p : parts.positions)
+    if (p.slow.seen == 0) {
+      p.slow.share = unseen.slow_share;
+      p.slow.extra = unseen.slow_down * p.level.value;
+    }
+  return parts;
+}
+
 double place_of_rest(std::uint64_t seed, std::uint64_t replicate) {
   return uniform_of({seed, replicate, kRestDraw}, 0);
 }
@@ -261,8 +275,11 @@ PartsJob job_of_parts(const Parts& parts, const PartsJobOptions& options) {
   drawn.project.coarse = true;
   for (int r = 0; r < options.replicates; ++r) {
     const auto replicate = static_cast<std::uint64_t>(r);
-    out.replicates.push_back(job_from(redrawn(parts, options.project.seed, replicate), drawn,
-                                      place_of_rest(options.project.seed, replicate)));
+    const Unseen unseen = options.unseen ? unseen_of(parts, options.project, replicate) : Unseen{};
+    const Parts job = with_unseen(redrawn(parts, options.project.seed, replicate), unseen);
+    const double place = place_of_rest(options.project.seed, replicate);
+    out.replicates.push_back(job_from(job, drawn, place, unseen.usual));
+    if (unseen.shared > 0) out.shared.push_back(job_from(job, drawn, place, unseen.shared));
   }
   return out;
 }
@@ -291,9 +308,9 @@ Margins margins_of_parts(const Parts& parts, std::int64_t ranks, double level,
     parameters.push_back(s.parameter);
     parameters.back().worst = parameters.back().worst && options.worst;
   }
-  const auto elasticity_of = [&](const Parts& of, double rest_place) -> ElasticityWith {
-    return [&switches, ranks,
-            model = std::make_shared<const Model>(of, options, rest_place)](std::span<const double> factors) {
+  const auto elasticity_of = [&](const Parts& of, double rest_place, double grows = 0) -> ElasticityWith {
+    return [&switches, ranks, model = std::make_shared<const Model>(of, options, rest_place, grows)](
+               std::span<const double> factors) {
       Factors f;
       Model::Failures failures;
       auto n = static_cast<double>(ranks);
@@ -306,10 +323,20 @@ Margins margins_of_parts(const Parts& parts, std::int64_t ranks, double level,
   std::vector<ElasticityWith> replicates;
   for (int r = 0; r < options.replicates; ++r) {
     const auto replicate = static_cast<std::uint64_t>(r);
-    replicates.push_back(elasticity_of(redrawn(parts, options.project.seed, replicate),
-                                       place_of_rest(options.project.seed, replicate)));
+    const Unseen unseen = options.unseen ? unseen_of(parts, options.project, replicate) : Unseen{};
+    replicates.push_back(elasticity_of(with_unseen(redrawn(parts, options.project.seed, replicate), unseen),
+                                       place_of_rest(options.project.seed, replicate), unseen.usual));
   }
-  return margins_of(parameters, elasticity_of(parts, -1), level, replicates);
+  const bool bands = options.bands || !options.unseen;
+  Margins out =
+      margins_of(parameters, elasticity_of(parts, -1), level,
+                 bands ? std::span<const ElasticityWith>(replicates) : std::span<const ElasticityWith>());
+  if (!options.unseen || replicates.empty()) return out;
+  const std::vector<double> as_it_is(parameters.size(), 1.0);
+  const auto other = std::ranges::count_if(
+      replicates, [&](const ElasticityWith& r) { return (r(as_it_is) < level) != out.crossed; });
+  out.other_side = static_cast<double>(other) / static_cast<double>(replicates.size());
+  return out;
 }
 
 }  // namespace cox::forecast

@@ -20,12 +20,18 @@ struct PartsJobOptions {
   ProjectOptions project{};
   std::optional<model::Scenario> failing{};  ///< whose failures and checkpoints it has; empty = nothing fails
   int replicates = 30;                       ///< parameters drawn again, for bands
+  /// Draws have slow nodes that were not seen, and the growth that one size does not show: a Run's, by `project`'s priors.
+  bool unseen = false;
+  bool bands =
+      true;  ///< of margins; without, of unseen jobs only the share that is on the other side is counted: a call each
   bool worst = true;  ///< margins also along the worst combination, which costs more than all others
 };
 
 struct PartsJob {
   ScalingJob job{};
   std::vector<ScalingJob> replicates{};
+  std::vector<ScalingJob>
+      shared{};  ///< the same where all ranks share something; empty = sizes tell, or none is asked
 };
 
 /// Mechanisms, as far as the parts have them: jitter of ranks; what a node's ranks share in a step; ranks, and nodes, that are

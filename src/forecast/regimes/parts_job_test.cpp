@@ -129,5 +129,63 @@ TEST(PartsJob, OneRankAndConstantWorkHaveNoBoundary) {
   EXPECT_TRUE(job.job.mechanisms.empty());
 }
 
+PartsJobOptions unseen_options() {
+  PartsJobOptions out{.replicates = 20, .unseen = true, .worst = false};
+  out.project.growth = {.usual = 0.03, .most = 0.5};
+  return out;
+}
+
+// Growth takes its power off eps; slow nodes make steps longer, and never shorter.
+TEST(PartsJob, DrawsHaveWhatWasNotSeen) {
+  PartsJobOptions options = unseen_options();
+  const PartsJob plain = job_of_parts(growing(), {.replicates = 20});
+  const PartsJob with = job_of_parts(growing(), options);
+  options.project.prior.alpha = 0;
+  const PartsJob grown = job_of_parts(growing(), options);
+  ASSERT_EQ(with.replicates.size(), plain.replicates.size());
+  ASSERT_EQ(with.shared.size(), plain.replicates.size());
+  EXPECT_TRUE(plain.shared.empty());
+  for (std::size_t r = 0; r < plain.replicates.size(); ++r) {
+    const ThroughputPoint before = plain.replicates[r].at(4'096, kEveryMechanism);
+    const ThroughputPoint after = grown.replicates[r].at(4'096, kEveryMechanism);
+    const Unseen draw = unseen_of(growing(), options.project, r);
+    EXPECT_GT(draw.usual, 0);
+    EXPECT_EQ(draw.slow_share, 0);
+    EXPECT_NEAR(after.elasticity, before.elasticity - draw.usual, 1e-12);
+    EXPECT_NEAR(after.throughput, before.throughput * std::pow(64, -draw.usual), 1e-9 * before.throughput);
+    EXPECT_LE(with.replicates[r].at(4'096, kEveryMechanism).throughput, after.throughput * (1 + 1e-9));
+  }
+}
+
+TEST(PartsJob, BandsOfBendsHoldWhatWasNotSeen) {
+  const RegimeRange range{.from = 64, .to = 1'048'576, .per_doubling = 2};
+  const auto map = [&](const PartsJob& job) {
+    return regimes_of(job.job, range, true, job.replicates, 1, job.shared);
+  };
+  const Regimes narrow = map(job_of_parts(growing(), {.replicates = 20}));
+  const Regimes wide = map(job_of_parts(growing(), unseen_options()));
+  EXPECT_EQ(wide.n2.value, narrow.n2.value);
+  ASSERT_TRUE(narrow.n2.low.inside() && wide.n2.low.inside());
+  EXPECT_LT(wide.n2.low.ranks, narrow.n2.low.ranks);
+  EXPECT_EQ(narrow.n2.shared_low, narrow.n2.low) << "none was asked";
+  // With eps lower by 0.5 no size is above 0.5.
+  EXPECT_LT(wide.n2.shared_low.place == RegimeBoundary::Place::Inside ? wide.n2.shared_low.ranks : 64,
+            wide.n2.low.ranks);
+}
+
+TEST(PartsJob, TheShareOfDrawsThatAreAcrossIsCounted) {
+  const double now = job_of_parts(growing(), {.replicates = 0}).job.at(1'024, kEveryMechanism).elasticity;
+  PartsJobOptions options = unseen_options();
+  options.bands = false;
+  const Margins near = margins_of_parts(growing(), 1'024, now - 0.005, options);
+  const Margins far = margins_of_parts(growing(), 1'024, now - 0.3, options);
+  ASSERT_TRUE(near.other_side && far.other_side);
+  EXPECT_GT(*near.other_side, 0.5);
+  EXPECT_LT(*far.other_side, *near.other_side);
+  EXPECT_EQ(near.alone.front().low, near.alone.front().factor) << "no band was asked";
+  options.unseen = false;
+  EXPECT_FALSE(margins_of_parts(growing(), 1'024, now - 0.3, options).other_side);
+}
+
 }  // namespace
 }  // namespace cox::forecast

@@ -110,6 +110,14 @@ void add_band(TransitionBand& band, std::vector<RegimeBoundary> of_replicates) {
   band.below = share(RegimeBoundary::Place::Below);
 }
 
+/// The second band holds the first.
+void add_shared(TransitionBand& band, std::vector<RegimeBoundary> of_shared) {
+  TransitionBand second{.value = band.value};
+  add_band(second, std::move(of_shared));
+  band.shared_low = place_of(second.low) < place_of(band.low) ? second.low : band.low;
+  band.shared_high = place_of(second.high) > place_of(band.high) ? second.high : band.high;
+}
+
 /// The mechanism without which the boundary comes latest, where that is at least 1 % later. Where several take it beyond the range
 /// nobody sees which moves it most, so all of them are named.
 void add_cause(TransitionBand& band, const ScalingJob& job, bool only_what_lowers) {
@@ -172,12 +180,15 @@ RegimeMap map_regimes(const ScalingJob& job, const RegimeRange& range, Mechanism
 }
 
 Regimes regimes_of(const ScalingJob& job, const RegimeRange& range, bool weak,
-                   std::span<const ScalingJob> replicates, int threads) {
+                   std::span<const ScalingJob> replicates, int threads, std::span<const ScalingJob> shared) {
   const std::size_t switched = job.mechanisms.size();
   COX_ASSERT(switched <= 63, "a bit for each mechanism");
-  std::vector<RegimeMap> maps(1 + switched + replicates.size());
+  std::vector<RegimeMap> maps(1 + switched + replicates.size() + shared.size());
+  const std::size_t first_shared = 1 + switched + replicates.size();
   parallel_for(maps.size(), threads, [&](std::size_t i) {
-    if (i > switched)
+    if (i >= first_shared)
+      maps[i] = map_regimes(shared[i - first_shared], range);
+    else if (i > switched)
       maps[i] = map_regimes(replicates[i - 1 - switched], range);
     else
       maps[i] = map_regimes(job, range, i == 0 ? kEveryMechanism : ~(MechanismSet{1} << (i - 1)));
@@ -189,9 +200,11 @@ Regimes regimes_of(const ScalingJob& job, const RegimeRange& range, bool weak,
     band.value = maps[0].*which;
     for (std::size_t i = 0; i < switched; ++i)
       band.without.push_back({job.mechanisms[i].name, maps[1 + i].*which});
-    std::vector<RegimeBoundary> drawn;
-    for (std::size_t i = 1 + switched; i < maps.size(); ++i) drawn.push_back(maps[i].*which);
+    std::vector<RegimeBoundary> drawn, of_shared;
+    for (std::size_t i = 1 + switched; i < maps.size(); ++i)
+      (i < first_shared ? drawn : of_shared).push_back(maps[i].*which);
     add_band(band, std::move(drawn));
+    add_shared(band, std::move(of_shared));
     add_cause(band, job, only_what_lowers);
     const std::int64_t at = band.value.ranks;
     band.cost = static_cast<double>(at) / job.at(at, kEveryMechanism).throughput / first;
