@@ -72,6 +72,8 @@ struct FlowOptions {
   std::function<Seconds(const FlowMessage&, Seconds idle)> disturb{};
   /// Called for each message when it has arrived, in the order of arrival; from one thread. Turns `memo` off.
   std::function<void(const FlowMessage&)> on_message{};
+  /// Told now and then how many messages have begun: a collective may be minutes of work.
+  std::function<void(std::int64_t)> progress{};
 };
 
 struct FlowOutcome {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -60,6 +61,8 @@ struct CollectiveOptions {
   std::span<const int> nodes{};
   /// Who sits on each place, for noise that names ranks; empty = rank i on place i.
   std::vector<int> ranks{};
+  /// Told now and then the part of a run that is over, by its first lane: with noise it may be minutes of work.
+  std::function<void(double)> progress{};
 };
 
 struct CollectiveOutcome {

@@ -213,5 +213,29 @@ TEST(CollectiveJob, NcclsModelPricesTheWhole) {
   EXPECT_EQ(refused(s), "NCCL has no AllToAll of 4 ranks here");
 }
 
+TEST(CollectiveJob, ProgressIsToldWithinALongCollective) {
+  for (const bool noisy : {false, true}) {
+    model::Scenario s;
+    s.cluster.nodes = noisy ? 3000 : 64;
+    s.cluster.nic.bandwidth = Bandwidth::gbyte_per_s(1);
+    s.across = {.per_byte = s.cluster.nic.bandwidth.time_per_byte()};
+    s.engine = noisy ? model::EngineKind::MaxPlus : model::EngineKind::Flow;
+    if (noisy)
+      s.noise = {{.target = model::NoiseTarget::Message, .law = model::NoiseLaw::Gaussian, .cv = 0.1}};
+    s.job.as<model::CollectiveJob>().collective = {.ranks = s.cluster.nodes, .bytes = Bytes{1'000'003}};
+    std::vector<std::int64_t> done;
+    ASSERT_TRUE(
+        simulate(s, {.memo = false, .closure = false, .progress = [&](std::int64_t k, std::int64_t all) {
+                       done.push_back(k);
+                       EXPECT_EQ(all, 1000);
+                     }}));
+    EXPECT_GT(done.size(), 2U) << noisy;
+    EXPECT_TRUE(std::ranges::is_sorted(done));
+    EXPECT_GT(done.front(), 0);
+    EXPECT_LT(done.front(), 900);
+    EXPECT_EQ(done.back(), 1000);
+  }
+}
+
 }  // namespace
 }  // namespace cox::simulate

@@ -13,6 +13,11 @@
 #include "simulate/flow/places.hpp"
 
 namespace cox::simulate {
+namespace {
+
+constexpr std::int64_t kParts = 1000;  ///< of a step, in reports of progress
+
+}  // namespace
 
 CollectivePlayer::CollectivePlayer(const CollectiveSetup& job, int number)
     : job_(job),
@@ -38,7 +43,10 @@ CollectivePlayer::CollectivePlayer(const CollectiveSetup& job, int number)
                                         .threads = job.scenario.replicas > 1 ? 1 : job.options.threads,
                                         .timeouts = &timeouts_,
                                         .nodes = nodes_,
-                                        .ranks = ranks_on_places()});
+                                        .ranks = ranks_on_places(),
+                                        .progress = [this](double part) {
+                                          if (progress_) progress_(part);
+                                        }});
 }
 
 CollectiveReplica CollectivePlayer::play(StepRecorder* recorder, const SimulateOptions& options) {
@@ -49,6 +57,11 @@ CollectiveReplica CollectivePlayer::play(StepRecorder* recorder, const SimulateO
   const std::vector<Seconds> undisturbed = compute();
   std::vector<Seconds> work = undisturbed;
   for (int step = 0; step < s.job.steps; ++step) {
+    if (options.progress)
+      progress_ = [&options, step, &s](double part) {
+        const auto parts = static_cast<std::int64_t>(std::min(part, 1.0) * kParts);
+        options.progress(kParts * step + parts, kParts * s.job.steps);
+      };
     if (recorder != nullptr) recorder->begin_step(step, now);
     if (noise_.disturbs_compute()) {
       work = undisturbed;
@@ -62,7 +75,7 @@ CollectiveReplica CollectivePlayer::play(StepRecorder* recorder, const SimulateO
     // A step is over when its servers are done, too; ranks that have left are in the next one by then.
     out_.total = std::max(*std::max_element(now.begin(), now.end()), behind_ranks);
     if (number_ == 0) out_.step_ends.push_back(out_.total);  // only the first replica's are told
-    if (options.progress) options.progress(step + 1, s.job.steps);
+    if (options.progress) options.progress(kParts * (step + 1), kParts * s.job.steps);
   }
   if (number_ == 0) out_.rank_ends = std::move(now);
   out_.own_links = own_costs_.has_value();
@@ -112,7 +125,7 @@ CollectiveReplica CollectivePlayer::play_beside(StepRecorder* recorder, const Si
     }
     out_.total = *std::ranges::max_element(step.departures);
     if (number_ == 0) out_.step_ends.push_back(out_.total);
-    if (options.progress) options.progress(step.number + 1, s.job.steps);
+    if (options.progress) options.progress(kParts * (step.number + 1), kParts * s.job.steps);
   };
   CollectiveCourses ours(engine,
                          {.schedule = &job_.schedule,
@@ -177,6 +190,14 @@ void CollectivePlayer::find_own_links() {
   own.carry(team, job_.schedule, s.job.steps, out_.link_bytes);
 }
 
+/// Of a collective, at most.
+double CollectivePlayer::messages() const {
+  double all = 0;
+  for (int lane = 0; lane < job_.schedule.lanes(); ++lane)
+    all += static_cast<double>(job_.schedule.rounds(lane)) * job_.schedule.participants();
+  return all;
+}
+
 Seconds CollectivePlayer::meet(std::int64_t step, std::span<Seconds> times) {
   const Noise* noise = noise_.disturbs_messages() || noise_.disturbs_bandwidth() ? &noise_ : nullptr;
   if (job_.whole) {
@@ -191,6 +212,11 @@ Seconds CollectivePlayer::meet(std::int64_t step, std::span<Seconds> times) {
     out_.closure = out_.closure || done.closure;
     return done.behind_ranks;
   }
+  std::function<void(std::int64_t)> in_messages;
+  if (progress_)
+    in_messages = [this, all = messages()](std::int64_t begun) {
+      progress_(static_cast<double>(begun) / all);
+    };
   const FlowOutcome flow = run_flows(job_.schedule, *job_.network, job_.scenario.fabric, rank_of_,
                                      {.memo = job_.options.memo,
                                       .noise = noise,
@@ -198,7 +224,8 @@ Seconds CollectivePlayer::meet(std::int64_t step, std::span<Seconds> times) {
                                       .step = step,
                                       .number = 0,
                                       .seed = seed_,
-                                      .protocol = job_.scenario.protocol},
+                                      .protocol = job_.scenario.protocol,
+                                      .progress = in_messages},
                                      times);
   out_.messages += flow.messages;
   out_.evaluated += flow.played + flow.evaluated;

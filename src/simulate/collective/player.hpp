@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -53,6 +54,7 @@ class CollectivePlayer {
   void disturb(int step, std::span<const Seconds> now, std::span<Seconds> work);
   /// Where max-plus may stand in: whether no message ever meets another.
   void find_own_links();
+  [[nodiscard]] double messages() const;
   /// Moves arrivals to departures with the job's engine. When its servers are done.
   Seconds meet(std::int64_t step, std::span<Seconds> times);
 
@@ -67,6 +69,7 @@ class CollectivePlayer {
   std::optional<LinkCosts> own_costs_;  ///< flow engine: set where no link is shared; max_plus_ refers to it
   std::optional<MaxPlus> max_plus_;
   CollectiveReplica out_;
+  std::function<void(double)> progress_;  ///< of the step that is played: its part that is over
 };
 
 }  // namespace cox::simulate

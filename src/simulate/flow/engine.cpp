@@ -137,6 +137,8 @@ std::optional<FlowDeparture> FlowEngine::next_played(Seconds until) {
     }
     batch();
     settle();
+    constexpr std::int64_t kBetween = 4096;  // instants between two reports
+    if (options_.progress && ++instants_ % kBetween == 0) options_.progress(outcome_.messages);
     if (memo_on_ && all_came_ && departed_.empty()) look_for_recurrence();
     all_came_ = false;
     if (again_.on) return next(until);

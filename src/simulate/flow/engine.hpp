@@ -281,6 +281,7 @@ class FlowEngine {
   const Network& network_;
   const model::Fabric& fabric_;
   const FlowOptions options_;
+  std::int64_t instants_ = 0;
   const Noise* noise_ = nullptr;  ///< where it disturbs messages
   bool eager_ = false;
   std::vector<std::unique_ptr<FlowCourse>> courses_;  ///< null: over

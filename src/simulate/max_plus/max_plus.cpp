@@ -193,6 +193,8 @@ class Lane {
         k += count;
       }
       for (const RegularRound& r : rounds) outcome.messages += r.size > 1 ? schedule_.ranks() : 0;
+      if (options_.progress && lane_ == 0)
+        options_.progress(static_cast<double>(k) / static_cast<double>(rounds_));
     }
   }
 

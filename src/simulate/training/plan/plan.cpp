@@ -527,7 +527,7 @@ std::vector<std::string> Plan::not_modelled() const {
     if (dips() && ranks_per_unit() > 1) all.emplace_back("dips of the times of tensor and context groups");
   }
   if (scenario_.price == model::CollectivePrice::Rounds && !network_ && !server_network_ && !striped_ &&
-      costs(ReplicaGroup::All).members > 1 && c.nics_per_node < std::min(c.devices_per_node, ranks()))
+      groups_share_cards())
     all.push_back(
         fmt::format("{} devices of a node share {} network interface{}; what runs at the same time is "
                     "not slowed by that (--engine flow does it)",
