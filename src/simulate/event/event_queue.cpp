@@ -126,12 +126,13 @@ void EventQueue::sort_from(std::size_t begin) {
   ++mixed_buckets_;
 }
 
-/// Wider buckets where many events are beyond all of them or each holds few; narrower ones where they take long to sort or
+/// Wider buckets where many events are beyond all of them or each of many holds few; narrower ones where they take long to sort or
 /// many come into the row that it cannot be moved for.
 void EventQueue::review() {
   const bool wide = mixed_ > kMost * mixed_buckets_ || put_late_ > taken_ / 8;
-  if (put_beyond_ > taken_ / 8 || (taken_ < kFewest * buckets_ && !wide)) {
-    set_shift(shift_ + 1);
+  const bool sparse = taken_ < kFewest * buckets_ && held_ > kExtended && !wide;
+  if (put_beyond_ > taken_ / 8 || sparse) {
+    if (shift_ < kWidest) set_shift(shift_ + 1);
   } else if (wide && put_beyond_ <= taken_ / 64 && shift_ > 0) {
     set_shift(shift_ - 1);
   }

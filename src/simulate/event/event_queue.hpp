@@ -62,6 +62,7 @@ class EventQueue {
   static constexpr std::size_t kReview = 8192;           ///< events after which the width is looked at
   static constexpr std::size_t kFewest = 3;              ///< events in a bucket that holds any, on average
   static constexpr std::size_t kMost = 12;               ///< the same, of those that hold several instants
+  static constexpr int kWidest = 52;                     ///< shift with which no time is beyond the buckets
   static constexpr std::uint32_t kNone = 0xffffffff;
 
   static bool comes_after(const Event& a, const Event& b) {

@@ -93,6 +93,15 @@ TEST(EventQueue, WidthFollowsDelaysThatChange) {
   ASSERT_NO_FATAL_FAILURE(pair.drain());
 }
 
+// Buckets that hold one each since there are no more events are as wide as they should be.
+TEST(EventQueue, AFewEventsForLongAndThenMany) {
+  QueueAndSet pair(7);
+  ASSERT_NO_FATAL_FAILURE(pair.run(EventDelays{22, 22, 0, 0}, 700'000, 1));
+  ASSERT_NO_FATAL_FAILURE(pair.run(EventDelays{55, 55, 0, 0}, 200, 100));
+  ASSERT_NO_FATAL_FAILURE(pair.run(EventDelays{22, 22, 0, 0}, 50'000, 3000));
+  ASSERT_NO_FATAL_FAILURE(pair.drain());
+}
+
 TEST(EventQueue, TheRowHoldsWhatComesNext) {
   EventQueue queue;
   for (std::uint64_t i = 0; i < 1000; ++i)
