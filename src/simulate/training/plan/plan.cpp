@@ -227,20 +227,20 @@ Result<model::Schedule> Plan::schedule(const model::CollectiveSpec& asked) const
 }
 
 /// The cards of a node are shared by as many groups as there are beside each other.
-std::optional<model::NcclEstimate> Plan::nccl(model::Collective kind, Bytes bytes,
-                                              const GroupCosts& group) const {
+std::optional<model::NcclEstimate> Plan::nccl(model::Collective kind, Bytes bytes, const GroupCosts& group,
+                                              int members) const {
   if (scenario_.price != model::CollectivePrice::Nccl) return std::nullopt;
   model::NcclCost cost = scenario_.nccl;
-  cost.ranks_per_node = group.per_node;
+  cost.ranks_per_node = members == group.members ? group.per_node : spread_per_node(group, members);
   const double part = static_cast<double>(group.per_node) / std::max(1, scenario_.cluster.devices_per_node);
   cost.across = Bandwidth::bytes_per_s(cost.across.in_bytes_per_s() * part);
-  return model::nccl_time({.kind = kind, .ranks = group.members, .bytes = bytes}, cost);
+  return model::nccl_time({.kind = kind, .ranks = members, .bytes = bytes}, cost);
 }
 
-std::optional<model::LookedUp> Plan::whole(model::Collective kind, Bytes bytes,
-                                           const GroupCosts& group) const {
-  if (scenario_.price == model::CollectivePrice::Table) return scenario_.table.at(kind, group.members, bytes);
-  const auto made = nccl(kind, bytes, group);
+std::optional<model::LookedUp> Plan::whole(model::Collective kind, Bytes bytes, const GroupCosts& group,
+                                           int members) const {
+  if (scenario_.price == model::CollectivePrice::Table) return scenario_.table.at(kind, members, bytes);
+  const auto made = nccl(kind, bytes, group, members);
   return made ? std::optional(model::LookedUp{.time = made->time}) : std::nullopt;
 }
 
@@ -248,27 +248,28 @@ Status Plan::check_whole() const {
   using enum model::Collective;
   if (scenario_.price == model::CollectivePrice::Rounds) return {};
   const bool table = scenario_.price == model::CollectivePrice::Table;
-  const auto check = [&](model::Collective kind, const GroupCosts& group) -> Status {
-    if (group.members == 1 || whole(kind, Bytes{1}, group)) return {};
+  const auto check = [&](model::Collective kind, const GroupCosts& group, int members) -> Status {
+    if (members == 1 || whole(kind, Bytes{1}, group, members)) return {};
     if (table)
       return fail({.code = Errc::InvalidInput,
                    .id = "simulate-008",
                    .message = fmt::format("no time of {} of {} ranks, which the job needs; there is {}",
-                                          name_of(kind), group.members, scenario_.table.what()),
+                                          name_of(kind), members, scenario_.table.what()),
                    .hint = "measure it, too, or give times for any number of ranks (*)",
                    .where = Where{.file = scenario_.table_file}});
     return bad(fmt::format("NCCL has no {} of {} ranks, {} a node, with what cost.nccl says", name_of(kind),
-                           group.members, group.per_node),
+                           members, group.per_node),
                "leave cost.nccl.algorithm and protocol out, or cost.form");
   };
   for (const ReplicaGroup of : kDataGroups) {
     if (!uses(of)) continue;
-    COX_CHECK(check(gradients(Bytes{1}, of).kind, costs(of)));
-    if (gathers(of)) COX_CHECK(check(AllGather, costs(of)));
+    COX_CHECK(check(gradients(Bytes{1}, of).kind, costs(of), summing(of)));
+    if (gathers(of)) COX_CHECK(check(AllGather, costs(of), costs(of).members));
   }
-  COX_CHECK(check(AllReduce, tensor_));
-  if (table && uses(ReplicaGroup::Experts)) COX_CHECK(check(AllToAll, costs(ReplicaGroup::Experts)));
-  return check(AllGather, context_);
+  COX_CHECK(check(AllReduce, tensor_, tensor_.members));
+  if (const GroupCosts& experts = costs(ReplicaGroup::Experts); table && uses(ReplicaGroup::Experts))
+    COX_CHECK(check(AllToAll, experts, experts.members));
+  return check(AllGather, context_, context_.members);
 }
 
 model::Compressed Plan::gradients(Bytes bytes, ReplicaGroup of, int members) const {
@@ -325,7 +326,7 @@ SharedPlaces Plan::placement() const {
 
 Result<Plan::Inner> Plan::inner_time(model::Collective kind, Bytes bytes, const GroupCosts& group) {
   if (group.members == 1) return Inner{};
-  if (const auto made = whole(kind, bytes, group)) return Inner{.time = made->time};
+  if (const auto made = whole(kind, bytes, group, group.members)) return Inner{.time = made->time};
   const auto key = std::make_pair(kind == model::Collective::AllReduce, bytes.count());
   if (const auto known = inner_.find(key); known != inner_.end()) return known->second;
   COX_TRY(const model::Schedule schedule, this->schedule(spec(kind, bytes, group.members, group.per_node)));
@@ -371,12 +372,14 @@ void Plan::note_collectives(std::vector<std::string>& notes) const {
     // Of the largest layer: the choice depends on the size.
     Bytes most{};
     for (int i = 0; i < static_cast<int>(job().layers.size()); ++i) most = std::max(most, gradients_of(i));
+    if (scenario_.policy.kind == model::PolicyKind::Backup) most = widest_stage();
     for (const ReplicaGroup of : kDataGroups) {
-      if (!uses(of) || costs(of).members == 1) continue;
+      if (!uses(of) || summing(of) == 1) continue;
       const Bytes whole = of == ReplicaGroup::Copies ? shard_of(most) : most;
       const model::Compressed sum = gradients(whole, of);
       for (const auto& [kind, bytes] : {std::pair(sum.kind, sum.bytes), std::pair(AllGather, whole)})
-        if (const auto made = nccl(kind, bytes, costs(of)); made && (kind == sum.kind || gathers(of)))
+        if (const auto made = nccl(kind, bytes, costs(of), summing(of));
+            made && (kind == sum.kind || gathers(of)))
           notes.push_back(
               nccl_note(fmt::format("{} of {}", name_of(kind), to_string(bytes)), *made, scenario_.nccl));
     }
@@ -414,7 +417,7 @@ void Plan::note_table(std::vector<std::string>& notes) const {
   for (const auto& stages : code_)
     for (const StageCode& s : stages)
       for (const DataCollective& c : s.data) {
-        const auto found = whole(c.kind, c.bytes, costs(c.of));
+        const auto found = whole(c.kind, c.bytes, costs(c.of), costs(c.of).members);
         if (!found || found->in == model::InTable::Within) continue;
         if (found->in == model::InTable::Below) least = below ? std::min(least, c.bytes) : c.bytes;
         if (found->in == model::InTable::Above) most = std::max(most, c.bytes);

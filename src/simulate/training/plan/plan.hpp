@@ -135,6 +135,9 @@ struct GroupCosts {
   int per_node = 1;  ///< neighbours in the group that share a node
 };
 
+/// Of fewer members than the group has, as many in each of its nodes: how many share one.
+[[nodiscard]] int spread_per_node(const GroupCosts& group, int members);
+
 /// Rank r = ((data * pipeline + stage) * context + c) * tensor + t: tensor innermost, so that it stays inside
 /// a node, and data outermost. Immutable after `make`; const calls from any thread.
 class Plan {
@@ -180,11 +183,18 @@ class Plan {
     return schedule(kind, bytes, of, costs(of).members);
   }
   /// How long a collective takes from its last arrival on, where the scenario's price says just that; nothing where
-  /// its rounds are played, and for what NCCL does not have (all-to-all).
+  /// its rounds are played, and for what NCCL does not have (all-to-all). Fewer `members` than the group has: evenly
+  /// spread over its nodes.
+  [[nodiscard]] std::optional<model::LookedUp> whole_time(model::Collective kind, Bytes bytes,
+                                                          ReplicaGroup of, int members) const {
+    return whole(kind, bytes, costs(of), members);
+  }
   [[nodiscard]] std::optional<model::LookedUp> whole_time(model::Collective kind, Bytes bytes,
                                                           ReplicaGroup of) const {
-    return whole(kind, bytes, costs(of));
+    return whole_time(kind, bytes, of, costs(of).members);
   }
+  /// Ranks of a group whose gradients are summed: all, or those of the workers that are waited for.
+  [[nodiscard]] int summing(ReplicaGroup of) const;
   /// Whether measured times have dips, which are drawn.
   [[nodiscard]] bool dips() const {
     return scenario_.price == model::CollectivePrice::Table && scenario_.table.dips();
@@ -193,10 +203,11 @@ class Plan {
   /// each rank. Asserted: there is such a collective.
   [[nodiscard]] model::Compressed gradients(Bytes bytes, ReplicaGroup of, int members) const;
   [[nodiscard]] model::Compressed gradients(Bytes bytes, ReplicaGroup of) const {
-    return gradients(bytes, of, costs(of).members);
+    return gradients(bytes, of, summing(of));
   }
   /// All gradients (parameters) of one rank of a stage.
   [[nodiscard]] Bytes stage_bytes(int stage) const;
+  [[nodiscard]] Bytes widest_stage() const;
   [[nodiscard]] SharedPlaces placement() const;
   /// Device that a rank sits on.
   [[nodiscard]] int device_of(int rank) const { return devices_[static_cast<std::size_t>(rank)]; }
@@ -266,7 +277,7 @@ class Plan {
   [[nodiscard]] Result<model::Schedule> schedule(const model::CollectiveSpec& asked) const;
   [[nodiscard]] Result<Inner> inner_time(model::Collective kind, Bytes bytes, const GroupCosts& group);
   [[nodiscard]] std::optional<model::LookedUp> whole(model::Collective kind, Bytes bytes,
-                                                     const GroupCosts& group) const;
+                                                     const GroupCosts& group, int members) const;
   enum class Way : std::uint8_t { Across, Inside };  ///< between nodes, or between devices of one
   [[nodiscard]] bool stages_leave_nodes() const;
   [[nodiscard]] bool stages_share_nodes() const;
@@ -283,7 +294,7 @@ class Plan {
   void take_network(std::shared_ptr<const Network> network);
   void note_table(std::vector<std::string>& notes) const;
   [[nodiscard]] std::optional<model::NcclEstimate> nccl(model::Collective kind, Bytes bytes,
-                                                        const GroupCosts& group) const;
+                                                        const GroupCosts& group, int members) const;
   [[nodiscard]] Status check_whole() const;
   [[nodiscard]] Status find_striped();
   void note_collectives(std::vector<std::string>& notes) const;

@@ -170,6 +170,54 @@ TEST(Measured, AStepTakesTheTimeOfItsCollectives) {
   EXPECT_EQ(none.error().id, "simulate-008");
 }
 
+TEST(Measured, BackupsAskForTheTimeOfThoseThatSum) {
+  // Three of four workers: times of three ranks are looked up, and those of four are not asked for.
+  model::Scenario s = measured();
+  s.policy = {.kind = model::PolicyKind::Backup, .backups = 1};
+  const auto none = simulate_training(s, {});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().id, "simulate-008");
+  s.table.curves.front().ranks = 3;
+  const auto out = simulate_training(s, {});
+  ASSERT_TRUE(out) << out.error().to_string();
+  EXPECT_NEAR(out->total.count() * 1e3, 3 + 4, 1e-9);
+}
+
+/// NCCL's model with `gigabytes` a second between nodes.
+model::Scenario by_nccl(double gigabytes) {
+  model::Scenario s = job();
+  s.price = model::CollectivePrice::Nccl;
+  s.nccl.inside = s.nccl.across = Bandwidth::gbyte_per_s(gigabytes / s.nccl.channels);
+  return s;
+}
+
+TEST(Nccl, BackupsArePricedAsTheJobOfThoseThatSum) {
+  model::Scenario s = by_nccl(1);
+  work_of(s).overlap = false;
+  for (const int backups : {1, 2}) {
+    model::Scenario few = s;
+    few.policy = {};
+    few.cluster.nodes = work_of(few).layout.data = 4 - backups;
+    s.policy = {.kind = model::PolicyKind::Backup, .backups = backups};
+    const auto waited_for = simulate_training(s, {});
+    const auto alone = simulate_training(few, {});
+    ASSERT_TRUE(waited_for && alone);
+    EXPECT_NEAR(waited_for->total.count(), alone->total.count(), 1e-12) << backups;
+  }
+}
+
+TEST(Nccl, ThoseThatSumAreSpreadOverAllNodes) {
+  // Two nodes of four, four of eight workers are waited for: two in each node, and never four in one.
+  model::Scenario s = by_nccl(1);
+  s.nccl.inside = Bandwidth::gbyte_per_s(100);
+  s.cluster = cluster(2, 4);
+  work_of(s).layout.data = 8;
+  s.policy = {.kind = model::PolicyKind::Backup, .backups = 4};
+  const auto two = simulate_training(s, {});
+  ASSERT_TRUE(two) << two.error().to_string();
+  EXPECT_GT(two->total.count(), 3e-3 + 2 * 0.75 * 8e-3) << "the link between the nodes is crossed";
+}
+
 TEST(Measured, DipsAreDrawnForEachStep) {
   model::Scenario s = measured();
   s.job.steps = 2000;

@@ -78,8 +78,7 @@ class Servers {
 /// What a rank's packing takes before its gradients leave for the servers, and the servers' unpacking behind them: of the
 /// widest stage.
 model::Compressed on_the_way(const Plan& plan) {
-  Bytes widest{};
-  for (int s = 0; s < plan.stages(); ++s) widest = std::max(widest, plan.stage_bytes(s));
+  const Bytes widest = plan.widest_stage();
   return model::packed_message(plan.job().is_hybrid() ? plan.shard_of(widest) : widest,
                                plan.job().compression);
 }
@@ -286,7 +285,7 @@ class Job {
     for (int s = 0; s < plan_.stages(); ++s) {
       const Bytes bytes = hybrid ? plan_.shard_of(plan_.stage_bytes(s)) : plan_.stage_bytes(s);
       const model::Compressed sum = plan_.gradients(bytes, of, members);
-      if (const auto whole = plan_.whole_time(sum.kind, sum.bytes, of)) {
+      if (const auto whole = plan_.whole_time(sum.kind, sum.bytes, of, members)) {
         const Seconds end = *std::ranges::max_element(arrivals) + sum.encode + sum.decode +
                             drawn_time(*whole, seed_, policy_.version(), s);
         for (Seconds& t : times) t = std::max(t, end);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who sums gradients, where a policy does not wait for all.
+#include <algorithm>
+
+#include "simulate/training/plan/plan.hpp"
+
+namespace cox::simulate::training {
+
+int spread_per_node(const GroupCosts& group, int members) {
+  const int nodes = (group.members + group.per_node - 1) / group.per_node;
+  return std::max(1, (members + nodes - 1) / nodes);
+}
+
+int Plan::summing(ReplicaGroup of) const {
+  const int all = costs(of).members;
+  const bool among_workers = of == ReplicaGroup::All || of == ReplicaGroup::Copies;
+  if (scenario_.policy.kind != model::PolicyKind::Backup || !among_workers) return all;
+  const int workers = layout().data / job().replicas_per_worker();
+  return all / workers * std::max(1, workers - scenario_.policy.backups);
+}
+
+Bytes Plan::widest_stage() const {
+  Bytes widest{};
+  for (int s = 0; s < stages(); ++s) widest = std::max(widest, stage_bytes(s));
+  return widest;
+}
+
+}  // namespace cox::simulate::training
