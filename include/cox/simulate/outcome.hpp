@@ -123,6 +123,7 @@ struct Outcome {
   /// Model FLOPs utilisation: the model's operations over what all devices could do in `total`. Source:
   /// Chowdhery et al. 2022, appendix B. Where model and peak are known.
   std::optional<double> mfu{};
+  FlopRate mfu_peak{};  ///< what `mfu` is a part of, of a device: the mean over the job's
   /// Of it what counts: without updates that were discarded. Work that was done again is in neither.
   std::optional<double> goodput_mfu{};
   QuantileSketch steps{};           ///< lengths of all steps of `steps_replicas` replicas, in seconds

@@ -116,6 +116,7 @@ Json json_of(const model::Scenario& s, const Outcome& o) {
   j["mechanisms"] = mechanisms_of(s);
   j["not_modelled"] = o.not_modelled;
   j["mfu_ratio"] = o.mfu ? Json(std::round(*o.mfu * 1e9) / 1e9) : Json(nullptr);
+  if (o.mfu && o.mfu_peak != s.cluster.device_peak) j["mfu_peak_flops_per_s"] = o.mfu_peak.in_flops_per_s();
   j["goodput_mfu_ratio"] = o.goodput_mfu ? Json(std::round(*o.goodput_mfu * 1e9) / 1e9) : Json(nullptr);
   j["steps"] = steps_of(o);
   if (o.time) add_job(s, o, j);

@@ -272,7 +272,8 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o, 
   if (o.groups.empty() && step != nullptr) lines.push_back(exposed(*step, middle_step(s)));
   if (o.mfu)
     lines.push_back(
-        fmt::format("MFU          {} of {} a device{}", percent(*o.mfu), to_string(s.cluster.device_peak),
+        fmt::format("MFU          {} of {} a device{}{}", percent(*o.mfu), to_string(o.mfu_peak),
+                    o.mfu_peak != s.cluster.device_peak ? ", the mean of unlike nodes" : "",
                     o.goodput_mfu && *o.goodput_mfu < *o.mfu
                         ? fmt::format("; {} without updates that were discarded", percent(*o.goodput_mfu))
                         : ""));

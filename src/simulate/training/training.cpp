@@ -102,12 +102,18 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
   return out;
 }
 
+/// Of a device, the mean over the job's.
+FlopRate peak_of(const Plan& plan) {
+  const FlopRate peak = plan.scenario().cluster.device_peak;
+  double devices = plan.slowness().empty() ? plan.ranks() : 0;  // as many of no class could do as much
+  for (const double slow : plan.slowness()) devices += 1 / slow;
+  if (devices == plan.ranks()) return peak;
+  return FlopRate::flops_per_s(peak.in_flops_per_s() * devices / plan.ranks());
+}
+
 std::optional<double> utilisation_of(const Plan& plan, Seconds total) {
   const model::Scenario& s = plan.scenario();
-  double devices = plan.ranks();  // as many of no class could do as much
-  if (!plan.slowness().empty()) devices = 0;
-  for (const double slow : plan.slowness()) devices += 1 / slow;
-  const double peak = s.cluster.device_peak.in_flops_per_s() * devices;
+  const double peak = peak_of(plan).in_flops_per_s() * plan.ranks();
   const double done = plan.job().flops.count() * plan.job().micro_batches * plan.layout().data * s.job.steps;
   if (!(peak > 0) || !(done > 0) || total <= Seconds{}) return std::nullopt;
   return done / (peak * total.count());
@@ -320,6 +326,7 @@ Outcome outcome_of(const Plan& plan, const Replica& first, std::span<const Secon
   out.not_modelled = not_modelled(plan, first);
   out.neighbours = first.neighbours;
   out.mfu = utilisation_of(plan, out.total);
+  out.mfu_peak = peak_of(plan);
   out.goodput_mfu = out.mfu;
   if (out.mfu && first.updates > 0)
     out.goodput_mfu =

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cox/simulate/outcome.hpp"
+#include "cox/simulate/render.hpp"
 #include "cox/simulate/training.hpp"
 
 #include "simulate/training/scenarios.hpp"
@@ -232,6 +233,25 @@ TEST(TrainingPlaces, WhatPlaysNoLinksRefusesThem) {
   const auto beside = simulate(s, {});
   ASSERT_FALSE(beside);
   EXPECT_EQ(beside.error().id, "simulate-003");
+}
+
+// Two of four nodes at half the speed: of 100 TFLOP/s a device can do 75 on average, and utilisation is a part of that.
+TEST(TrainingPlaces, UtilisationIsOfWhatUnlikeNodesCanDo) {
+  model::Scenario s = job(4);
+  s.cluster.device_peak = FlopRate::flops_per_s(100e12);
+  work_of(s).flops = Flops{100e12 * 6e-3};
+  const Outcome alike = ran(s);
+  ASSERT_TRUE(alike.mfu);
+  EXPECT_NEAR(*alike.mfu, 6 / (6 + kRing), 1e-9);
+  EXPECT_EQ(alike.mfu_peak, s.cluster.device_peak);
+  s.cluster.classes = {{.name = "old", .first = 2, .count = 2, .speed = 0.5}};
+  const Outcome mixed = ran(s);
+  EXPECT_NEAR(*mixed.mfu, 6 / (12 + kRing) / 0.75, 1e-9);
+  EXPECT_NEAR(mixed.mfu_peak.in_flops_per_s(), 75e12, 1);
+  EXPECT_TRUE(says(text_lines(s, mixed), "of 75.0 TFLOP/s a device, the mean of unlike nodes"));
+  EXPECT_NE(to_json("f.toml", s, mixed).find("\"mfu_peak_flops_per_s\": 75000000000000.0"),
+            std::string::npos);
+  EXPECT_EQ(to_json("f.toml", s, alike).find("mfu_peak"), std::string::npos);
 }
 
 }  // namespace
