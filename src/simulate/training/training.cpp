@@ -210,7 +210,9 @@ std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
   const model::Scenario& s = plan.scenario();
   std::vector<std::string> notes = plan.notes();
   if (auto memory = memory_note(plan)) notes.push_back(*std::move(memory));
-  if (!s.noise.empty())
+  if (std::ranges::any_of(s.noise, [](const model::NoiseSource& n) {
+        return n.target == model::NoiseTarget::Compute && !n.off;
+      }))
     notes.emplace_back(
         "compute noise is drawn once per rank and step and stretches all that the rank computes in it alike");
   notes.insert(notes.end(), r.repeats.begin(), r.repeats.end());

@@ -76,6 +76,14 @@ Status check_class_draw(const Draft& draft, const std::string& at, const Notes& 
   return {};
 }
 
+/// What would let links be played that are not.
+std::string links_hint(const Draft& draft) {
+  const Unread reason = no_links(draft);
+  if (reason.chooses == "engine" || reason.chooses == "fabric.kind") return "leave `engine` out, or say flow";
+  return reason.hint.empty() ? fmt::format("only {} {} plays them", reason.chooses, reason.whose)
+                             : reason.hint;
+}
+
 /// What a class says that nothing would read.
 Status check_class(const Draft& draft, const NodeClass& c, const std::string& at, const Notes& notes) {
   const Scenario& s = draft.scenario;
@@ -100,7 +108,7 @@ Status check_class(const Draft& draft, const NodeClass& c, const std::string& at
     if (!said(key) || (cards && plays_links(draft) && s.cluster.nodes > 1)) continue;
     const std::string why = cards ? "where links are not played" : "on a fabric whose nodes have no cards";
     return notes.clash({at + "." + key}, fmt::format("{}.{} has no meaning {}", at, key, why),
-                       cards ? "leave `engine` out, or say flow" : "leave it out");
+                       cards ? links_hint(draft) : "leave it out");
   }
   if (c.nics > s.cluster.nics_per_node)
     return notes.clash({at + ".nics"},

@@ -200,5 +200,15 @@ TEST(ScenarioPlaces, AreWrittenAndReadBack) {
   EXPECT_EQ(again->scenario.neighbours.at(0).rate, Bandwidth::gbyte_per_s(1));
 }
 
+TEST(ScenarioPlaces, CardsOfAClassWhereThePolicyPlaysNoLinks) {
+  EXPECT_EQ(
+      clash(
+          kFour +
+          "classes = [{ count = 1, nic_bandwidth = \"1GB/s\" }]\n[job]\nworkload = \"training\"\nlayers = [{ "
+          "gradients = \"1MB\" }]\n[policy]\nkind = \"backup\"\nbackups = 1\n"),
+      "f.toml:8:25: cluster.classes[0].nic_bandwidth has no meaning where links are not played | only policy.kind "
+      "synchronous, local-sgd or a policy with servers plays them");
+}
+
 }  // namespace
 }  // namespace cox::model

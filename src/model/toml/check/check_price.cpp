@@ -14,6 +14,16 @@
 namespace cox::model {
 namespace {
 
+/// Whether a job has a collective that its price knows as a whole: sums over replicas, groups within one, and exchanges of
+/// experts, which NCCL's model has not.
+bool has_whole(const Scenario& s, const JobKeys& job) {
+  const TrainingJob& t = job.training;
+  const Layout& l = t.layout;
+  const bool sums = l.data > 1 && (!s.policy.has_servers() || t.is_hybrid());
+  const bool exchanges = s.price == CollectivePrice::Table && l.expert > 1 && t.moe_layers > 0;
+  return sums || l.tensor > 1 || l.context > 1 || exchanges;
+}
+
 /// Who knows collectives as a whole does not know their messages: what is about these has no meaning.
 Status check_whole(const Scenario& s, const JobKeys& job, const Notes& notes) {
   if (s.price == CollectivePrice::Rounds) return {};
@@ -24,6 +34,12 @@ Status check_whole(const Scenario& s, const JobKeys& job, const Notes& notes) {
                        fmt::format("cost.form = \"{}\" has no meaning for job.workload \"{}\"", form,
                                    workload_words()[static_cast<std::size_t>(job.workload)]),
                        "only collective and training have one");
+  if (training && !has_whole(s, job))
+    return notes.clash(
+        {"cost.form", "policy.kind"},
+        fmt::format("cost.form = \"{}\", and the job has no collective that it would price", form),
+        s.policy.has_servers() ? "workers send messages to servers: say what these cost, or another policy"
+                               : "leave cost.form out, or give the job several replicas or groups");
   if (s.engine != EngineKind::Auto && !(s.engine == EngineKind::ClosedForm && !training))
     return notes.clash(
         {"engine", "cost.form"},

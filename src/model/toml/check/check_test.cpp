@@ -67,7 +67,8 @@ TEST(ScenarioCheck, CardsAreDividedAmongWhatCrossesTogether) {
   EXPECT_NE(four("engine = \"max-plus\"\n", "[job.collective]\nalgorithm = \"ring\"\n"), "no error")
       << "one ring, one card";
   EXPECT_EQ(four("", "[job.collective]\nchannels = 8\n"), "no error");
-  EXPECT_EQ(four("cost.form = \"nccl\"\n", "[job]\nsteps = 1\n"), "no error");
+  EXPECT_EQ(clash("cost.form = \"nccl\"\n" + kNodes + "nodes = 2\nnics_per_node = 4\n[job]\nsteps = 1\n"),
+            "no error");
   const std::string layers = "[[job.layers]]\nforward = \"1ms\"\nbackward = \"2ms\"\ngradients = \"8MB\"\n";
   const std::string training = "[job]\nworkload = \"training\"\n";
   EXPECT_EQ(four("", training + "collective.algorithm = \"hierarchical\"\n" + layers), "no error");
@@ -456,6 +457,19 @@ TEST(ScenarioCheck, SetMayTakeTheMeaningOfKeysOfTheFile) {
   const auto given = parse_scenario(kNodes, "f.toml", "", {.set = {"fabric.torus=[1]"}});
   ASSERT_FALSE(given);
   EXPECT_EQ(given.error().id, "scenario-004");
+}
+
+TEST(ScenarioCheck, APriceOfCollectivesNeedsOne) {
+  const std::string job =
+      "cluster.nodes = 4\ncluster.nic.bandwidth = \"1GB/s\"\njob.workload = \"training\"\n"
+      "job.layers = [{ count = 4, gradients = \"1MB\" }]\n";
+  EXPECT_EQ(clash("cost.form = \"nccl\"\n" + job), "no error");
+  EXPECT_EQ(
+      clash("cost.form = \"nccl\"\npolicy.kind = \"asynchronous\"\n" + job),
+      "f.toml:1:6: cost.form = \"nccl\", and the job has no collective that it would price | workers send messages "
+      "to servers: say what these cost, or another policy");
+  EXPECT_EQ(clash("cost.form = \"nccl\"\njob.layout.pipeline = 4\n" + job).rfind("f.toml:1:6: cost.form", 0),
+            0U);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cox/simulate/outcome.hpp"
@@ -233,6 +234,85 @@ TEST(TrainingPlaces, WhatPlaysNoLinksRefusesThem) {
   const auto beside = simulate(s, {});
   ASSERT_FALSE(beside);
   EXPECT_EQ(beside.error().id, "simulate-003");
+}
+
+constexpr const char* kShared = "share 1 network interface";
+
+/// `job` on nodes whose devices share one card, by max-plus and by flow.
+std::pair<Outcome, Outcome> on_one_card(model::Scenario s) {
+  s.cluster.nics_per_node = 1;
+  s.engine = EngineKind::MaxPlus;
+  Outcome cheap = ran(s);
+  s.engine = EngineKind::Flow;
+  return {std::move(cheap), ran(s)};
+}
+
+// What is said not to be modelled is what differs: one group whose rounds are regular is priced.
+TEST(TrainingPlaces, CardsThatAreSharedAsTheyArePricedAreNotSaidToBeLeftOut) {
+  using enum model::Algorithm;
+  for (const auto& [algorithm, zero] :
+       {std::pair{Ring, 0}, {Ring, 3}, {Hierarchical2, 0}, {HalvingDoubling, 0}}) {
+    model::Scenario s = job(4, 2);
+    work_of(s).collective.algorithm = algorithm;
+    work_of(s).zero_stage = zero;
+    for (model::Layer& l : work_of(s).layers) l.gradients = Bytes{8'000'000};
+    const auto [cheap, exact] = on_one_card(s);
+    EXPECT_NEAR(cheap.total.count(), exact.total.count(), 1e-6 * exact.total.count()) << name_of(algorithm);
+    EXPECT_FALSE(says(cheap.not_modelled, kShared)) << name_of(algorithm) << ", zero_stage " << zero;
+  }
+}
+
+TEST(TrainingPlaces, GroupsThatMeetAtACardAreSaidToBeLeftOut) {
+  for (const model::Layout& layout : {model::Layout{.tensor = 2}, {.pipeline = 2}}) {
+    const auto [cheap, exact] = on_one_card(job(4, 2, layout));
+    EXPECT_LT(cheap.total.count(), exact.total.count() * (1 - 1e-3)) << layout.tensor;
+    EXPECT_TRUE(says(cheap.not_modelled, kShared)) << layout.tensor;
+    EXPECT_TRUE(says(cheap.not_modelled, "--engine flow does it"));
+  }
+  model::Scenario s = job(4, 2);
+  work_of(s).collective.algorithm = model::Algorithm::BinomialTree;
+  EXPECT_TRUE(says(on_one_card(s).first.not_modelled, kShared)) << "lists";
+  // Nobody knows who is next to whom where some are not waited for, and flow does not run it.
+  s.policy = {.kind = model::PolicyKind::Backup, .backups = 1};
+  s.cluster.nics_per_node = 1;
+  const Outcome backup = ran(s);
+  EXPECT_TRUE(says(backup.not_modelled, kShared));
+  EXPECT_FALSE(says(backup.not_modelled, "--engine flow"));
+}
+
+TEST(TrainingPlaces, HintsNameWhatTheJobMaySay) {
+  // Channels are refused where workers have no common step.
+  model::Scenario s = job(4, 2);
+  EXPECT_TRUE(says(ran(s).notes, "job.collective.channels = 2"));
+  for (const model::PolicySpec& policy : {model::PolicySpec{.kind = model::PolicyKind::Backup, .backups = 1},
+                                          {.kind = model::PolicyKind::Asynchronous}}) {
+    s.policy = policy;
+    EXPECT_FALSE(says(ran(s).notes, "job.collective.channels")) << name_of(policy.kind);
+  }
+  // Exchanges have no time in NCCL's model, and flow does not run it.
+  s = job(4, 2);
+  work_of(s).layout.expert = 4;
+  work_of(s).moe_layers = 1;
+  for (model::Layer& l : work_of(s).layers) l.activations = Bytes{1'000'000};
+  EXPECT_TRUE(says(ran(s).not_modelled, "one goes after the other (--engine flow does it)"));
+  s.price = model::CollectivePrice::Nccl;
+  s.nccl.inside = s.nccl.across = Bandwidth::gbyte_per_s(1);
+  EXPECT_TRUE(says(ran(s).not_modelled, "one goes after the other"));
+  EXPECT_FALSE(says(ran(s).not_modelled, "--engine flow"));
+  // No sum of gradients, no note of what it takes.
+  work_of(s).layout.expert = 1;
+  work_of(s).moe_layers = 0;
+  EXPECT_TRUE(says(ran(s).notes, "NCCL's tuning model"));
+  s.policy.kind = model::PolicyKind::Asynchronous;
+  EXPECT_FALSE(says(ran(s).notes, "NCCL's tuning model"));
+}
+
+TEST(TrainingPlaces, NoiseOnMessagesIsNotSaidToStretchComputation) {
+  model::Scenario s = job(4);
+  s.noise = {jitter(0.1)};
+  EXPECT_TRUE(says(ran(s).notes, "compute noise"));
+  s.noise[0].target = model::NoiseTarget::Bandwidth;
+  EXPECT_FALSE(says(ran(s).notes, "compute noise"));
 }
 
 // Two of four nodes at half the speed: of 100 TFLOP/s a device can do 75 on average, and utilisation is a part of that.

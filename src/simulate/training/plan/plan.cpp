@@ -364,7 +364,8 @@ void Plan::note_collectives(std::vector<std::string>& notes) const {
       notes.push_back(
           fmt::format("{}: hierarchical is one ring, as no two members surely share a node", what));
     else if (std::string one = one_ring_note(spec, group.per_node, scenario_.cluster);
-             made && !exchange && !one.empty() && std::ranges::find(notes, one) == notes.end())
+             made && !exchange && !one.empty() && std::ranges::find(notes, one) == notes.end() &&
+             may_have_channels(group))
       notes.push_back(std::move(one));
   };
   using enum model::Collective;
@@ -501,10 +502,11 @@ std::vector<std::string> Plan::not_modelled() const {
   if (job().moe_layers > 0)
     all.emplace_back(
         "experts that get more tokens than others, and gradients of experts in groups of their own");
-  if (exchanges_meet() && network_ == nullptr)
-    all.emplace_back(
-        "two messages of an exchange that meet in a rank's network card and share it: one goes after the other "
-        "(--engine flow does it)");
+  if (exchanges_meet() && network_ == nullptr && scenario_.price != model::CollectivePrice::Table)
+    all.push_back(fmt::format(
+        "two messages of an exchange that meet in a rank's network card and share it: one goes after the "
+        "other{}",
+        flow_does_it()));
   const model::Cluster& c = scenario_.cluster;
   const auto disturbs = [](const model::NoiseSource& n) { return n.target != model::NoiseTarget::Compute; };
   if (ranks_per_unit() > 1 && !inner_on_network_ &&
@@ -529,12 +531,10 @@ std::vector<std::string> Plan::not_modelled() const {
     all.emplace_back(kTableKnowsNoNeighbours);
     if (dips() && ranks_per_unit() > 1) all.emplace_back("dips of the times of tensor and context groups");
   }
-  if (scenario_.price == model::CollectivePrice::Rounds && !network_ && !server_network_ && !striped_ &&
-      groups_share_cards())
-    all.push_back(
-        fmt::format("{} devices of a node share {} network interface{}; what runs at the same time is "
-                    "not slowed by that (--engine flow does it)",
-                    c.devices_per_node, c.nics_per_node, c.nics_per_node == 1 ? "" : "s"));
+  if (meets_unpriced_at_cards())
+    all.push_back(fmt::format(
+        "{} devices of a node share {} network interface{}; what runs at the same time is not slowed by that{}",
+        c.devices_per_node, c.nics_per_node, c.nics_per_node == 1 ? "" : "s", flow_does_it()));
   return all;
 }
 

@@ -138,6 +138,8 @@ struct GroupCosts {
 /// Of fewer members than the group has, as many in each of its nodes: how many share one.
 [[nodiscard]] int spread_per_node(const GroupCosts& group, int members);
 
+class Cards;
+
 /// Rank r = ((data * pipeline + stage) * context + c) * tensor + t: tensor innermost, so that it stays inside
 /// a node, and data outermost. Immutable after `make`; const calls from any thread.
 class Plan {
@@ -292,6 +294,11 @@ class Plan {
   [[nodiscard]] std::string met_at_ports() const;
   [[nodiscard]] Status write_programs();
   void take_network(std::shared_ptr<const Network> network);
+  [[nodiscard]] bool meets_unpriced_at_cards() const;
+  [[nodiscard]] bool stages_meet_at_cards() const;
+  void use_cards(ReplicaGroup of, Cards& cards) const;
+  [[nodiscard]] std::string flow_does_it() const;
+  [[nodiscard]] bool may_have_channels(const GroupCosts& group) const;
   void note_table(std::vector<std::string>& notes) const;
   [[nodiscard]] std::optional<model::NcclEstimate> nccl(model::Collective kind, Bytes bytes,
                                                         const GroupCosts& group, int members) const;

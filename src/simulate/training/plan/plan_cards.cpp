@@ -1,143 +1,135 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a step may meet at a network card, and whether it is played there.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
+// Messages of one kind that meet at a network card of their node, and which of them are priced as if they did not.
 #include <algorithm>
+#include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "simulate/collective/shared_cards.hpp"
 #include "simulate/training/plan/plan.hpp"
 
 namespace cox::simulate::training {
+/// Who uses each card; whether two did that are priced as if each were alone.
+class Cards {
+ public:
+  explicit Cards(const model::Cluster& c)
+      : devices_(std::max(1, c.devices_per_node)),
+        cards_(std::max(1, c.nics_per_node)),
+        users_(static_cast<std::size_t>(c.nodes) * static_cast<std::size_t>(cards_), kNobody) {}
+
+  void use(int device, int user) {
+    int& now = users_[static_cast<std::size_t>(node_of(device)) * static_cast<std::size_t>(cards_) +
+                      static_cast<std::size_t>(device % devices_ * cards_ / devices_)];
+    met_ = met_ || (now != kNobody && now != user);
+    now = user;
+  }
+  /// A group. Around a ring only those next to another node leave theirs; of lists each member is one by itself.
+  void use(const std::vector<int>& group, bool ring, bool lists, int user) {
+    const int home = node_of(group.front());
+    if (std::ranges::all_of(group, [&](int d) { return node_of(d) == home; })) return;
+    for (std::size_t m = 0; m < group.size(); ++m) {
+      const int next = group[(m + 1) % group.size()];
+      if (!ring) {
+        use(group[m], user + (lists ? static_cast<int>(m) : 0));
+      } else if (node_of(group[m]) != node_of(next)) {
+        use(group[m], user);
+        use(next, user);
+      }
+    }
+  }
+  [[nodiscard]] bool met() const { return met_; }
+
+ private:
+  [[nodiscard]] int node_of(int device) const { return device / devices_; }
+
+  static constexpr int kNobody = -1;
+  int devices_;
+  int cards_;
+  std::vector<int> users_;
+  bool met_ = false;
+};
+
 namespace {
 
-/// Messages that a run plays without being asked to: about ten seconds of them.
-constexpr double kMostPlayed = 4e6;
-
-bool leaves_node(const GroupCosts& g) {
-  return g.members > 1 && g.per_node < g.members;
-}
-
-double messages_of(const model::Schedule& schedule) {
-  double all = 0;
+bool is_regular(const model::Schedule& schedule) {
   for (int lane = 0; lane < schedule.lanes(); ++lane)
-    all += static_cast<double>(schedule.rounds(lane)) * schedule.participants();
-  return all;
+    for (const std::int64_t k : {std::int64_t{0}, schedule.rounds(lane) - 1})
+      if (k >= 0 && !schedule.regular(k, lane)) return false;
+  return true;
 }
 
 }  // namespace
 
-bool Plan::stages_leave_nodes() const {
-  for (int d = 0; d < layout().data; ++d)
-    for (int s = 0; s + 1 < stages(); ++s)
-      if (node_of(rank_of(d, s, 0)) != node_of(rank_of(d, s + 1, 0))) return true;
-  return false;
+std::string Plan::flow_does_it() const {
+  const bool plays = scenario_.price == model::CollectivePrice::Rounds &&
+                     (scenario_.policy.in_step() || scenario_.policy.has_servers());
+  return plays ? " (--engine flow does it)" : "";
 }
 
-bool Plan::stages_share_nodes() const {
-  for (int d = 0; d < layout().data; ++d)
-    for (int s = 0; s + 1 < stages(); ++s)
-      if (node_of(rank_of(d, s, 0)) == node_of(rank_of(d, s + 1, 0))) return true;
-  return false;
+/// Where not all meet in a step, only sets of shards have collectives with neighbours that are known.
+bool Plan::may_have_channels(const GroupCosts& group) const {
+  return scenario_.policy.in_step() || &group == &costs(ReplicaGroup::Shards);
 }
 
-/// What a unit waits for in place (experts, its own ranks) is one stream.
-std::vector<std::string_view> Plan::streams(Way way) const {
-  std::vector<std::string_view> kinds;
-  const bool across = way == Way::Across;
-  const auto goes = [&](const GroupCosts& g) {
-    return across ? leaves_node(g) : g.members > 1 && g.per_node > 1;
-  };
-  const bool sums = needs(Meeting::Gradients) || needs(Meeting::Parameters) || job().is_hybrid();
-  if (sums && goes(costs(sharing())))
-    kinds.emplace_back(job().zero_stage > 0 ? "scatters and gathers" : "sums over replicas");
-  if (job().is_hybrid() && uses(ReplicaGroup::Copies) && goes(costs(ReplicaGroup::Copies)))
-    kinds.emplace_back("sums among copies");
-  if (across ? stages_leave_nodes() : stages_share_nodes()) kinds.emplace_back("messages between stages");
-  if (uses(ReplicaGroup::Experts) && layout().expert > 1 && goes(costs(ReplicaGroup::Experts)))
-    kinds.emplace_back("exchanges of experts");
-  else if (goes(tensor_) || goes(context_))
-    kinds.emplace_back("messages of tensor and context groups");
-  return kinds;
+/// Of the groups of a kind, or of those within units.
+void Plan::use_cards(ReplicaGroup of, Cards& cards) const {
+  const bool exchange = of == ReplicaGroup::Experts;
+  const auto made =
+      schedule(exchange ? model::Collective::AllToAll : model::Collective::AllReduce, Bytes{}, of);
+  if (!made) return;
+  const bool ring = made->lanes() == 1 && made->spec().algorithm == model::Algorithm::Ring;
+  const bool lists = !is_regular(*made);
+  int user = 0;
+  for (int stage = 0; stage < stages(); ++stage)
+    for (int group = 0; group < groups_.count(of); ++group)
+      for (int at = 0; at < layout().context; at += groups_.ranks_of_member(of))
+        for (int t = 0; t < layout().tensor; ++t) {
+          std::vector<int> devices = members_of(of, group, stage, at);
+          for (int& one : devices) one = device_of(one + t);
+          cards.use(devices, ring, lists, user);
+          user += static_cast<int>(devices.size());
+        }
 }
 
-/// Groups beside each other that send through one card, or rounds of one group of which the card carries several messages:
-/// all but a ring in the order of ranks.
-bool Plan::groups_share_cards() const {
+/// Messages of ranks to the same place of their next stage, each way.
+bool Plan::stages_meet_at_cards() const {
+  Cards out(scenario_.cluster), in(scenario_.cluster);
+  const int next = stages() * ranks_per_unit();
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const bool last = rank / ranks_per_unit() % stages() == stages() - 1;
+    if (stages() == 1 || (last && chunks_ == 1)) continue;
+    const int to = rank + ranks_per_unit() - (last ? next : 0);
+    if (node_of(rank) == node_of(to)) continue;
+    out.use(device_of(rank), rank);
+    in.use(device_of(to), rank);
+  }
+  return out.met() || in.met();
+}
+
+/// Rounds of one group that meet at a card are priced (shared_ports.hpp), unless they are lists; those of two groups of a
+/// kind, of two ranks that send to their next stage, and of workers without a common step are not.
+bool Plan::meets_unpriced_at_cards() const {
   const model::Cluster& c = scenario_.cluster;
-  if (c.nodes == 1 || c.nics_per_node >= c.devices_per_node) return false;
-  if (stages_leave_nodes()) return true;
-  return std::ranges::any_of(kAllReplicaGroups, [&](ReplicaGroup of) {
-    const bool ring = of != ReplicaGroup::Experts && job().collective.algorithm == model::Algorithm::Ring &&
-                      job().collective.channels == 1;
-    return uses(of) && leaves_node(costs(of)) && !(ring && costs(of).per_node == c.devices_per_node);
-  });
-}
-
-bool Plan::may_meet_at_ports() const {
-  const bool lost_inside =
-      scenario_.fabric.timeouts.happen() && (leaves_node(tensor_) || leaves_node(context_));
-  const bool two_ways = stages() > 2;  // forward from one, backward from another
-  return streams(Way::Across).size() > 1 || streams(Way::Inside).size() > 1 || two_ways || lost_inside ||
-         exchanges_meet() || groups_share_cards();
-}
-
-/// A rank goes on to its next message while the one before is in its card.
-bool Plan::exchanges_meet() const {
-  return scenario_.cluster.devices_per_node > 1 && layout().expert > 1 && uses(ReplicaGroup::Experts) &&
-         leaves_node(costs(ReplicaGroup::Experts));
-}
-
-/// Of a step of the kind that has the most, about.
-Result<double> Plan::messages_of_step() const {
-  double most = 0;
-  for (const auto& stages : code_) {
-    double all = inner_messages();
-    for (const StageCode& stage : stages) {
-      for (const DataCollective& c : stage.data) {
-        COX_TRY(const model::Schedule made, schedule(c.kind, c.bytes, c.of));
-        all += messages_of(made) * groups_.count(c.of) * (ranks_per_unit() / groups_.ranks_of_member(c.of));
-      }
-      COX_TRY(const model::Schedule exchange,
-              schedule(model::Collective::AllToAll, Bytes{}, ReplicaGroup::Experts));
-      all += messages_of(exchange) * static_cast<double>(stage.exchanges.size()) *
-             groups_.count(ReplicaGroup::Experts) * ranks_per_unit();
-      const auto sends = std::ranges::count(stage.code, Instruction::Code::Send, &Instruction::code);
-      all += static_cast<double>(sends) * layout().data * ranks_per_unit();
+  const model::PolicySpec& policy = scenario_.policy;
+  if (scenario_.price != model::CollectivePrice::Rounds || network_ || server_network_ || striped_ ||
+      c.nodes == 1 || c.nics_per_node >= std::min(c.devices_per_node, ranks()))
+    return false;
+  if (policy.has_servers() || policy.backups > 0) return true;
+  for (const ReplicaGroup of : kAllReplicaGroups) {
+    if (!uses(of) || costs(of).members == 1) continue;
+    Cards cards(c);
+    use_cards(of, cards);
+    if (cards.met()) return true;
+  }
+  Cards cards(c);
+  for (int unit = 0; unit < units() && context_.members > 1; ++unit)
+    for (int t = 0; t < layout().tensor; ++t) {
+      std::vector<int> devices;
+      for (int at = 0; at < layout().context; ++at)
+        devices.push_back(device_of(unit * ranks_per_unit() + at * layout().tensor + t));
+      cards.use(devices, job().collective.algorithm == model::Algorithm::Ring, false,
+                unit * layout().tensor + t);
     }
-    most = std::max(most, all);
-  }
-  return most;
-}
-
-/// Where `engine` is ours to choose, one switch is between all nodes, and what the step sends may meet at a card: played
-/// on links, if these cost what the scenario says and the messages are not too many. Steps that repeat are played once.
-Result<bool> Plan::plays_ports(const Network& network) const {
-  if (!may_meet_at_ports() || !network_may_stand_in(scenario_, network)) return false;
-  const bool repeats = scenario_.noise.empty() && !scenario_.fabric.timeouts.happen();
-  const double steps =
-      repeats ? std::min(scenario_.job.steps, 4) : double{1} * scenario_.job.steps * scenario_.replicas;
-  COX_TRY(const double messages, messages_of_step());
-  return messages * steps <= kMostPlayed;
-}
-
-std::string Plan::met_at_ports() const {
-  if (scenario_.price != model::CollectivePrice::Rounds || network_ != nullptr || striped_) return {};
-  for (const Way way : {Way::Across, Way::Inside}) {
-    const std::vector<std::string_view> kinds = streams(way);
-    if (kinds.size() > 1)
-      return fmt::format(
-          "what {} at the same time through one {} ({}): each has it to itself (--engine flow does it)",
-          way == Way::Across ? "leaves a rank's node" : "goes between devices of a node",
-          way == Way::Across ? "card" : "port", fmt::join(kinds, ", "));
-  }
-  if (stages() > 2)
-    return "messages from the stage before and the stage behind that come to a rank at the same time: each has its port to "
-           "itself (--engine flow does it)";
-  return {};
+  return cards.met() || stages_meet_at_cards();
 }
 
 }  // namespace cox::simulate::training

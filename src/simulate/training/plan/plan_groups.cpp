@@ -11,11 +11,11 @@ namespace cox::simulate::training {
 
 bool Plan::uses(ReplicaGroup of) const {
   switch (of) {
-    case ReplicaGroup::All:
-      return !job().is_hybrid();
+    case ReplicaGroup::All:  // servers stand between the workers
+      return !job().is_hybrid() && !scenario_.policy.has_servers();
     case ReplicaGroup::Shards:
       return job().is_hybrid();
-    case ReplicaGroup::Copies:  // servers stand between the workers
+    case ReplicaGroup::Copies:
       return job().is_hybrid() && !scenario_.policy.has_servers();
     case ReplicaGroup::Experts:
       break;

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a step may meet at a port, and whether it is played there.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulate/collective/shared_cards.hpp"
+#include "simulate/training/plan/plan.hpp"
+
+namespace cox::simulate::training {
+namespace {
+
+/// Messages that a run plays without being asked to: about ten seconds of them.
+constexpr double kMostPlayed = 4e6;
+
+bool leaves_node(const GroupCosts& g) {
+  return g.members > 1 && g.per_node < g.members;
+}
+
+double messages_of(const model::Schedule& schedule) {
+  double all = 0;
+  for (int lane = 0; lane < schedule.lanes(); ++lane)
+    all += static_cast<double>(schedule.rounds(lane)) * schedule.participants();
+  return all;
+}
+
+}  // namespace
+
+bool Plan::stages_leave_nodes() const {
+  for (int d = 0; d < layout().data; ++d)
+    for (int s = 0; s + 1 < stages(); ++s)
+      if (node_of(rank_of(d, s, 0)) != node_of(rank_of(d, s + 1, 0))) return true;
+  return false;
+}
+
+bool Plan::stages_share_nodes() const {
+  for (int d = 0; d < layout().data; ++d)
+    for (int s = 0; s + 1 < stages(); ++s)
+      if (node_of(rank_of(d, s, 0)) == node_of(rank_of(d, s + 1, 0))) return true;
+  return false;
+}
+
+/// What a unit waits for in place (experts, its own ranks) is one stream.
+std::vector<std::string_view> Plan::streams(Way way) const {
+  std::vector<std::string_view> kinds;
+  const bool across = way == Way::Across;
+  const auto goes = [&](const GroupCosts& g) {
+    return across ? leaves_node(g) : g.members > 1 && g.per_node > 1;
+  };
+  const bool sums = needs(Meeting::Gradients) || needs(Meeting::Parameters) || job().is_hybrid();
+  if (sums && goes(costs(sharing())))
+    kinds.emplace_back(job().zero_stage > 0 ? "scatters and gathers" : "sums over replicas");
+  if (job().is_hybrid() && uses(ReplicaGroup::Copies) && goes(costs(ReplicaGroup::Copies)))
+    kinds.emplace_back("sums among copies");
+  if (across ? stages_leave_nodes() : stages_share_nodes()) kinds.emplace_back("messages between stages");
+  if (uses(ReplicaGroup::Experts) && layout().expert > 1 && goes(costs(ReplicaGroup::Experts)))
+    kinds.emplace_back("exchanges of experts");
+  else if (goes(tensor_) || goes(context_))
+    kinds.emplace_back("messages of tensor and context groups");
+  return kinds;
+}
+
+/// Groups beside each other that send through one card, or rounds of one group of which the card carries several messages:
+/// all but a ring in the order of ranks.
+bool Plan::groups_share_cards() const {
+  const model::Cluster& c = scenario_.cluster;
+  if (c.nodes == 1 || c.nics_per_node >= c.devices_per_node) return false;
+  if (stages_leave_nodes()) return true;
+  return std::ranges::any_of(kAllReplicaGroups, [&](ReplicaGroup of) {
+    const bool ring = of != ReplicaGroup::Experts && job().collective.algorithm == model::Algorithm::Ring &&
+                      job().collective.channels == 1;
+    return uses(of) && leaves_node(costs(of)) && !(ring && costs(of).per_node == c.devices_per_node);
+  });
+}
+
+bool Plan::may_meet_at_ports() const {
+  const bool lost_inside =
+      scenario_.fabric.timeouts.happen() && (leaves_node(tensor_) || leaves_node(context_));
+  const bool two_ways = stages() > 2;  // forward from one, backward from another
+  return streams(Way::Across).size() > 1 || streams(Way::Inside).size() > 1 || two_ways || lost_inside ||
+         exchanges_meet() || groups_share_cards();
+}
+
+/// A rank goes on to its next message while the one before is in its card.
+bool Plan::exchanges_meet() const {
+  return scenario_.cluster.devices_per_node > 1 && layout().expert > 1 && uses(ReplicaGroup::Experts) &&
+         leaves_node(costs(ReplicaGroup::Experts));
+}
+
+/// Of a step of the kind that has the most, about.
+Result<double> Plan::messages_of_step() const {
+  double most = 0;
+  for (const auto& stages : code_) {
+    double all = inner_messages();
+    for (const StageCode& stage : stages) {
+      for (const DataCollective& c : stage.data) {
+        COX_TRY(const model::Schedule made, schedule(c.kind, c.bytes, c.of));
+        all += messages_of(made) * groups_.count(c.of) * (ranks_per_unit() / groups_.ranks_of_member(c.of));
+      }
+      COX_TRY(const model::Schedule exchange,
+              schedule(model::Collective::AllToAll, Bytes{}, ReplicaGroup::Experts));
+      all += messages_of(exchange) * static_cast<double>(stage.exchanges.size()) *
+             groups_.count(ReplicaGroup::Experts) * ranks_per_unit();
+      const auto sends = std::ranges::count(stage.code, Instruction::Code::Send, &Instruction::code);
+      all += static_cast<double>(sends) * layout().data * ranks_per_unit();
+    }
+    most = std::max(most, all);
+  }
+  return most;
+}
+
+/// Where `engine` is ours to choose, one switch is between all nodes, and what the step sends may meet at a card: played
+/// on links, if these cost what the scenario says and the messages are not too many. Steps that repeat are played once.
+Result<bool> Plan::plays_ports(const Network& network) const {
+  if (!may_meet_at_ports() || !network_may_stand_in(scenario_, network)) return false;
+  const bool repeats = scenario_.noise.empty() && !scenario_.fabric.timeouts.happen();
+  const double steps =
+      repeats ? std::min(scenario_.job.steps, 4) : double{1} * scenario_.job.steps * scenario_.replicas;
+  COX_TRY(const double messages, messages_of_step());
+  return messages * steps <= kMostPlayed;
+}
+
+std::string Plan::met_at_ports() const {
+  if (scenario_.price != model::CollectivePrice::Rounds || network_ != nullptr || striped_) return {};
+  for (const Way way : {Way::Across, Way::Inside}) {
+    const std::vector<std::string_view> kinds = streams(way);
+    if (kinds.size() > 1)
+      return fmt::format("what {} at the same time through one {} ({}): each has it to itself{}",
+                         way == Way::Across ? "leaves a rank's node" : "goes between devices of a node",
+                         way == Way::Across ? "card" : "port", fmt::join(kinds, ", "), flow_does_it());
+  }
+  if (stages() > 2)
+    return fmt::format(
+        "messages from the stage before and the stage behind that come to a rank at the same time: each has its port to "
+        "itself{}",
+        flow_does_it());
+  return {};
+}
+
+}  // namespace cox::simulate::training
