@@ -12,6 +12,7 @@
 #include "model/toml/keys/presets.hpp"
 #include "model/toml/keys/values.hpp"
 #include "model/toml/meaning/meaning.hpp"
+#include "model/toml/meaning/sections.hpp"
 
 namespace cox::model {
 namespace {
@@ -176,8 +177,10 @@ void write_root(Draft& draft, std::string& out) {
     // What is derived from other keys would be derived anew: so it is always said. An empty torus cannot be.
     const bool named = key.name == "cluster.preset" && !preset.empty();
     const bool derived = !key.otherwise.empty() && text != "[]" && !is_path(key.name);
-    const bool say =
-        named || derived || (is_path(key.name) ? text != text_of(key, paths) : text != text_of(key, plain));
+    // Of what is no tree, nobody else says who shares a switch.
+    const bool by_switch = key.name == "fabric.hosts_per_leaf" && !is_tree(draft);
+    const bool say = named || derived || by_switch ||
+                     (is_path(key.name) ? text != text_of(key, paths) : text != text_of(key, plain));
     if (!say) continue;
     const auto dot = key.name.find('.');
     const std::string_view in = dot == std::string_view::npos ? std::string_view{} : key.name.substr(0, dot);

@@ -67,9 +67,19 @@ Status check_bursts(const NoiseSource& n, const std::string& at, const Refuse& r
   return {};
 }
 
-/// What a source says of the job about it.
-Status check_place(const NoiseSource& n, const std::string& at, const Draft& draft, const Refuse& refuse) {
+/// What a source says of the job about it. Of other fabrics than trees it is not known which nodes hang at a switch: the file
+/// has to say how many do.
+Status check_place(const NoiseSource& n, const std::string& at, const Draft& draft, const Notes& notes,
+                   const Refuse& refuse) {
   const Cluster& c = draft.scenario.cluster;
+  const FabricKind kind = draft.scenario.fabric.kind;
+  const bool tree = kind == FabricKind::FatTree || kind == FabricKind::RailOptimised;
+  if (n.scope == NoiseScope::Switch && !tree && !notes.said("fabric.hosts_per_leaf"))
+    return refuse(
+        "scope",
+        fmt::format("{}.scope is \"switch\", and which nodes share a switch is known of trees only", at),
+        "say how many nodes share one with fabric.hosts_per_leaf, or fabric.kind \"fat-tree\" or "
+        "\"rail-optimised\", or another scope");
   if (n.scope == NoiseScope::Rail && std::min(c.nics_per_node, c.devices_per_node) < 2)
     return refuse("scope", fmt::format("{}.scope is \"rail\", and a node has one card or one device", at),
                   "give cluster.nics_per_node, or scope \"global\"");
@@ -144,7 +154,7 @@ Status check_source(const NoiseSource& noise, const std::string& at, const Draft
                   "at most 1 / sqrt(3), 0.577");
   if (noise.law == NoiseLaw::Quantiles) COX_CHECK(check_quantiles(noise, at, refuse));
   COX_CHECK(check_bursts(noise, at, refuse));
-  COX_CHECK(check_place(noise, at, draft, refuse));
+  COX_CHECK(check_place(noise, at, draft, notes, refuse));
   COX_CHECK(check_placed(noise, at, draft, refuse));
   if (noise.law == NoiseLaw::Trace && noise.file.empty())
     return refuse("file", fmt::format("{}.law is \"trace\" and {}.file is missing", at, at), "");

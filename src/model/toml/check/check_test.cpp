@@ -459,6 +459,24 @@ TEST(ScenarioCheck, SetMayTakeTheMeaningOfKeysOfTheFile) {
   EXPECT_EQ(given.error().id, "scenario-004");
 }
 
+TEST(ScenarioCheck, SwitchesThatNobodyKnowsShareNoDraws) {
+  const std::string four = "cluster.nodes = 4\n";
+  const std::string card = "cluster.nic.bandwidth = \"1GB/s\"\n";
+  const std::string by_switch = "[[noise]]\ncv = 0.1\nscope = \"switch\"\n";
+  for (const std::string& fabric :
+       {card, std::string("fabric = { kind = \"torus\", link.bandwidth = \"1GB/s\" }\n"),
+        card + "fabric = { kind = \"dragonfly\", dragonfly = { groups = 2, routers = 2, hosts = 1 } }\n"}) {
+    const std::string said = clash(four + fabric + by_switch);
+    EXPECT_NE(
+        said.find("noise[0].scope is \"switch\", and which nodes share a switch is known of trees only"),
+        std::string::npos)
+        << said;
+  }
+  EXPECT_EQ(clash(four + card + "fabric.kind = \"fat-tree\"\n" + by_switch), "no error");
+  EXPECT_EQ(clash(four + card + "fabric.hosts_per_leaf = 2\n" + by_switch), "no error")
+      << "the file says how many";
+}
+
 TEST(ScenarioCheck, APriceOfCollectivesNeedsOne) {
   const std::string job =
       "cluster.nodes = 4\ncluster.nic.bandwidth = \"1GB/s\"\njob.workload = \"training\"\n"
