@@ -200,12 +200,14 @@ Status check_message_noise(const Draft& draft, const Notes& notes) {
                          fmt::format("{}.target \"{}\" has no meaning for policy.kind \"{}\"", at, target,
                                      policy_words()[static_cast<std::size_t>(s.policy.kind)]),
                          "disturb compute, or use the synchronous policy");
-    if (l.data == 1 && l.context == 1 && l.expert == 1 && (l.pipeline == 1 || !plays_links(draft)))
+    if (l.data == 1 && l.context == 1 && l.expert == 1 && l.pipeline == 1)
       return notes.clash(
           {at + ".target", at},
-          fmt::format("{}.target is \"{}\", and no collective of replicas is there to be disturbed", at,
-                      target),
-          "messages inside a replica are not disturbed: see docs/concepts/training-steps.md");
+          fmt::format(
+              "{}.target is \"{}\", and neither a collective of replicas nor a message between stages "
+              "is there to be disturbed",
+              at, target),
+          "messages of tensor groups are not disturbed: see docs/concepts/training-steps.md");
   }
   return {};
 }

@@ -477,6 +477,19 @@ TEST(ScenarioCheck, SwitchesThatNobodyKnowsShareNoDraws) {
       << "the file says how many";
 }
 
+TEST(ScenarioCheck, MessagesBetweenStagesMayBeDisturbed) {
+  const std::string job =
+      "cluster.nodes = 2\ncluster.nic.bandwidth = \"1GB/s\"\njob.workload = \"training\"\n"
+      "job.layers = [{ count = 2, forward = \"1ms\", activations = \"1MB\" }]\n";
+  const std::string noise = "[[noise]]\ntarget = \"message\"\ncv = 0.1\n";
+  EXPECT_EQ(clash(job + "job.layout.pipeline = 2\n" + noise), "no error");
+  EXPECT_NE(
+      clash("cluster.devices_per_node = 2\ncluster.scale_up.bandwidth = \"1GB/s\"\njob.layout.tensor = 2\n" +
+            job.substr(job.find("job.workload")) + noise)
+          .find("neither a collective of replicas nor a message between stages"),
+      std::string::npos);
+}
+
 TEST(ScenarioCheck, APriceOfCollectivesNeedsOne) {
   const std::string job =
       "cluster.nodes = 4\ncluster.nic.bandwidth = \"1GB/s\"\njob.workload = \"training\"\n"
