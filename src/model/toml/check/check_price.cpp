@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "cox/base/units_text.hpp"
 
@@ -54,6 +55,26 @@ Status check_whole(const Scenario& s, const JobKeys& job, const Notes& notes) {
   return {};
 }
 
+/// The kinds of collectives that the job has, each as if of all ranks.
+std::vector<CollectiveSpec> priced_of(const Scenario& s, const JobKeys& job) {
+  using enum Collective;
+  if (job.workload != Workload::Training) return {job.collective};
+  const TrainingJob& t = job.training;
+  const bool in_step = !s.policy.has_servers() || t.is_hybrid();
+  std::vector<Collective> kinds;
+  if (t.zero_stage > 0)
+    kinds = {ReduceScatter, AllGather};
+  else if (in_step)
+    kinds = {job.compression.kind == Compressor::Sparse ? AllGather : AllReduce};
+  if (t.is_hybrid() || t.layout.tensor > 1) kinds.push_back(AllReduce);
+  if (t.layout.context > 1) kinds.push_back(AllGather);
+  std::vector<CollectiveSpec> all;
+  for (const Collective kind : kinds)
+    all.push_back(
+        {.kind = kind, .ranks = static_cast<int>(ranks_of(s.cluster, job.places)), .bytes = Bytes{1}});
+  return all;
+}
+
 Status check_nccl(const Scenario& s, const JobKeys& job, const Notes& notes) {
   for (const auto& [key, form] :
        {std::pair{"cost.inside.form", s.inside.form}, {"cost.across.form", s.across.form}})
@@ -62,16 +83,17 @@ Status check_nccl(const Scenario& s, const JobKeys& job, const Notes& notes) {
           {key}, fmt::format("{} = \"nccl\": NCCL has no price of one message", key),
           "write cost.form = \"nccl\" to have whole collectives priced by NCCL's tuning model");
   if (s.price != CollectivePrice::Nccl) return {};
-  const bool training = job.workload == Workload::Training;
-  CollectiveSpec spec = job.collective;
-  if (training) spec = {.ranks = static_cast<int>(ranks_of(s.cluster, job.places)), .bytes = Bytes{1}};
-  spec.bytes = std::max(spec.bytes, Bytes{1});
-  if (nccl_time(spec, s.nccl)) return {};
-  return notes.clash(
-      {"job.collective.kind", "cost.nccl.algorithm", "cost.nccl.protocol", "cost.form"},
-      fmt::format("NCCL has no {} of {} ranks with what cost.nccl and the cluster say", name_of(spec.kind),
-                  spec.ranks),
-      "all-reduce, reduce-scatter, all-gather, broadcast and reduce have one; cost.nccl.inside and across are not zero");
+  for (CollectiveSpec spec : priced_of(s, job)) {
+    spec.bytes = std::max(spec.bytes, Bytes{1});
+    if (nccl_time(spec, s.nccl)) continue;
+    return notes.clash(
+        {"job.collective.kind", "cost.nccl.algorithm", "cost.nccl.protocol", "cost.form"},
+        fmt::format("NCCL has no {} of {} ranks with what cost.nccl and the cluster say", name_of(spec.kind),
+                    spec.ranks),
+        "all-reduce, reduce-scatter, all-gather, broadcast and reduce have one; cost.nccl.inside and across are not "
+        "zero");
+  }
+  return {};
 }
 
 Status check_table(const Scenario& s, const Notes& notes) {

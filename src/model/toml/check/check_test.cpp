@@ -490,6 +490,43 @@ TEST(ScenarioCheck, MessagesBetweenStagesMayBeDisturbed) {
       std::string::npos);
 }
 
+// What NCCL's model does not look at.
+TEST(ScenarioCheck, KeysOfMessagesHaveNoMeaningForNccl) {
+  const std::string nodes =
+      "cluster.nodes = 2\ncluster.devices_per_node = 2\ncluster.scale_up.bandwidth = \"9GB/s\"\n"
+      "cluster.nic.bandwidth = \"1GB/s\"\n"
+      "cost.form = \"nccl\"\n";
+  const std::string one = nodes + "job.collective.bytes = \"1MB\"\n";
+  const std::string step =
+      nodes + "job.workload = \"training\"\njob.layers = [{ count = 2, gradients = \"1MB\" }]\n";
+  for (const char* key : {"cluster.nic.latency = \"1us\"", "cluster.scale_up.latency = \"1us\"",
+                          "cluster.pcie.bandwidth = \"9GB/s\"", "cluster.pcie.latency = \"1us\"",
+                          "fabric.kind = \"fat-tree\"", "cost.protocol = \"eager\""})
+    for (const std::string& base : {one, step}) {
+      const std::string line = std::string(key) + "\n";
+      const std::string said = clash(line + base);
+      EXPECT_EQ(said.rfind("f.toml:1:", 0), 0U) << said;
+      EXPECT_NE(said.find(" has no meaning for cost.form \"nccl\""), std::string::npos)
+          << key << base << said;
+    }
+  EXPECT_EQ(clash(one), "no error");
+  EXPECT_EQ(clash("cluster.nics_per_node = 2\n" + step), "no error");
+  const std::string stages = "job.layout.pipeline = 2\n" + step;
+  EXPECT_EQ(clash("cluster.scale_up.latency = \"1us\"\n" + stages), "no error")
+      << "between stages, inside a node";
+  EXPECT_NE(clash("cluster.nic.latency = \"1us\"\n" + stages), "no error") << "no stage is in another node";
+}
+
+// Sharded gradients are scattered and gathered, which NCCL's trees do not do.
+TEST(ScenarioCheck, NcclIsAskedForTheCollectivesOfTheStep) {
+  const std::string tree =
+      "cost.nccl.algorithm = \"tree\"\ncost.form = \"nccl\"\ncluster.nodes = 4\ncluster.nic.bandwidth = \"1GB/s\"\n"
+      "job.workload = \"training\"\njob.layers = [{ gradients = \"1MB\" }]\n";
+  EXPECT_EQ(clash(tree), "no error");
+  EXPECT_EQ(
+      clash(tree + "job.zero_stage = 3\n").rfind("f.toml:1:11: NCCL has no ReduceScatter of 4 ranks", 0), 0U);
+}
+
 TEST(ScenarioCheck, APriceOfCollectivesNeedsOne) {
   const std::string job =
       "cluster.nodes = 4\ncluster.nic.bandwidth = \"1GB/s\"\njob.workload = \"training\"\n"

@@ -2,8 +2,10 @@
 #include "model/toml/meaning/meaning.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "model/toml/meaning/sections.hpp"
@@ -35,24 +37,69 @@ bool plays_links(const Draft& d) {
   return plays_links(d.scenario, d.job.workload);
 }
 
-bool is_measured(std::string_view key, const Draft& d) {
-  if (d.scenario.price != CollectivePrice::Table) return false;
+namespace {
+
+enum class WireKey : std::uint8_t { None, Inside, Across };
+
+/// What a key says of: messages inside a node or across, and the way they take.
+WireKey wire_of(std::string_view key) {
   const auto begins = [&](std::initializer_list<std::string_view> sections) {
     return std::any_of(sections.begin(), sections.end(),
                        [&](std::string_view s) { return key.starts_with(s); });
   };
-  const bool inside = begins({"cluster.scale_up.", "cost.inside."});
-  const bool across = key == "cluster.nics_per_node" ||
-                      begins({"cluster.nic.", "cluster.pcie.", "cost.across."}) ||
-                      (begins({"fabric."}) && key != "fabric.hosts_per_leaf");
-  if (!inside && !across && key != "cost.protocol") return false;
-  if (d.job.workload == Workload::Collective) return true;
-  if (d.job.workload != Workload::Training || !is_synchronous(d)) return false;
-  const Layout& l = d.job.training.layout;
+  if (begins({"cluster.scale_up.", "cost.inside."})) return WireKey::Inside;
+  const bool across =
+      key == "cluster.nics_per_node" || begins({"cluster.nic.", "cluster.pcie.", "cost.across.", "fabric."});
+  return across ? WireKey::Across : WireKey::None;
+}
+
+/// Keys that say where nodes and cards are, for whom it concerns beside messages.
+bool names_places(std::string_view key, const Draft& d) {
+  if (key == "cluster.nics_per_node")
+    return has_noise_of(d, NoiseScope::Rail) || fails_per(d, FailureUnit::Link);
+  if (key == "fabric.kind" || key == "fabric.hosts_per_leaf")
+    return has_noise_of(d, NoiseScope::Switch) || fails_per(d, FailureUnit::Switch);
+  return false;
+}
+
+/// Whether a training job whose collectives are priced as a whole sends messages one by one that a key is about.
+bool sends_messages(WireKey wire, const Draft& d) {
+  if (!is_synchronous(d)) return true;
+  const TrainingJob& t = d.job.training;
+  const Layout& l = t.layout;
+  const bool exchanges = d.scenario.price == CollectivePrice::Nccl && l.expert > 1 && t.moe_layers > 0;
+  if (exchanges) return true;
   const std::int64_t unit = std::int64_t{l.tensor} * l.context;
   const std::int64_t devices = std::max(1, d.scenario.cluster.devices_per_node);
-  if (l.pipeline == 1 || key == "cost.protocol") return true;
-  return inside ? unit % devices == 0 : devices % (unit * l.pipeline) == 0;
+  if (l.pipeline == 1) return false;
+  return wire == WireKey::Inside ? unit % devices != 0 : devices % (unit * l.pipeline) != 0;
+}
+
+/// Whose messages have a protocol: messages between stages and to servers have none.
+bool has_protocol(const Draft& d) {
+  const TrainingJob& t = d.job.training;
+  return d.scenario.price == CollectivePrice::Nccl && t.layout.expert > 1 && t.moe_layers > 0;
+}
+
+/// Whether no message is sent that the key would be about, as collectives are priced as a whole.
+bool is_of_no_message(std::string_view key, const Draft& d) {
+  const bool training = d.job.workload == Workload::Training;
+  if (!training && d.job.workload != Workload::Collective) return false;
+  if (key == "cost.protocol") return !training || !has_protocol(d);
+  const WireKey wire = wire_of(key);
+  if (wire == WireKey::None || names_places(key, d)) return false;
+  return !training || !sends_messages(wire, d);
+}
+
+/// Line rates that NCCL's model divides among its channels, where it is not told what a channel gets.
+bool is_line_of_nccl(std::string_view key) {
+  return is_one_of(key, {"cluster.nic.bandwidth", "cluster.nics_per_node", "cluster.scale_up.bandwidth"});
+}
+
+}  // namespace
+
+bool is_measured(std::string_view key, const Draft& d) {
+  return d.scenario.price == CollectivePrice::Table && is_of_no_message(key, d);
 }
 
 namespace {
@@ -164,7 +211,11 @@ std::optional<Unread> why_unread(std::string_view key, const Draft& draft) {
     return Unread{.chooses = "job.workload", .whose = "collective or training"};
   if (reduces_on_cluster(draft) && is_one_of(section, {"cluster", "fabric", "cost"}))
     return why_unread(key, reduce_of(draft));
-  if (is_measured(key, draft)) return Unread{.chooses = "cost.form", .whose = "rounds or nccl"};
+  if (is_measured(key, draft))
+    return Unread{.chooses = "cost.form",
+                  .whose = is_line_of_nccl(key) ? std::string("rounds or nccl") : std::string("rounds")};
+  if (draft.scenario.price == CollectivePrice::Nccl && !is_line_of_nccl(key) && is_of_no_message(key, draft))
+    return Unread{.chooses = "cost.form", .whose = "rounds"};
   if (section == "cluster") return unread_in_cluster(key, draft);
   if (section == "fabric") return unread_in_fabric(key, draft);
   if (section == "job") return unread_in_job(key, draft);

@@ -26,6 +26,11 @@ namespace cox::model {
   return std::any_of(noise.begin(), noise.end(), [&](const NoiseSource& n) { return n.scope == scope; });
 }
 
+[[nodiscard]] inline bool fails_per(const Draft& d, FailureUnit unit) {
+  return std::ranges::any_of(d.scenario.failures.classes,
+                             [&](const FailureClass& c) { return c.per == unit; });
+}
+
 [[nodiscard]] inline bool is_tree(const Draft& d) {
   return d.scenario.fabric.kind == FabricKind::FatTree || d.scenario.fabric.kind == FabricKind::RailOptimised;
 }
