@@ -8,6 +8,9 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,9 +22,11 @@
 #include "cox/simulate/network.hpp"
 #include "cox/trace/import.hpp"
 
+#include "simulate/collective/shared_cards.hpp"
 #include "simulate/event/operation_replay.hpp"
 #include "simulate/flow/link_loads.hpp"
 #include "simulate/flow/places.hpp"
+#include "simulate/max_plus/shared_ports.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -75,10 +80,7 @@ class Carrier {
       messages_ += flow.messages;
       return;
     }
-    // Places are not ranks here: what each receives over is said per place.
-    LinkCosts costs{.inside = s_.inside, .across = s_.across, .ranks_per_node = 1, .into = {}};
-    for (std::size_t i = 0; i < rank_of.size(); ++i)
-      costs.into.push_back(cost(rank_of[(i + rank_of.size() - 1) % rank_of.size()], rank_of[i]));
+    const LinkCosts costs = costs_of(*schedule, rank_of);
     messages_ +=
         run_collective(*schedule, costs, {.protocol = s_.protocol, .closure = options_.closure}, times)
             .messages;
@@ -99,9 +101,17 @@ class Carrier {
     if (unknown_ > 0)
       out.notes.push_back(fmt::format(
           "{} collectives of kinds without a schedule: members leave when the last has come", unknown_));
-    if (!network_)
+    if (!network_ && (by_neighbours_ || !by_nodes_))
       out.notes.emplace_back(
           "collectives: a message costs what the way between neighbours in rank order costs");
+    for (const auto& [kind, why] : replaced_)
+      out.notes.push_back(
+          fmt::format("{}: {}; carried out by {}", model::name_of(kind), why.first, why.second));
+    if (!own_ways_.empty())
+      out.not_modelled.push_back(fmt::format(
+          "{} devices of a node share {} network interface{}: {} gives each a way of its own (--engine flow shares it)",
+          s_.cluster.devices_per_node, s_.cluster.nics_per_node, s_.cluster.nics_per_node == 1 ? "" : "s",
+          own_ways_));
   }
 
  private:
@@ -134,22 +144,62 @@ class Carrier {
     return way;
   }
 
+  /// Whether the members are all devices of neighbouring nodes, in order.
+  [[nodiscard]] bool fill_nodes(std::span<const int> rank_of) const {
+    const int devices = std::max(1, s_.cluster.devices_per_node);
+    if (rank_of.front() % devices != 0 || rank_of.size() % static_cast<std::size_t>(devices) != 0)
+      return false;
+    for (std::size_t i = 1; i < rank_of.size(); ++i)
+      if (rank_of[i] != rank_of[i - 1] + 1) return false;
+    return rank_of.back() < s_.cluster.ranks();
+  }
+
+  /// What members receive over. Those who fill nodes are priced as ranks of a single collective; of others each place has the
+  /// way from its neighbour before it, as a ring has.
+  [[nodiscard]] LinkCosts costs_of(const model::Schedule& schedule, std::span<const int> rank_of) {
+    const bool ring = schedule.spec().algorithm == Algorithm::Ring && schedule.lanes() == 1;
+    const bool crosses =
+        std::ranges::any_of(rank_of, [&](int rank) { return &cost(rank, rank_of.front()) == &s_.across; });
+    const bool placed = !ring && s_.cluster.devices_per_node > 1 && fill_nodes(rank_of);
+    const bool shares = s_.cluster.nodes > 1 && s_.cluster.nics_per_node < s_.cluster.devices_per_node;
+    if (crosses && shares && !ring && (!placed || shares_cards_in_lists(s_, schedule)))
+      own_ways_ = model::name_of(schedule.spec().algorithm);
+    if (placed) {
+      by_nodes_ = true;
+      return with_shared_ports({.inside = s_.inside,
+                                .across = s_.across,
+                                .ranks_per_node = s_.cluster.devices_per_node,
+                                .into = {}},
+                               schedule, s_.cluster, rank_of);
+    }
+    by_neighbours_ = true;
+    LinkCosts costs{.inside = s_.inside, .across = s_.across, .ranks_per_node = 1, .into = {}};
+    for (std::size_t i = 0; i < rank_of.size(); ++i)
+      costs.into.push_back(cost(rank_of[(i + rank_of.size() - 1) % rank_of.size()], rank_of[i]));
+    return costs;
+  }
+
   [[nodiscard]] const model::MessageCost& cost(int from, int to) const {
     const int per_node = std::max(1, s_.cluster.devices_per_node);
     return from / per_node == to / per_node ? s_.inside : s_.across;
   }
 
-  [[nodiscard]] Result<model::Schedule> schedule_of(const CollectiveCall& call) const {
+  [[nodiscard]] Result<model::Schedule> schedule_of(const CollectiveCall& call) {
     model::CollectiveSpec spec{.kind = call.kind,
                                .algorithm = s_.job.as<model::TraceJob>().algorithm,
                                .ranks = static_cast<int>(call.ranks.size()),
                                .bytes = call.bytes};
     spec.group = 1;
-    if (Result<model::Schedule> asked = model::Schedule::make(spec)) return asked;
+    const Result<model::Schedule> asked = model::Schedule::make(spec);
+    if (asked) return asked;
     for (const Algorithm other :
          {Algorithm::Ring, Algorithm::Direct, Algorithm::BinomialTree, Algorithm::Dissemination}) {
+      const bool said = spec.algorithm != Algorithm::Ring;
       spec.algorithm = other;
-      if (Result<model::Schedule> made = model::Schedule::make(spec)) return made;
+      Result<model::Schedule> made = model::Schedule::make(spec);
+      if (!made) continue;
+      if (said) replaced_.try_emplace(call.kind, asked.error().message, name_of(other));
+      return made;
     }
     return model::Schedule::make(spec);
   }
@@ -161,6 +211,11 @@ class Carrier {
   std::vector<double> bytes_;
   std::int64_t messages_ = 0;
   std::int64_t unknown_ = 0;
+  bool by_neighbours_ = false;  ///< members that lie anyhow, or a ring
+  bool by_nodes_ = false;       ///< members that fill nodes
+  std::string_view own_ways_;   ///< algorithm whose messages meet at cards, which is not priced
+  std::map<Collective, std::pair<std::string, std::string_view>>
+      replaced_;  ///< why the job's algorithm was not taken
   std::map<std::tuple<Rank, Rank, Bytes>, Way> ways_;
 };
 

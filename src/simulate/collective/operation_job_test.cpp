@@ -3,6 +3,7 @@
 #include "simulate/collective/operation_job.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -82,6 +83,64 @@ TEST(OperationJob, ARankWithoutAPlaceOnTheNetworkIsRefused) {
   const auto other = simulate(s, {});
   ASSERT_TRUE(other) << other.error().to_string();
   EXPECT_EQ(other->engine, model::EngineKind::Event);
+}
+
+/// Four ranks that sum 1 MB, on two nodes of two devices with one card each.
+class FourRanks {
+ public:
+  FourRanks() {
+    for (int rank = 0; rank < 4; ++rank) {
+      const auto folder = dir_.path() / fmt::format("rank{}", rank);
+      std::filesystem::create_directories(folder);
+      test::put_file(
+          folder / "trace.json",
+          fmt::format(R"({{"rank": {}, "ngpus": 4, "workload_graph": [{{"id": 1, "name": "c", "type": 7,
+                                  "comm_type": 0, "comm_size": 1000000}}]}})",
+                      rank));
+    }
+  }
+  [[nodiscard]] model::Scenario scenario(model::Algorithm algorithm) const {
+    model::Scenario s = switched(2, {});
+    s.cluster.devices_per_node = 2;
+    s.cluster.scale_up = {.latency = {}, .bandwidth = Bandwidth::bytes_per_s(100 * kRate)};
+    s.inside = {.latency = {}, .per_byte = s.cluster.scale_up.bandwidth.time_per_byte()};
+    s.across = {.latency = {}, .per_byte = Bandwidth::bytes_per_s(kRate).time_per_byte()};
+    s.engine = model::EngineKind::MaxPlus;
+    s.job.work = model::TraceJob{.file = dir_.path().string(), .algorithm = algorithm};
+    return s;
+  }
+
+ private:
+  test::ScratchDir dir_;
+};
+
+// As a collective by itself is: messages of a round have a part of the card that they share.
+TEST(OperationJob, CollectivesOfATraceShareCards) {
+  const FourRanks traces;
+  model::Scenario s = traces.scenario(model::Algorithm::HalvingDoubling);
+  const auto traced = simulate(s, {});
+  ASSERT_TRUE(traced) << traced.error().to_string();
+  // Half a megabyte of each of two devices through their card, there and back; a quarter inside.
+  EXPECT_NEAR(traced->total.count(), 2 * (2 * 0.5e6 / kRate + 0.25e6 / (100 * kRate)), 1e-9);
+  EXPECT_TRUE(traced->not_modelled.empty());
+  s.engine = model::EngineKind::Flow;
+  s.cluster.nic.latency = s.fabric.link.latency = {};
+  const auto played = simulate(s, {});
+  ASSERT_TRUE(played) << played.error().to_string();
+  EXPECT_NEAR(traced->total.count(), played->total.count(), 1e-9);
+}
+
+TEST(OperationJob, AnAlgorithmThatIsNotTakenIsNoted) {
+  const FourRanks traces;
+  const auto notes = [&](model::Algorithm algorithm) {
+    const auto made = simulate(traces.scenario(algorithm), {});
+    EXPECT_TRUE(made) << made.error().to_string();
+    return made ? fmt::format("{}", fmt::join(made->notes, "\n")) : std::string();
+  };
+  EXPECT_EQ(notes(model::Algorithm::Ring).find("carried out by"), std::string::npos);
+  for (const model::Algorithm other :
+       {model::Algorithm::Direct, model::Algorithm::Chain, model::Algorithm::Dissemination})
+    EXPECT_NE(notes(other).find("carried out by ring"), std::string::npos) << name_of(other);
 }
 
 }  // namespace

@@ -392,6 +392,19 @@ Status check_iteration(const Scenario& s, const JobKeys& job, const Notes& notes
   return {};
 }
 
+/// A trace does not say which of a collective's ranks make a group.
+Status check_trace_algorithm(const JobKeys& job, const Notes& notes) {
+  using enum Algorithm;
+  const Algorithm a = job.collective.algorithm;
+  if (job.workload != Workload::Chakra || (a != Hierarchical2 && a != Hierarchical3 && a != TwoLevel))
+    return {};
+  return notes.clash(
+      {"job.collective.algorithm"},
+      fmt::format("job.collective.algorithm = \"{}\" of a trace, whose collectives have no groups",
+                  name_of(a)),
+      "choose one without groups, such as ring or halving-doubling");
+}
+
 Status check_job(const Scenario& s, const JobKeys& job, const Notes& notes) {
   switch (job.workload) {
     case Workload::Collective:
@@ -407,6 +420,7 @@ Status check_job(const Scenario& s, const JobKeys& job, const Notes& notes) {
                            fmt::format("job.workload is \"{}\" and job.file is missing",
                                        workload_words()[static_cast<std::size_t>(job.workload)]),
                            "name the file to replay");
+      return check_trace_algorithm(job, notes);
   }
   return {};
 }

@@ -540,5 +540,18 @@ TEST(ScenarioCheck, APriceOfCollectivesNeedsOne) {
             0U);
 }
 
+TEST(ScenarioCheck, GroupsOfATraceAreNotKnown) {
+  const auto said = [](const std::string& algorithm) {
+    const auto read = parse_scenario(
+        "job = { workload = \"chakra\", file = \"trace\", collective.algorithm = \"" + algorithm + "\" }\n",
+        "f.toml", "");
+    return read ? std::string("no error") : read.error().to_string();
+  };
+  for (const char* algorithm : {"hierarchical", "hierarchical-3", "two-level"})
+    EXPECT_NE(said(algorithm).find("of a trace, whose collectives have no groups"), std::string::npos)
+        << said(algorithm);
+  EXPECT_EQ(said("direct"), "no error");
+}
+
 }  // namespace
 }  // namespace cox::model
