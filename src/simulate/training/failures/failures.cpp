@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "simulate/training/failures/causes.hpp"
@@ -19,6 +20,13 @@ constexpr std::uint32_t kRestartStream = 0x72657374;
 constexpr std::uint32_t kReadStream = 0x72656164;
 constexpr std::uint32_t kNearStream = 0x6e656172;
 constexpr std::int64_t kMostWithoutProgress = 100'000;
+
+/// The keys that say how often something fails, as the job has them.
+std::string_view rate_of(const model::Failures& f) {
+  if (f.job_mtbf > Seconds{})
+    return f.node_mtbf > Seconds{} ? "failures.node_mtbf and job_mtbf" : "failures.job_mtbf";
+  return f.node_mtbf > Seconds{} ? "failures.node_mtbf" : "mtbf of failures.class";
+}
 
 /// How long restarts take, each drawn anew.
 class Restarts {
@@ -215,7 +223,7 @@ class Player {
            .message = fmt::format(
                "{} failures in a row without a checkpoint between them: the job never gets beyond step {}",
                kMostWithoutProgress, furthest_),
-           .hint = "write checkpoints more often, or say a longer node_mtbf",
+           .hint = fmt::format("write checkpoints more often, or say a longer {}", rate_of(f_)),
            .where = std::nullopt});
     const Seconds at = causes_.next();
     if (pending_ && pending_->complete <= at) keep();

@@ -184,6 +184,10 @@ TEST(Failures, NoProgressIsAnError) {
   const auto o = run_with_failures(steps, {.node_mtbf = Seconds{1}}, 100, 1);
   ASSERT_FALSE(o);
   EXPECT_EQ(o.error().id, "simulate-003");
+  EXPECT_EQ(o.error().hint, "write checkpoints more often, or say a longer failures.node_mtbf");
+  const auto of_job = run_with_failures(steps, {.job_mtbf = Seconds{1}}, 100, 1);
+  ASSERT_FALSE(of_job);
+  EXPECT_EQ(of_job.error().hint, "write checkpoints more often, or say a longer failures.job_mtbf");
   const auto restarting =
       run_with_failures(steps, {.node_mtbf = Seconds{1}, .restart = Seconds{1e4}}, 100, 1);
   ASSERT_FALSE(restarting);
