@@ -294,6 +294,12 @@ std::vector<std::string> not_modelled(const Plan& plan, const Replica& first) {
         to_string(first.late)));
   if (!plan.scenario().neighbours.empty() && first.failures)
     all.emplace_back("what neighbours do while the job starts, restarts or waits for nodes");
+  const model::StepInput& input = plan.job().input;
+  const model::Failures& f = plan.scenario().failures;
+  if (input.fetch > Bytes{} && input.storage > Bandwidth{} && f.storage > Bandwidth{} &&
+      f.checkpoint_size > Bytes{} && f.checkpoint_interval > Seconds{})
+    all.emplace_back(
+        "one storage for input and checkpoints: each has its own, at its full rate, while the other uses it");
   if (first.paced && first.failures)
     all.emplace_back(
         "controllers that begin anew after a restart; with and without pacing are told for steps that nothing stops");

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "cox/simulate/training.hpp"
@@ -121,6 +123,24 @@ TEST(StepInput, AbsurdSizesDoNotEnd) {
   }
   work_of(s).input = {.prepare = Seconds{1e308}};
   EXPECT_TRUE(simulate_training(s, {}));
+}
+
+// Input that is fetched from where checkpoints are written to: each has it to itself, and the outcome says so.
+TEST(StepInput, AStorageBesideThatOfCheckpointsIsAnother) {
+  model::Scenario s = job(2);
+  work_of(s).input = {.fetch = Bytes{1'000'000}, .storage = Bandwidth::gbyte_per_s(1)};
+  const auto says = [&] {
+    const auto out = simulate_training(s, {});
+    EXPECT_TRUE(out);
+    return out && std::ranges::any_of(out->not_modelled, [](const std::string& line) {
+             return line.find("one storage for input and checkpoints") != std::string::npos;
+           });
+  };
+  EXPECT_FALSE(says());
+  s.failures.checkpoint_interval = Seconds{1};
+  s.failures.checkpoint_size = Bytes{1'000'000};
+  s.failures.storage = Bandwidth::gbyte_per_s(1);
+  EXPECT_TRUE(says());
 }
 
 }  // namespace
