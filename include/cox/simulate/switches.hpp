@@ -23,7 +23,9 @@ enum class SwitchKind : std::uint8_t {
   Input,
   Place,
   Policy,
-  Overlap
+  Overlap,
+  Dips,
+  Compression
 };
 
 struct Switch {
@@ -35,6 +37,7 @@ struct Switch {
 };
 
 /// In a fixed order; names as `mechanisms_of`. Failures and checkpoints are one: without checkpoints a failing job never ends.
+/// Reads `cost.table` where the scenario names one: dips are known from it only.
 /// Held by: src/simulate/attribution/switches_test.cpp
 [[nodiscard]] std::vector<Switch> switches_of(const model::Scenario& scenario);
 

@@ -68,8 +68,10 @@ ScalingJob job_of_curves(std::vector<Mechanism> mechanisms, Curves curves) {
   return job;
 }
 
+/// What is sent with fewer bytes is no reason why scaling ends.
 bool concerns_steps(const Switch& one) {
-  return one.off && one.kind != SwitchKind::Failures && one.kind != SwitchKind::Start;
+  return one.off && one.kind != SwitchKind::Failures && one.kind != SwitchKind::Start &&
+         one.kind != SwitchKind::Compression;
 }
 
 /// Mean step of each simulation: [size][mechanism off; the last = none][replica].

@@ -15,6 +15,8 @@
 #include "cox/base/units_text.hpp"
 #include "cox/simulate/attribution.hpp"
 
+#include "simulate/collective/measured.hpp"
+
 namespace cox::simulate {
 namespace {
 
@@ -110,6 +112,31 @@ void add_failures(const model::Failures& f, std::vector<Switch>& all) {
     all.push_back({"cold steps", SwitchKind::Failures, [](Scenario& to) { to.failures.cold_steps = 0; }});
 }
 
+/// Dips leave a table whose times are those without them. A table that cannot be read is told by who needs it.
+void add_measured(const Scenario& s, std::vector<Switch>& all) {
+  if (s.price != model::CollectivePrice::Table) return;
+  Result<model::MeasuredTimes> table = measured_times_of(s);
+  if (!table || !table->dips()) return;
+  for (model::MeasuredCurve& curve : table->curves)
+    for (model::MeasuredTime& row : curve.rows) row.probability = 0;
+  all.push_back({"dips of measured times", SwitchKind::Dips,
+                 [even = *std::move(table)](Scenario& to) { to.table = even; }});
+}
+
+void add_compression(const Scenario& s, std::vector<Switch>& all) {
+  const auto* step = std::get_if<model::TrainingJob>(&s.job.work);
+  const auto* alone = std::get_if<model::CollectiveJob>(&s.job.work);
+  const model::Compressor kind = step != nullptr    ? step->compression.kind
+                                 : alone != nullptr ? alone->compression.kind
+                                                    : model::Compressor::None;
+  if (kind == model::Compressor::None) return;
+  all.push_back({fmt::format("{} compression", kind == model::Compressor::Sparse ? "sparse" : "quantised"),
+                 SwitchKind::Compression, [](Scenario& to) {
+                   if (auto* t = std::get_if<model::TrainingJob>(&to.job.work)) t->compression = {};
+                   if (auto* c = std::get_if<model::CollectiveJob>(&to.job.work)) c->compression = {};
+                 }});
+}
+
 }  // namespace
 
 std::vector<Switch> switches_of(const Scenario& s) {
@@ -119,6 +146,8 @@ std::vector<Switch> switches_of(const Scenario& s) {
   add_failures(s.failures, all);
   add_start_and_input(s, all);
   add_places(s, all);
+  add_measured(s, all);
+  add_compression(s, all);
   if (s.policy.kind != model::PolicyKind::Synchronous)
     all.push_back({fmt::format("policy {}", name_of(s.policy.kind)), SwitchKind::Policy, nullptr});
   if (s.job.workload() == model::Workload::Training) {

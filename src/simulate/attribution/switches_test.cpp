@@ -43,6 +43,31 @@ TEST(Mechanisms, OneNodeHasNoFabric) {
   EXPECT_TRUE(mechanisms_of(s).empty());
 }
 
+TEST(Mechanisms, DipsOfATableAreSwitchedOffAndItsTimesKept) {
+  model::Scenario s;
+  s.price = model::CollectivePrice::Table;
+  s.table.curves = {{.kind = model::Collective::AllReduce,
+                     .ranks = 0,
+                     .rows = {{.bytes = Bytes{1000}, .time = Seconds{1e-3}}}}};
+  EXPECT_TRUE(mechanisms_of(s).empty());
+  s.table.curves.front().rows.push_back(
+      {.bytes = Bytes{2000}, .time = Seconds{2e-3}, .slow = Seconds{9e-3}, .probability = 0.1});
+  EXPECT_EQ(mechanisms_of(s), std::vector<std::string>{"dips of measured times"});
+  switch_off(switches_of(s), 0, s);
+  EXPECT_TRUE(mechanisms_of(s).empty());
+  EXPECT_EQ(s.table.curves.front().rows.back().time, Seconds{2e-3});
+}
+
+TEST(Mechanisms, CompressionIsOneOfAnyJobThatSends) {
+  model::Scenario s;
+  s.job.work = model::CollectiveJob{.compression = {.kind = model::Compressor::Sparse}};
+  EXPECT_EQ(mechanisms_of(s), std::vector<std::string>{"sparse compression"});
+  s.job.work = model::TrainingJob{.compression = {.kind = model::Compressor::Quantised}};
+  EXPECT_EQ(mechanisms_of(s), std::vector<std::string>{"quantised compression"});
+  switch_off(switches_of(s), 0, s);
+  EXPECT_TRUE(mechanisms_of(s).empty());
+}
+
 // Each has a switch of its own, and leaves the others as they are in any combination.
 TEST(Mechanisms, NeighboursAreSwitchedOffOneByOne) {
   model::Scenario s;
