@@ -6,8 +6,10 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
@@ -19,8 +21,8 @@
 namespace cox::simulate::words {
 namespace {
 
-/// Where all walks are of one process: each key of the reference has had an effect in some base. A key that is refused
-/// everywhere, or has no base, is found by this alone.
+/// Where all walks are of one process: each key of the reference has had an effect in some base, and so has each word of a
+/// key with named choices that any base accepts. A key that is refused everywhere, or has no base, is found by this alone.
 class EveryKey : public testing::Environment {
  public:
   void TearDown() override {
@@ -32,6 +34,11 @@ class EveryKey : public testing::Environment {
         never.push_back(key.key);
     EXPECT_TRUE(never.empty()) << never.size() << " keys without effect in any base:\n"
                                << fmt::format("{}", fmt::join(never, "\n"));
+    std::vector<std::string> idle;
+    std::ranges::set_difference(named_choices().accepted, named_choices().effective,
+                                std::back_inserter(idle));
+    EXPECT_TRUE(idle.empty()) << idle.size() << " words that are accepted and change nothing in any base:\n"
+                              << fmt::format("{}", fmt::join(idle, "\n"));
   }
 };
 const auto* const kEveryKey = testing::AddGlobalTestEnvironment(new EveryKey);

@@ -44,6 +44,7 @@ struct Base {
   ///   beside: computation beside communication decides; contended: cores; late: a receiver; wavers: slack about a
   ///   threshold; idle: nodes beyond the ranks of a trace; bare: nothing that a preset would say is said; kinds, fabrics:
   ///   other collectives, algorithms and fabrics come to something else; places: so do other places of the ranks;
+  ///   choices: NCCL could take another algorithm, or leaves a node by what it has inside;
   ///   bursts: a neighbour's are over before the job is; alike: each sends as much to all others, wherever they are.
   std::set<std::string> has{};
   Table failing{};    ///< one [[failures.class]]
@@ -68,6 +69,9 @@ inline const std::set<std::string> kEachWord = {"cost.inside.form", "cost.across
                                                 "iteration.jitter", "iteration.imbalance",
                                                 "noise[].target",   "fabric.switching"};
 
+// Words that are another by a time that a scenario has no key for: who yields is not woken, and waking costs nothing there.
+inline const std::set<std::string> kSameWords = {"iteration.wait = \"yield\""};
+
 // Keys that have an effect only where something happens in the base.
 inline const std::map<std::string, std::string> kOnlyWhere = {
     {"seed", "draws"},
@@ -91,6 +95,10 @@ inline const std::map<std::string, std::string> kOnlyWhere = {
     {"fabric.pause", "crowds"},
     {"fabric.incast_loss", "crowds"},
     {"fabric.timeout.flows", "crowds"},
+    {"cost.nccl.nvls", "choices"},
+    {"cost.nccl.collnet", "choices"},
+    {"cost.nccl.algorithm", "choices"},
+    {"cost.nccl.inside", "choices"},
     {"job.layers[].activations", "passes"},
     {"job.model.hidden", "passes"},
     {"job.model.element", "passes"},
@@ -144,6 +152,16 @@ inline Base with(Base base, const std::string& key, const std::string& value) {
 inline std::set<std::string>& effective() {
   static std::set<std::string> keys;
   return keys;
+}
+
+/// Named choices (`key = "word"`) that a base has accepted in this process so far, and those of them that changed an outcome.
+struct NamedChoices {
+  std::set<std::string> accepted;
+  std::set<std::string> effective;
+};
+inline NamedChoices& named_choices() {
+  static NamedChoices all;
+  return all;
 }
 
 /// What a scenario comes to: the outcome without titles, or why there is none.
@@ -225,7 +243,7 @@ class Words : public testing::Test {
       // A job that never ends, or another file, which says where it is wrong.
       const bool fails_by_it = after.failed && (after.failed->code == Errc::Infeasible ||
                                                 after.failed->where || key.key == "job.workload");
-      if (fails_by_it) {  // NOLINT(bugprone-branch-clone): effects of several kinds
+      if (fails_by_it) {
         ++effects;
       } else if (after.failed) {
         problems_.push_back(fmt::format("{}: {} = {} is refused without its line: {}", base.name, key.key,
@@ -242,10 +260,15 @@ class Words : public testing::Test {
               fmt::format("{}: engine = {} is simulated by {}", base.name, value, after.engine));
       } else if (value_in(after, key.key) == value_in(before, key.key)) {
         continue;  // no change
-      } else if (after.outcome != before.outcome) {
-        ++effects;
       } else {
-        without.push_back(value);
+        const std::string choice = key.words.empty() ? std::string() : fmt::format("{} = {}", key.key, value);
+        if (!choice.empty() && !kSameWords.contains(choice)) named_choices().accepted.insert(choice);
+        if (after.outcome != before.outcome) {
+          ++effects;
+          if (!choice.empty()) named_choices().effective.insert(choice);
+        } else {
+          without.push_back(value);
+        }
       }
     }
     if (effects > 0) effective().insert(key.key);

@@ -198,5 +198,20 @@ TEST_F(PlaceWords, OfNeighbours) {
     }
 }
 
+// On several nodes of two devices, where algorithms of groups and of distances differ.
+TEST_F(PlaceWords, OfAlgorithmsOfNeighbours) {
+  const Table job = {
+      {"kind", "\"collective\""}, {"nodes", "[0, 1, 2, 3]"}, {"bytes", "\"8MB\""}, {"compute", "\"20us\""}};
+  walk({"ring beside a job of pairs",
+        kPairs + kTree + kRing + Table{{"job.steps", "4"}, {"cluster.nics_per_node", "2"}},
+        {},
+        {},
+        {"bursts"},
+        {},
+        {},
+        job},
+       "neighbour[].algorithm");
+}
+
 }  // namespace
 }  // namespace cox::simulate::words

@@ -32,6 +32,17 @@ class PriceWords : public Words {
                      {"job.optimizer", "\"1ms\""},
                      {"job.bucket", "\"15MB\""},
                      {"job.micro_batches", "2"}};
+  /// With workers that are not waited for, who sum after the backward pass.
+  [[nodiscard]] Table backups() const {
+    Table all = training_ + Table{{"policy.kind", "\"backup\""}, {"policy.backups", "1"}};
+    std::erase_if(all, [](const auto& entry) { return entry.first == "job.bucket"; });
+    return all;
+  }
+  /// Two devices on each of four nodes: all that NCCL's model asks of them.
+  Table lines_ = {{"cluster.nodes", "4"},
+                  {"cluster.devices_per_node", "2"},
+                  {"cluster.scale_up.bandwidth", "\"100GB/s\""},
+                  {"cluster.nic.bandwidth", "\"10GB/s\""}};
   Table packing_ = {{"job.compression.encode", "\"20GB/s\""}, {"job.compression.decode", "\"20GB/s\""}};
 };
 
@@ -55,12 +66,35 @@ TEST_F(PriceWords, OfCompression) {
 
 TEST_F(PriceWords, OfNccl) {
   const Table nccl = {{"cost.form", "\"nccl\""}};
+  const auto sum_of = [](const char* bytes) {
+    return Table{{"job.collective.kind", "\"all-reduce\""},
+                 {"job.collective.bytes", fmt::format("\"{}\"", bytes)}};
+  };
   for (const char* bytes : {"8MB", "1GB"})  // below, nobody takes NVLS
-    walk({std::string("NCCL's model of ") + bytes,
-          kPairs + nccl +
-              Table{{"job.collective.kind", "\"all-reduce\""},
-                    {"job.collective.bytes", fmt::format("\"{}\"", bytes)}}},
+    walk({std::string("NCCL's model of ") + bytes, lines_ + nccl + sum_of(bytes), {}, {}, {"choices"}},
          "cost.nccl.");
+  // So few that a tree under LL is taken: a ring is another, and Simple too.
+  for (const char* key : {"cost.nccl.algorithm", "cost.nccl.protocol"})
+    walk({"NCCL's model of 8kB",
+          lines_ + Table{{"cluster.nodes", "32"}} + nccl + sum_of("8kB"),
+          {},
+          {},
+          {"choices"}},
+         key);
+  // What is about messages is refused, all else acts.
+  walk({"NCCL's model of a collective", lines_ + nccl + sum_of("8MB"), {}, {}, {"choices"}});
+  walk({"NCCL's model of a step", lines_ + nccl + training_, layers_, {}, {"beside"}});
+  walk({"NCCL's model of a step, tensor",
+        lines_ + nccl + training_ + Table{{"job.layout.tensor", "2"}, {"job.zero_stage", "3"}},
+        layers_,
+        {},
+        {"passes", "beside"}});
+  walk({"NCCL's model of a step, stages",
+        lines_ + nccl + training_ + Table{{"job.layout.pipeline", "2"}},
+        layers_,
+        {},
+        {"passes", "beside"}});
+  walk({"NCCL's model with backups", kPairs + nccl + backups(), layers_, {}}, "policy.");
 }
 
 TEST_F(PriceWords, OfMeasuredTimes) {
@@ -85,6 +119,16 @@ TEST_F(PriceWords, OfMeasuredTimes) {
         layers_,
         {},
         {"draws", "passes", "beside"}});
+}
+
+// Those that are waited for are looked up.
+TEST_F(PriceWords, OfMeasuredTimesWithBackups) {
+  walk({"measured step with backups",
+        kPairs + backups() + Table{{"cost.form", "\"table\""}, {"cost.table", "\"one.table\""}},
+        layers_,
+        {{"law", "\"lognormal\""}, {"cv", "0.5"}},
+        {"draws"}},
+       "policy.");
 }
 
 // Only what is between stages costs what links say.
