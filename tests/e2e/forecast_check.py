@@ -3,8 +3,11 @@
 """`cox forecast` of one input with each of its options. What it says depends on how long things took; that it is complete, adds up
 and goes through `cox simulate` does not.
 
-usage: forecast_check.py COX INPUT RANKS [run]     run: the Run's own figures are wanted too. Exit 77: INPUT is not there.
+usage: forecast_check.py COX INPUT RANKS [run] [transcript FILE [update]]
+run: the Run's own figures are wanted too. transcript: INPUT is always the same, so what is said of it is, to the letter; update writes FILE.
+Exit 77: INPUT is not there.
 """
+import difflib
 import json
 import os
 import subprocess
@@ -12,7 +15,9 @@ import sys
 import tempfile
 
 cox, source, ranks = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2]), int(sys.argv[3])
-is_run = sys.argv[4:] == ["run"]
+options = sys.argv[4:]
+is_run = options[:1] == ["run"]
+transcript = options[options.index("transcript") + 1] if "transcript" in options else None
 if not os.path.exists(source):
     print(f"SKIP: no {source}")
     sys.exit(77)
@@ -74,5 +79,13 @@ with tempfile.TemporaryDirectory() as work:
         assert "forecast-005" in done.stderr and r["no_scenario"] in done.stderr, done.stderr
         assert not os.path.exists(os.path.join(work, "none.toml"))
     assert "ranks" in text and "regime" in text and "nan" not in text, text
+    if transcript:
+        said = forecast(*to, "--levers", "--structure").stdout
+        if options[-1] == "update":
+            with open(transcript, "w") as f:
+                f.write(said)
+        with open(transcript) as f:
+            expected = f.read()
+        assert said == expected, "".join(difflib.unified_diff(expected.splitlines(True), said.splitlines(True), transcript, "now"))
 print(f"{os.path.basename(source)}: forecast of {ranks} ranks at {sizes}, "
       f"{sum(s['refused'] is None for s in r['sizes'])} sizes with a number, {'a' if has_scenario else 'no'} scenario")
