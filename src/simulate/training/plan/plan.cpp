@@ -143,17 +143,7 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
     if (plan.network_) COX_CHECK(plan.find_striped());
   }
   COX_CHECK(plan.write_programs());
-  if (!plan.network_ && scenario.policy.in_step() && plan.may_meet_at_ports()) {
-    auto network = Network::make(scenario.cluster, scenario.fabric);
-    bool plays = false;
-    if (network) {  // else no links are said
-      COX_TRY(plays, plan.plays_ports(*network));
-    }
-    if (plays) {
-      plan.take_network(std::make_shared<const Network>(*std::move(network)));
-      COX_CHECK(plan.write_programs());
-    }
-  }
+  COX_CHECK(plan.play_ports());
   COX_CHECK(plan.find_own_links());
   return plan;
 }

@@ -289,7 +289,7 @@ class Plan {
   [[nodiscard]] bool exchanges_meet() const;
   [[nodiscard]] bool may_meet_at_ports() const;
   [[nodiscard]] Result<double> messages_of_step() const;
-  [[nodiscard]] Result<bool> plays_ports(const Network& network) const;
+  [[nodiscard]] Status play_ports();
   /// For `not_modelled`: what meets and is priced as if it had the port to itself; empty = nothing.
   [[nodiscard]] std::string met_at_ports() const;
   [[nodiscard]] Status write_programs();

@@ -95,7 +95,7 @@ bool Plan::exchanges_meet() const {
 Result<double> Plan::messages_of_step() const {
   double most = 0;
   for (const auto& stages : code_) {
-    double all = inner_messages();
+    double all = inner_on_network_ ? inner_messages() : 0;
     for (const StageCode& stage : stages) {
       for (const DataCollective& c : stage.data) {
         COX_TRY(const model::Schedule made, schedule(c.kind, c.bytes, c.of));
@@ -113,15 +113,21 @@ Result<double> Plan::messages_of_step() const {
   return most;
 }
 
-/// Where `engine` is ours to choose, one switch is between all nodes, and what the step sends may meet at a card: played
+/// Where `engine` is ours to choose, one switch is between all nodes, and what the step sends may meet at a port: played
 /// on links, if these cost what the scenario says and the messages are not too many. Steps that repeat are played once.
-Result<bool> Plan::plays_ports(const Network& network) const {
-  if (!may_meet_at_ports() || !network_may_stand_in(scenario_, network)) return false;
+Status Plan::play_ports() {
+  if (network_ || !scenario_.policy.in_step() || !may_meet_at_ports()) return {};
+  auto network = Network::make(scenario_.cluster, scenario_.fabric);
+  if (!network || !network_may_stand_in(scenario_, *network)) return {};  // no links are said, or others
+  take_network(std::make_shared<const Network>(*std::move(network)));
   const bool repeats = scenario_.noise.empty() && !scenario_.fabric.timeouts.happen();
   const double steps =
       repeats ? std::min(scenario_.job.steps, 4) : double{1} * scenario_.job.steps * scenario_.replicas;
   COX_TRY(const double messages, messages_of_step());
-  return messages * steps <= kMostPlayed;
+  if (messages * steps <= kMostPlayed) return write_programs();
+  network_.reset();
+  inner_meets_ = inner_on_network_ = false;
+  return {};
 }
 
 std::string Plan::met_at_ports() const {
