@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -109,7 +110,8 @@ void add_measured(FullForecast& out, const Evidence& e, const Asked& question, c
   apply_ways(here, ways, e.samples, *out.parts);
   for (std::size_t i = 0; i < e.samples.size(); ++i) {
     const Seconds step = step_mean(e.samples[i]).mean;
-    const TimeBand band = here.points[i].mean;
+    TimeBand band = here.points[i].mean;
+    if (!std::isfinite(band.low.count()) || !std::isfinite(band.high.count())) band = {};
     out.measured.push_back({.ranks = sizes[i],
                             .from = e.samples[i].name,
                             .step = step,
@@ -123,28 +125,46 @@ double next_level(double elasticity) {
   return elasticity >= kLinearAbove ? kLinearAbove : elasticity >= kSublinearAbove ? kSublinearAbove : 0;
 }
 
-/// Regimes up to the largest size asked, and margins at the largest that is not refused: to the next boundary below.
-void add_bends(FullForecast& out, const Asked& question) {
-  std::int64_t most = kLeastRange;
-  for (const SizePoint& p : out.projection.points) {
-    most = std::max(most, p.ranks);
+/// Whether a size would be answered, if it were asked.
+using IsAnswered = std::function<bool(std::int64_t ranks)>;
+
+/// The largest size asked that has a number; beyond it up to `least`, where nothing in between is refused.
+std::int64_t answered_up_to(const FullForecast& out, const IsAnswered& answered, std::int64_t least) {
+  std::int64_t most = out.margins_at;
+  std::int64_t refused = least + 1;
+  for (const SizePoint& p : out.projection.points)
+    if (!p.refused.empty() && p.ranks > most) refused = std::min(refused, p.ranks);
+  for (std::int64_t n = least; n > most; n /= 2)
+    if (n < refused && answered(n)) return n;
+  return most;
+}
+
+/// Regimes up to the largest size that has a number, and margins there: to the next boundary below.
+void add_bends(FullForecast& out, const Asked& question, const IsAnswered& answered) {
+  for (const SizePoint& p : out.projection.points)
     if (p.refused.empty()) out.margins_at = std::max(out.margins_at, p.ranks);
-  }
   PartsJobOptions options{.project = question.project, .failing = {}, .replicates = kBandReplicates};
   options.failing = failing_scenario(out, question);
   options.unseen = out.calibrated;
   if (options.failing) add_goodput(out, *options.failing);
   const std::int64_t from = std::max<std::int64_t>(1, out.parts->ranks);
-  const RegimeRange range{.from = from, .to = std::max(2 * from, most), .per_doubling = 2};
   const PartsJob job = job_of_parts(*out.parts, options);
-  out.regimes = regimes_of(job.job, range, question.project.scaling == Scaling::Weak, job.replicates,
-                           question.project.threads, job.shared);
+  if (const std::int64_t most = answered_up_to(out, answered, std::max(2 * from, kLeastRange)); most > from)
+    out.regimes = regimes_of(job.job, {.from = from, .to = most, .per_doubling = 2},
+                             question.project.scaling == Scaling::Weak, job.replicates,
+                             question.project.threads, job.shared);
   if (out.margins_at == 0) return;
   const double now = job.job.at(out.margins_at, kEveryMechanism).elasticity;
   const double level = next_level(now);
   options.bands = question.structure.asked;
   if (!options.bands && !options.unseen) options.replicates = 0;
   out.margins = margins_of_parts(*out.parts, out.margins_at, level, options);
+}
+
+/// Whether a band is too wide shows in fewer draws.
+ProjectOptions quickly(ProjectOptions options) {
+  options.replicates = std::min(options.replicates, 2 * kBandReplicates);
+  return options;
 }
 
 /// The largest size that was seen.
@@ -224,7 +244,11 @@ Status from_samples(FullForecast& out, const Evidence& e, const Asked& asked) {
   restarts.reserve(e.samples.size());
   for (const Sample& s : e.samples) restarts.push_back(static_cast<std::int64_t>(restarts_of(s).size()));
   out.run = run_parameters(e.samples, restarts);
-  add_bends(out, question);
+  add_bends(out, question, [&](std::int64_t ranks) {
+    Projection one = project(*out.parts, {ranks}, quickly(question.project));
+    apply_ways(one, ways, e.samples, *out.parts);
+    return one.points.front().refused.empty();
+  });
   add_structure(out, largest(e.samples), question);
   add_interruptions(out, question);
   tell(asked, Done::All);
@@ -265,7 +289,9 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
                [&](std::int64_t ranks) { return project_one(*out.parts, ranks, question.project); });
   for (SizePoint& p : out.projection.points) widen(p, out.simulated, out.over_parts);
   widen(out.seen, out.simulated, out.over_parts);
-  add_bends(out, question);
+  add_bends(out, question, [&](std::int64_t ranks) {
+    return project(*out.parts, {ranks}, quickly(question.project)).points.front().refused.empty();
+  });
   if (question.structure.asked) out.detail = detail_of(out, nullptr, question);
   return {};
 }
@@ -283,6 +309,15 @@ void from_curves(FullForecast& out, const Evidence& e, const Asked& question) {
     out.not_seen.emplace_back("what failures take: how many nodes a size has is not in a table of sizes");
   out.not_seen.emplace_back(
       "why it grows: curves have no cause, and what begins beyond the largest size is not in them");
+}
+
+/// Throughput is over that of what was seen: without a finite step there no size has one.
+void refuse_unfounded(FullForecast& out) {
+  for (SizePoint& p : out.projection.points) {
+    if (!std::isfinite(p.cv)) p.cv = 0;  // a tail without a variance
+    if (p.refused.empty() && !std::isfinite(out.speed_up(p)))
+      p.refused = "the laws of its parts give no finite time at the size that was seen";
+  }
 }
 
 void add_not_seen(FullForecast& out) {
@@ -316,6 +351,7 @@ Result<FullForecast> make_forecast(const Evidence& evidence, const Asked& questi
   if (!evidence.samples.empty()) COX_CHECK(from_samples(out, evidence, question));
   if (evidence.scenario) COX_CHECK(from_scenario(out, evidence, question));
   if (!evidence.curves.empty()) from_curves(out, evidence, question);
+  refuse_unfounded(out);
   add_not_seen(out);
   if (out.goodness && !out.goodness->reproduces) out.misfit = out.goodness->because;
   return out;

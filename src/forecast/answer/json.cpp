@@ -69,7 +69,7 @@ Json size_json(const FullForecast& f, std::size_t i) {
   j["p95"] = spread_told ? json_of(p.p95) : Json(nullptr);
   j["p99"] = spread_told ? json_of(p.p99) : Json(nullptr);
   j["p999"] = spread_told ? json_of(p.p999) : Json(nullptr);
-  j["cv"] = spread_told ? Json(p.cv) : Json(nullptr);
+  j["cv"] = spread_told && p.cv > 0 ? Json(p.cv) : Json(nullptr);
   j["communication_s"] = p.rest.count();
   j["throughput_ratio"] = f.speed_up(p);
   j["efficiency"] = p.efficiency;
@@ -88,7 +88,7 @@ Json json_of(const MeasuredSize& m) {
   return {{"ranks", m.ranks},
           {"from", m.from},
           {"step_s", m.step.count()},
-          {"forecast", json_of(m.forecast)},
+          {"forecast", m.forecast.value > Seconds{} ? json_of(m.forecast) : Json(nullptr)},
           {"inside", m.inside}};
 }
 

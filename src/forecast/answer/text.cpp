@@ -195,7 +195,7 @@ void add_bend_bands(Lines& out, const Regimes& r) {
 }
 
 void add_bends(Lines& out, const FullForecast& f) {
-  if (!f.regimes || f.margins_at == 0) return;  // where no size has a number, none bends
+  if (!f.regimes) return;  // where no size has a number, none bends
   const Regimes& r = *f.regimes;
   const auto because = [](const TransitionBand& t) {
     return t.because.empty() ? "" : " (" + t.because + ")";
@@ -232,6 +232,9 @@ void add_margin(Lines& out, const FullForecast& f) {
 std::string outside_line(const MeasuredSize& m) {
   const bool seconds = m.step >= Seconds{1}, millis = m.step >= Seconds{1e-3};
   const double unit = seconds ? 1 : millis ? 1e-3 : 1e-6;
+  if (!(m.forecast.value > Seconds{}))
+    return fmt::format("check: {} was measured at {} ranks, the model has no finite time there",
+                       to_string(m.step), grouped(m.ranks));
   return fmt::format("check: {:.5g} {} was measured at {} ranks, the model says {:.5g} to {:.5g} there",
                      m.step.count() / unit,
                      seconds  ? "s"

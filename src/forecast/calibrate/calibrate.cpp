@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/release_memory.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
@@ -121,6 +124,26 @@ double level_error(const Decomposed& t, const WorkTable& shape) {
 /// Part of the level that is rounding, not noise.
 constexpr double kDust = 1e-9;
 
+/// Times of two modes. What others' noise added stretches each mode, and not what they are apart by.
+void fit_modes(PositionParts& part, std::vector<double> residuals, std::size_t gap, double narrower,
+               double independent) {
+  const auto first = residuals.begin() + static_cast<std::ptrdiff_t>(gap);
+  const double middle = residuals[gap + (residuals.size() - gap) / 2];
+  for (auto it = residuals.begin(); it != first; ++it) *it *= narrower;
+  for (auto it = first; it != residuals.end(); ++it) *it = middle + (*it - middle) * narrower;
+  const std::span<const double> all(residuals);
+  part.detours = LongerMode{.usual = tailed_law(all.first(gap), independent),
+                            .longer = tailed_law(all.subspan(gap), independent)};
+  part.tails = part.detours->longer.tails;
+  part.tail_probability = share_of_longer(*part.detours);
+  part.tail_shape = part.detours->longer.shape;
+  part.residual = law_of(*part.detours, part.tail_probability);
+  if (!std::isfinite(part.residual.mean().count())) return;
+  const Seconds mean = part.residual.mean();
+  part.residual = part.residual.plus(-mean);
+  for (TailedLaw* mode : {&part.detours->usual, &part.detours->longer}) mode->law = mode->law.plus(-mean);
+}
+
 /// The residuals' law. Their body is as wide as the residual is; a tail lighter than exponential is narrowed with it, a heavier
 /// one keeps its scale: added noise moves it, but does not stretch it.
 void fit_residual(PositionParts& part, std::vector<double> residuals, double narrower, double independent) {
@@ -128,6 +151,8 @@ void fit_residual(PositionParts& part, std::vector<double> residuals, double nar
   if (residuals.back() - residuals.front() <= kDust * part.level.value.count()) {
     std::fill(residuals.begin(), residuals.end(), 0.0);
   }
+  if (const std::optional<std::size_t> gap = gap_in(residuals))
+    return fit_modes(part, std::move(residuals), *gap, narrower, independent);
   part.tails = fit_tails(residuals, independent);
   for (double& e : residuals) e *= narrower;
   for (TailFit& fit : part.tails) {
@@ -138,19 +163,8 @@ void fit_residual(PositionParts& part, std::vector<double> residuals, double nar
   Law law = body_and_tail(residuals, part.tails);
   if (std::isfinite(law.mean().count())) law = law.plus(-law.mean());
   part.residual = law;
-  const bool told = !part.tails.empty();
-  const TailFit* middle = told ? &part.tails[part.tails.size() > 2 ? 1 : 0] : nullptr;
-  part.tail_probability = residuals.front() == residuals.back() ? 0 : (told ? middle->tail.probability : 0.1);
-  part.tail_shape = {.value = 0, .low = -0.2, .high = 0.5, .origin = Origin::Range, .units = 0};
-  if (told) {
-    const double shape = middle->tail.shape;
-    const double error = 1.645 * (1 + shape) / std::sqrt(middle->exceedances);
-    part.tail_shape = {.value = shape,
-                       .low = shape - error,
-                       .high = shape + error,
-                       .origin = Origin::Measured,
-                       .units = static_cast<std::int64_t>(middle->exceedances)};
-  }
+  part.tail_probability = residuals.front() == residuals.back() ? 0 : probability_of(part.tails);
+  part.tail_shape = shape_of(part.tails);
   if (part.tail_probability == 0) part.tail_shape = {};
 }
 
@@ -251,7 +265,7 @@ PositionParts fit_position(const std::vector<Sized>& samples, std::size_t p, std
                 .units = samples.back().sample->size()};
   fit_residual(part, std::move(tables.residuals), tables.narrower / all, tables.independent / all);
   std::sort(tables.pooled.begin(), tables.pooled.end());
-  part.pooled = body_and_tail(tables.pooled, fit_tails(tables.pooled, tables.independent / all));
+  part.pooled = tailed_law(tables.pooled, tables.independent / all).law;
   const double correlation = tables.correlation / all;
   part.correlation = {.value = correlation,
                       .low = correlation - 1.645 / std::sqrt(all),
@@ -331,9 +345,16 @@ void say(const std::vector<Sized>& samples, bool nodes_known, Parts& parts) {
   }
   for (const PositionParts& p : parts.positions) {
     const std::string where = p.name.empty() ? "own work" : "own work before " + p.name;
+    if (p.detours) {
+      parts.notes.push_back(fmt::format(
+          "{}: {} of the times are a mode of their own, longer by {} ({:.0f} independent ones)", where,
+          percent(p.tail_probability), to_string(p.detours->longer.law.mean() - p.detours->usual.law.mean()),
+          p.detours->longer.seen));
+    }
     if (p.tail_probability > 0 && p.tails.empty()) {
       parts.untold.push_back(
-          where + ": the tail: fewer than 50 independent times are beyond 3 %; taken as exponential");
+          fmt::format("{}: the tail: fewer than 50 independent times are beyond {}; taken as exponential",
+                      where, p.detours ? "the gap that parts the longer ones" : "3 %"));
     }
     if (p.slow.seen > 0) {
       parts.notes.push_back(fmt::format("{}: {} of {} nodes are slow for good, by {}", where, p.slow.seen,

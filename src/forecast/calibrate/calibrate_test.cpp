@@ -186,5 +186,23 @@ TEST(Calibrate, RefusesWhatIsNoSampleOrAnotherJob) {
   EXPECT_EQ(calibrate(two).error().id, "forecast-011");
 }
 
+TEST(Calibrate, DetoursAreAModeOfTheirOwn) {
+  Sample sample = test::sample_of({.residual = 1}, 8, 8, 500, 3);
+  std::vector<Seconds>& own = sample.positions[0].own;
+  std::size_t longer = 0;
+  for (std::size_t i = 0; i < own.size(); i += 97) {
+    own[i] += Seconds{30};
+    ++longer;
+  }
+  const Parts parts = calibrate(sample).value();
+  const PositionParts& p = parts.positions[0];
+  ASSERT_TRUE(p.detours);
+  const double share = static_cast<double>(longer) / static_cast<double>(own.size());
+  EXPECT_NEAR(p.tail_probability, share, 1e-9);
+  EXPECT_NEAR((p.detours->longer.law.mean() - p.detours->usual.law.mean()).count(), 30, 0.5);
+  EXPECT_NEAR(p.residual.mean().count(), 0, 1e-9);
+  EXPECT_NE(parts.notes.at(0).find("a mode of their own"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace cox::forecast

@@ -63,6 +63,21 @@ struct TailFit {
   double distance = 0;     ///< Anderson, Darling's, per exceedance: the fit's goodness
 };
 
+/// A law with what its tail was told by. Empty `tails`: exponential above `probability`, the shape is a stated range.
+struct TailedLaw {
+  Law law{};
+  std::vector<TailFit> tails{};
+  double probability = 0;  ///< of the tail in this law; 0 = none
+  RatioEstimate shape{};
+  double seen = 0;  ///< independent times
+};
+
+/// Times of a second mode, with nothing between it and the usual ones: detours. Each mode has a tail of its own.
+struct LongerMode {
+  TailedLaw usual{};
+  TailedLaw longer{};
+};
+
 /// Units that are slow for good, apart from all others.
 struct SlowNodes {
   std::int64_t seen = 0;
@@ -91,7 +106,8 @@ struct PositionParts {
   double tail_probability = 0;  ///< 0 = no tail
   RatioEstimate correlation{};  ///< of a rank's residual from step to step
   std::vector<TailFit>
-      tails{};       ///< above each threshold that has exceedances enough; `residual` is their mean
+      tails{};  ///< above each threshold that has exceedances enough; `residual` is their mean
+  std::optional<LongerMode> detours{};  ///< where a gap parts the residual: then `residual` is both
   Law pooled{};      ///< a rank's time less level and step as one law: the second model, which knows no nodes
   SlowNodes slow{};  ///< not in `node`
   std::vector<GrowthFit> growth{};  ///< of the level, best first; empty = one size only, so it cannot be told

@@ -93,7 +93,98 @@ Tail through(const Tail& from, double p1, double x1, double p2, double x2) {
   return tail;
 }
 
+/// The middle of what different values are apart by, five on either side of the step to place `at`.
+double usual_spacing(std::span<const double> ascending, std::size_t at) {
+  constexpr std::size_t kBeside = 5;
+  std::vector<double> apart;
+  const auto add = [&](std::size_t i) {
+    if (ascending[i] > ascending[i - 1]) apart.push_back(ascending[i] - ascending[i - 1]);
+  };
+  for (std::size_t i = at + 1; i < ascending.size() && apart.size() < kBeside; ++i) add(i);
+  for (std::size_t i = at - 1; i > 0 && apart.size() < 2 * kBeside; --i) add(i);
+  if (apart.empty()) return 0;
+  const auto middle = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() / 2);
+  std::nth_element(apart.begin(), middle, apart.end());
+  return *middle;
+}
+
 }  // namespace
+
+std::optional<std::size_t> gap_in(std::span<const double> ascending) {
+  constexpr double kMostAbove = 0.3;
+  constexpr std::size_t kLeastAbove = 5;
+  constexpr double kChance = 10;  // -ln of the chance, of one k, beside ln k
+  constexpr double kTimes = 3;
+  const std::size_t n = ascending.size();
+  std::optional<std::size_t> found;
+  double clearest = 1;
+  double above = 0;  // sum of the k largest
+  for (std::size_t k = 1; k < n && static_cast<double>(k) <= kMostAbove * static_cast<double>(n); ++k) {
+    const std::size_t first = n - k;
+    above += ascending[first];
+    if (k < kLeastAbove) continue;
+    const auto count = static_cast<double>(k);
+    const double width = ascending[first] - ascending[first - 1];
+    const double mean_excess = std::max(above / count - ascending[first], 0.0);
+    if (!(width > 0)) continue;
+    const double times = width / std::max(mean_excess, 1e-9 * width);
+    const double clear = (count - 1) * logarithm_of_one_plus(times) / (kChance + logarithm(count));
+    if (clear <= clearest || width <= kTimes * usual_spacing(ascending, first)) continue;
+    found = first;
+    clearest = clear;
+  }
+  return found;
+}
+
+TailedLaw tailed_law(std::span<const double> ascending, double independent) {
+  TailedLaw out{.seen = independent * static_cast<double>(ascending.size())};
+  if (const std::optional<LongerMode> modes = modes_of(ascending, independent)) {
+    const double share = share_of_longer(*modes);
+    out.law = law_of(*modes, share);
+    out.tails = modes->longer.tails;
+    for (TailFit& fit : out.tails) fit.tail.probability *= share;
+    out.probability = share;
+    out.shape = modes->longer.shape;
+    return out;
+  }
+  out.tails = fit_tails(ascending, independent);
+  out.law = body_and_tail(ascending, out.tails);
+  if (ascending.front() == ascending.back()) return out;
+  out.probability = probability_of(out.tails);
+  out.shape = shape_of(out.tails);
+  return out;
+}
+
+std::optional<LongerMode> modes_of(std::span<const double> ascending, double independent) {
+  const std::optional<std::size_t> gap = gap_in(ascending);
+  if (!gap) return std::nullopt;
+  return LongerMode{.usual = tailed_law(ascending.first(*gap), independent),
+                    .longer = tailed_law(ascending.subspan(*gap), independent)};
+}
+
+double share_of_longer(const LongerMode& modes) {
+  return modes.longer.seen / (modes.usual.seen + modes.longer.seen);
+}
+
+Law law_of(const LongerMode& modes, double share) {
+  return Law::modes(modes.usual.law, modes.longer.law, share);
+}
+
+RatioEstimate shape_of(const std::vector<TailFit>& tails) {
+  if (tails.empty()) return {.value = 0, .low = -0.2, .high = 0.5, .origin = Origin::Range, .units = 0};
+  const TailFit& middle = tails[tails.size() > 2 ? 1 : 0];
+  const double shape = middle.tail.shape;
+  const double error = 1.645 * (1 + shape) / std::sqrt(middle.exceedances);
+  return {.value = shape,
+          .low = shape - error,
+          .high = shape + error,
+          .origin = Origin::Measured,
+          .units = static_cast<std::int64_t>(middle.exceedances)};
+}
+
+double probability_of(const std::vector<TailFit>& tails) {
+  return tails.empty() ? 0.1 : tails[tails.size() > 2 ? 1 : 0].tail.probability;
+}
 
 ParetoFit fit_pareto(std::span<const double> excesses) {
   const double unit = mean_of(excesses);

@@ -74,5 +74,44 @@ TEST(Tail, AnExponentialOneIsTakenWhereNoneWasFitted) {
   EXPECT_TRUE(body_and_tail(std::vector<double>(9, 2.0), std::vector<TailFit>{}).is_constant());
 }
 
+TEST(Tail, AGapIsFoundWhereAModeIsApartAndNowhereElse) {
+  const Law body = Law::normal(Seconds{0}, Seconds{1});
+  for (const double by : {10.0, 30.0, 50.0})
+    for (const double share : {0.05, 0.01, 0.002}) {
+      std::vector<double> draws = drawn(body, 20'000, 5);
+      const auto longer = static_cast<std::size_t>(share * 20'000);
+      for (std::size_t i = 0; i < longer; ++i) draws[i] += by;
+      std::sort(draws.begin(), draws.end());
+      const auto gap = gap_in(draws);
+      ASSERT_TRUE(gap) << by << " " << share;
+      EXPECT_EQ(draws.size() - *gap, longer);
+    }
+  int found = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed)
+    for (const Law& law :
+         {body, Law::exponential(Seconds{1}), Law::lognormal(Seconds{1}, 1), Law::pareto(Seconds{1}, 1.5),
+          Law::weibull(Seconds{1}, 0.6), pareto_law(-0.4, 1)}) {
+      std::vector<double> draws = drawn(law, 3000, 100 + seed);
+      std::sort(draws.begin(), draws.end());
+      found += gap_in(draws) ? 1 : 0;
+      for (double& x : draws) x = std::round(4 * x) / 4;  // a clock of a quarter
+      found += gap_in(draws) ? 1 : 0;
+    }
+  EXPECT_LE(found, 3) << "of 720";
+}
+
+TEST(Tail, EachOfTwoModesHasATailOfItsOwn) {
+  std::vector<double> draws = drawn(Law::normal(Seconds{0}, Seconds{1}), 64'000, 5);
+  for (std::size_t i = 0; i < 640; ++i) draws[i] += 30;
+  std::sort(draws.begin(), draws.end());
+  const TailedLaw law = tailed_law(draws, 1);
+  EXPECT_NEAR(law.probability, 0.01, 1e-12);
+  EXPECT_NEAR(law.law.above(Seconds{15}), 0.01, 1e-12);
+  EXPECT_NEAR(law.law.mean().count(), 0.3, 0.02);
+  EXPECT_LT(law.shape.high, 0.3);
+  // 1 of 10,000 of the longer ones is 3.72 deviations above their middle.
+  EXPECT_NEAR(law.law.upper_quantile(1e-6).count(), 33.7, 1);
+}
+
 }  // namespace
 }  // namespace cox::forecast

@@ -80,6 +80,10 @@ Law Law::quantiles(std::span<const Seconds> values, const Tail& tail) {
   if (!has_tail && body.front() == body.back()) return constant(values.front());
   return {shapes::quantiles(std::move(body), tail), 0, 1};
 }
+Law Law::modes(const Law& usual, const Law& longer, double share) {
+  COX_ASSERT(share > 0 && share < 1, "a share of the times");
+  return {shapes::modes(usual, longer, share), 0, 1};
+}
 Law Law::of(std::shared_ptr<const LawShape> shape) {
   return {std::move(shape), 0, 1};
 }
@@ -118,6 +122,13 @@ bool Law::is_constant() const {
 
 bool Law::is_discrete() const {
   return !shape_ || !shape_->atoms().empty();
+}
+
+std::vector<Seconds> Law::breaks() const {
+  if (!shape_) return {};
+  std::vector<Seconds> out;
+  for (const double z : shape_->breaks()) out.emplace_back(shift_ + scale_ * z);
+  return out;
 }
 
 std::vector<Law::Point> Law::rule(int points) const {

@@ -45,6 +45,10 @@ class Law {
   [[nodiscard]] static Law detour(Seconds length, double probability);
   /// Values at even steps of probability from 0 to 1 - tail.probability, ascending (asserted); straight lines between.
   [[nodiscard]] static Law quantiles(std::span<const Seconds> values, const Tail& tail = {});
+  /// `share` of the times are of `longer`, all of which lies above the others, of `usual` (what of it would lie above is at the
+  /// least of `longer`). Between the two there is nothing. Pre: 0 < share < 1 (asserted).
+  /// Held by: Law.TwoModesKeepTheGapBetweenThem
+  [[nodiscard]] static Law modes(const Law& usual, const Law& longer, double share);
   /// Of a shape in seconds: what the room's own computations end in.
   [[nodiscard]] static Law of(std::shared_ptr<const LawShape> shape);
   [[nodiscard]] Law plus(Seconds shift) const;
@@ -59,6 +63,8 @@ class Law {
   [[nodiscard]] Seconds deviation() const;               ///< infinite likewise
   [[nodiscard]] bool is_constant() const;
   [[nodiscard]] bool is_discrete() const;  ///< a constant or a detour
+  /// Where a stretch without times begins and ends, ascending: a table of the law has points there. Mostly none.
+  [[nodiscard]] std::vector<Seconds> breaks() const;
 
   /// Points that stand for the law in an integral: values at even steps of the normal score, or a discrete law's own.
   struct Point {

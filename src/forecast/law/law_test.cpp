@@ -117,5 +117,21 @@ TEST(Law, ARuleHasTheMomentsOfItsLaw) {
   EXPECT_EQ(detour[1].weight, 0.25);
 }
 
+TEST(Law, TwoModesKeepTheGapBetweenThem) {
+  const Law law =
+      Law::modes(Law::normal(Seconds{0}, Seconds{1}), Law::exponential(Seconds{1}).plus(Seconds{30}), 0.01);
+  EXPECT_NEAR(law.mean().count(), 0.31, 1e-12);
+  EXPECT_NEAR(law.deviation().count(), std::sqrt(1 + 0.01 * 0.99 * 31 * 31), 1e-9);
+  EXPECT_NEAR(law.above(Seconds{10}), 0.01, 1e-12);
+  EXPECT_NEAR(law.above(Seconds{29.9}), 0.01, 1e-12);
+  EXPECT_NEAR(law.above(Seconds{31}), 0.01 / 2.718281828459045, 1e-9);
+  EXPECT_NEAR(law.quantile(0.495).count(), 0, 1e-9);
+  for (const double p : {0.3, 0.011, 0.009, 1e-4}) {
+    EXPECT_NEAR(law.above(law.upper_quantile(p)), p, 1e-9 + 1e-6 * p);
+    EXPECT_NEAR(law.above(law.plus(Seconds{3}).times(2).quantile(1 - p) / 2 - Seconds{3}), p, 1e-9);
+  }
+  EXPECT_EQ(law.breaks().back(), Seconds{30});
+}
+
 }  // namespace
 }  // namespace cox::forecast

@@ -125,6 +125,8 @@ std::vector<double> summed_places(const ScoreTable& inner, const std::vector<Law
     inner.add_places(fewer, moved);
     x.insert(x.end(), moved.begin(), moved.end());
   }
+  for (const double at : inner.breaks())
+    for (const double z : {-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0}) x.push_back(at + value(z));
   return x;
 }
 
@@ -179,7 +181,9 @@ ScoreTable sum(const ScoreTable& inner, const Law& law, double outer, const Quad
   logarithms(t);
   for (std::size_t i = 0; i < t.size(); ++i)
     t[i] = above[i] < 1e-5 ? above[i] + above[i] * above[i] / 2 : -t[i];
-  return {std::move(x), t};
+  ScoreTable out(std::move(x), t);
+  out.keep_breaks(inner.breaks());
+  return out;
 }
 
 /// The slower of two independent ones: -ln G adds.

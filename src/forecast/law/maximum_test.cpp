@@ -253,5 +253,32 @@ TEST(Maximum, OneRunIsOffTheMeanByWhatLasts) {
   EXPECT_EQ(between_runs({.own = Law::normal(0.0_s, 1.0_s)}, 1, Law(), 64).count(), 0);
 }
 
+/// The mean of the slowest of n by the sum over a fine grid.
+double slowest_of(const Law& law, double n) {
+  double mean = -10;
+  constexpr double kStep = 1e-3;
+  for (double x = -10 + kStep / 2; x < 60; x += kStep)
+    mean += kStep * -std::expm1(n * std::log1p(-law.above(Seconds{x})));
+  return mean;
+}
+
+TEST(Maximum, TwoModesGiveTheMeanThatTheirSharesSay) {
+  const Law law =
+      Law::modes(Law::normal(Seconds{0}, Seconds{1}), Law::exponential(Seconds{1}).plus(Seconds{30}), 5e-4);
+  for (const int n : {1, 64, 512, 2000, 4096, 30'000})
+    EXPECT_NEAR(Maximum({.own = law}, n).mean().count(), slowest_of(law, n), 0.03) << n;
+}
+
+TEST(Maximum, TwoModesUnderWhatLastsAreTheSameWithinItsWidth) {
+  const Law law =
+      Law::modes(Law::normal(Seconds{0}, Seconds{1}), Law::exponential(Seconds{1}).plus(Seconds{30}), 5e-4);
+  const Law wider = Law::modes(Law::normal(Seconds{0}, Seconds{1.02}),
+                               Law::exponential(Seconds{1}).plus(Seconds{30}), 5e-4);
+  for (const int n : {64, 512, 4096})
+    EXPECT_NEAR(Maximum({.own = law, .rank = Law::normal(Seconds{}, Seconds{0.2})}, n).mean().count(),
+                slowest_of(wider, n), 0.15)
+        << n;
+}
+
 }  // namespace
 }  // namespace cox::forecast

@@ -59,6 +59,14 @@ ScoreTable::ScoreTable(const Law& law, double power, double least, int points) {
     x_.push_back(places[i]);
     y_.push_back(score_of(law, power, places[i] + near, least - 2));
   }
+  for (const Seconds at : law.breaks()) {
+    breaks_.push_back(at.count());
+    const auto next = std::lower_bound(x_.begin(), x_.end(), at.count());
+    if (next == x_.begin() || next == x_.end() || *next == at.count()) continue;
+    const auto place = next - x_.begin();
+    x_.insert(next, at.count());
+    y_.insert(y_.begin() + place, score_of(law, power, at.count(), least - 2));
+  }
   for (std::size_t i = 1; i < y_.size(); ++i) y_[i] = std::min(y_[i], y_[i - 1]);
   curve();
 }

@@ -34,9 +34,13 @@ class ScoreTable {
   /// dy/dx at the last point and beyond.
   [[nodiscard]] double steepness() const { return steepness_; }
   [[nodiscard]] std::span<const double> x() const { return x_; }
+  /// Places at which a stretch without times begins or ends: a sum has points about them.
+  [[nodiscard]] std::span<const double> breaks() const { return breaks_; }
+  void keep_breaks(std::span<const double> breaks) { breaks_.assign(breaks.begin(), breaks.end()); }
   [[nodiscard]] std::span<const double> y() const { return y_; }
   void move(double by) {
     for (double& x : x_) x += by;
+    for (double& x : breaks_) x += by;
   }
   void raise(double log_count) {
     for (double& y : y_) y += log_count;
@@ -54,6 +58,7 @@ class ScoreTable {
 
   std::vector<double> x_;
   std::vector<double> y_;
+  std::vector<double> breaks_;
   std::vector<Cubic> cubics_;  // right of each point
   double steepness_ = 0;       // dy/dx at the end
 };

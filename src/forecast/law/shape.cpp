@@ -310,6 +310,61 @@ class Quantiles final : public LawShape {
   double deviation_ = 0;
 };
 
+/// Two laws, one above the other.
+class Modes final : public LawShape {
+ public:
+  Modes(Law usual, Law longer, double share)
+      : usual_(std::move(usual)), longer_(std::move(longer)), share_(share), edge_(longer_.quantile(0)) {
+    const double a = usual_.mean().count();
+    const double b = longer_.mean().count();
+    mean_ = (1 - share_) * a + share_ * b;
+    const double within = (1 - share_) * std::pow(usual_.deviation().count(), 2) +
+                          share_ * std::pow(longer_.deviation().count(), 2);
+    deviation_ = std::isfinite(mean_) && std::isfinite(within)
+                     ? std::sqrt(within + share_ * (1 - share_) * (b - a) * (b - a))
+                     : kInfinity;
+  }
+  [[nodiscard]] double above(double z) const override {
+    const Seconds x{z};
+    return x < edge_ ? share_ + (1 - share_) * usual_.above(x) : share_ * longer_.above(x);
+  }
+  [[nodiscard]] double below(double z) const override {
+    const Seconds x{z};
+    return x < edge_ ? (1 - share_) * usual_.below(x) : 1 - share_ + share_ * longer_.below(x);
+  }
+  [[nodiscard]] double quantile(double p) const override {
+    const double over = (p - (1 - share_)) / share_;
+    return (over > 0 ? longer_.quantile(over) : usual(usual_.quantile(p / (1 - share_)))).count();
+  }
+  [[nodiscard]] double upper_quantile(double p) const override {
+    if (p < share_) return longer_.upper_quantile(p / share_).count();
+    return usual(usual_.upper_quantile((p - share_) / (1 - share_))).count();
+  }
+  [[nodiscard]] double mean() const override { return mean_; }
+  [[nodiscard]] double deviation() const override { return deviation_; }
+  [[nodiscard]] std::vector<double> breaks() const override {
+    std::vector<double> out;
+    for (const Seconds x : usual_.breaks()) out.push_back(usual(x).count());
+    // Where what is left of the usual ones is this part of the longer ones.
+    for (const double part : {1.0, 0.1, 0.01, 0.001})
+      out.push_back(usual(usual_.upper_quantile(std::min(part * share_ / (1 - share_), 1.0))).count());
+    out.push_back(edge_.count());
+    for (const Seconds x : longer_.breaks()) out.push_back(x.count());
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+
+ private:
+  [[nodiscard]] Seconds usual(Seconds x) const { return std::min(x, edge_); }
+
+  Law usual_;
+  Law longer_;
+  double share_;
+  Seconds edge_;  // the least of the longer ones
+  double mean_ = 0;
+  double deviation_ = 0;
+};
+
 /// A distribution function as a table.
 class Tabled final : public LawShape {
  public:
@@ -378,6 +433,9 @@ Pointer detour(double probability) {
 }
 Pointer quantiles(std::vector<double> body, const Tail& tail) {
   return std::make_shared<const Quantiles>(std::move(body), tail);
+}
+Pointer modes(const Law& usual, const Law& longer, double share) {
+  return std::make_shared<const Modes>(usual, longer, share);
 }
 Pointer tabled(ScoreTable table, double mean, double deviation) {
   return std::make_shared<const Tabled>(std::move(table), mean, deviation);

@@ -23,6 +23,8 @@ class LawShape {
   [[nodiscard]] virtual double deviation() const = 0;
   /// A discrete law's values, ascending; empty for all others.
   [[nodiscard]] virtual std::vector<Law::Point> atoms() const { return {}; }
+  /// Ascending: between two of them nothing may lie.
+  [[nodiscard]] virtual std::vector<double> breaks() const { return {}; }
 };
 
 namespace shapes {
@@ -38,6 +40,8 @@ using Pointer = std::shared_ptr<const LawShape>;
 [[nodiscard]] Pointer standard_gamma(double skewness);
 [[nodiscard]] Pointer detour(double probability);
 [[nodiscard]] Pointer quantiles(std::vector<double> body, const Tail& tail);
+/// In seconds. Source of the numbers: Law::modes.
+[[nodiscard]] Pointer modes(const Law& usual, const Law& longer, double share);
 /// In seconds, with moments that the table's range need not tell. Above the table it goes on straight in y: exponential.
 [[nodiscard]] Pointer tabled(ScoreTable table, double mean, double deviation);
 }  // namespace shapes

@@ -8,6 +8,7 @@
 #include "cox/base/elementary.hpp"
 #include "cox/base/random.hpp"
 
+#include "forecast/calibrate/tail.hpp"
 #include "forecast/law/special.hpp"
 
 namespace cox::forecast {
@@ -62,24 +63,22 @@ Law with_tail(const Law& law, const Tail& tail) {
 
 /// Another tail that the data allow: one of the thresholds, and shape and scale by their covariance.
 /// Source: Smith 1987: Var(xi) = (1 + xi)² / n, Var(ln sigma) = 2 (1 + xi) / n, Cov = -(1 + xi) / n.
-Law draw_residual(const PositionParts& part, const DrawKey& key) {
-  if (part.tail_probability <= 0 || part.residual.is_constant() || part.residual_sd.freedom <= 0)
-    return part.residual;
+Law draw_tail(const TailedLaw& of, const DrawKey& key) {
+  if (of.probability <= 0 || of.law.is_constant() || of.seen <= 0) return of.law;
   Tail tail;
   double n = 0;
-  if (part.tails.empty()) {
-    tail.probability = part.tail_probability;
-    tail.threshold = part.residual.upper_quantile(tail.probability);
-    tail.scale = part.residual.upper_quantile(tail.probability / 2.718281828459045) - tail.threshold;
-    tail.shape = part.tail_shape.low +
-                 uniform_of(key, Parameter::Shape) * (part.tail_shape.high - part.tail_shape.low);
-    n = std::max(part.tail_probability * part.residual_sd.freedom, 4.0);
+  if (of.tails.empty()) {
+    tail.probability = of.probability;
+    tail.threshold = of.law.upper_quantile(tail.probability);
+    tail.scale = of.law.upper_quantile(tail.probability / 2.718281828459045) - tail.threshold;
+    tail.shape = of.shape.low + uniform_of(key, Parameter::Shape) * (of.shape.high - of.shape.low);
+    n = std::max(of.probability * of.seen, 4.0);
   } else {
     const auto pick = static_cast<std::size_t>(uniform_of(key, Parameter::Threshold) *
-                                               static_cast<double>(part.tails.size()));
-    const TailFit& fit = part.tails[std::min(pick, part.tails.size() - 1)];
+                                               static_cast<double>(of.tails.size()));
+    const TailFit& fit = of.tails[std::min(pick, of.tails.size() - 1)];
     tail = fit.tail;
-    tail.threshold = part.residual.upper_quantile(tail.probability);
+    tail.threshold = of.law.upper_quantile(tail.probability);
     n = fit.exceedances;
     const double shape = std::max(1 + tail.shape, 0.3);
     const double z = normal_of(key, Parameter::Shape);
@@ -89,8 +88,25 @@ Law draw_residual(const PositionParts& part, const DrawKey& key) {
   }
   tail.scale *= exponential(std::sqrt(1 / n) * normal_of(key, Parameter::Scale));
   tail.shape = std::clamp(tail.shape, -0.5, 0.95);
-  if (!(tail.scale.count() > 0)) return part.residual;
-  return with_tail(part.residual, tail);
+  if (!(tail.scale.count() > 0)) return of.law;
+  return with_tail(of.law, tail);
+}
+
+/// Of two modes each, and the share of the longer one: Beta of those seen. A longer mode that has a gap itself keeps its law.
+Law draw_residual(const PositionParts& part, const DrawKey& key) {
+  if (!part.detours)
+    return draw_tail({.law = part.residual,
+                      .tails = part.tails,
+                      .probability = part.tail_probability,
+                      .shape = part.tail_shape,
+                      .seen = part.residual_sd.freedom},
+                     key);
+  LongerMode modes = *part.detours;
+  const double share =
+      beta_quantile(modes.longer.seen + 0.5, modes.usual.seen + 0.5, uniform_of(key, Parameter::Threshold));
+  for (TailedLaw* mode : {&modes.usual, &modes.longer})
+    if (mode->law.breaks().empty()) mode->law = draw_tail(*mode, key);
+  return law_of(modes, std::clamp(share, 1e-12, 1 - 1e-12));
 }
 
 }  // namespace

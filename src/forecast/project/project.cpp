@@ -413,6 +413,22 @@ std::string times_text(double a, double b) {
   return fmt::format("between {:.2g}x and {:.2g}x of one rank's step", a, b);
 }
 
+/// Numbers that are none: why they are not shown.
+std::string no_finite(const SizePoint& point) {
+  const auto is_told = [](const TimeBand& b) {
+    return std::isfinite(b.value.count()) && std::isfinite(b.low.count()) && std::isfinite(b.high.count());
+  };
+  for (const TimeBand* b : {&point.mean, &point.median, &point.p95, &point.p99, &point.p999,
+                            &point.with_unseen, &point.with_shared})
+    if (!is_told(*b))
+      return "the laws of its parts give no finite time here: the tail of own work is not told";
+  if (!(point.mean.value > Seconds{}))
+    return "its parts add up to no time at all: they are not those of one job";
+  if (!std::isfinite(point.elasticity) || !std::isfinite(point.efficiency))
+    return "how the step grows with the ranks has no finite value here";
+  return {};
+}
+
 /// Why there is no number; empty where there is one.
 std::string refusal(const Parts& parts, const SizePoint& point, double alone, const TimeEstimate& rest) {
   const std::string unknown = largest_unknown(parts, point.ranks, rest);
@@ -421,11 +437,15 @@ std::string refusal(const Parts& parts, const SizePoint& point, double alone, co
   const std::string seen = point.rests_on.empty() ? std::string("stated, not seen") : point.rests_on;
   for (const PositionParts& p : parts.positions) {
     if (may_have_no_mean(p)) {
+      const double median = point.median.value.count() / alone;
       return fmt::format(
-          "the tail may be so heavy that there is no mean (shape up to {:.2f}): the median is {:.2g}x of one rank's step",
-          p.tail_shape.high, point.median.value.count() / alone);
+          "the tail may be so heavy that there is no mean (shape up to {:.2f}){}", p.tail_shape.high,
+          std::isfinite(median) ? fmt::format(": the median is {:.2g}x of one rank's step", median) : "");
     }
-    const double asked = static_cast<double>(point.ranks) / 0.56;
+  }
+  if (std::string none = no_finite(point); !none.empty()) return none;
+  const double asked = static_cast<double>(point.ranks) / 0.56;
+  for (const PositionParts& p : parts.positions) {
     if (p.tails.empty() && p.tail_probability > 0 && p.residual_sd.freedom > 0 &&
         asked > 10 * p.residual_sd.freedom) {
       return fmt::format("{}, and no tail could be fitted: {}", seen, between);
@@ -523,6 +543,7 @@ Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
     if (replicates.clean()) note_unseen(parts, options, point);
     point.refused = refusal(parts, point, a.step.own + point.rest.count(), rest_at(parts, n, options));
     if (options.growth.usual > 0) add_growth(point, draws[s], options);
+    if (point.refused.empty()) point.refused = no_finite(point);
     out.points.push_back(point);
     ++s;
   }
