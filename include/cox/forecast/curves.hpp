@@ -18,17 +18,21 @@ struct CurveModel {
   double misfit = 0;         ///< root mean square of relative errors, at the sizes given
   double held_out = 0;       ///< relative error at the largest size, fitted to the others
   bool has_held_out = true;  ///< false: too few sizes for that
-  bool counts = true;        ///< in the band: its held-out error is not far beyond the best one's
+  bool counts =
+      true;  ///< in the band: its held-out error is what noise does, or not far beyond the best one's
 };
 
 /// One size.
 struct CurvePrediction {
   std::int64_t size = 0;
   double value = 0;  ///< as in the table: seconds, or per second
-  double low = 0;    ///< spread of the models that count, with their held-out error
+  double low =
+      0;  ///< spread of the models that count, each with its standard error, and their held-out error
   double high = 0;
-  double throughput_ratio = 0;     ///< over that of the largest size given
-  double elasticity = 0;           ///< d ln throughput / d ln size
+  double throughput_ratio = 0;  ///< over that of the largest size given
+  double elasticity = 0;        ///< d ln throughput / d ln size
+  double elasticity_low = 0;    ///< the same over all curves that noise does not rule out
+  double elasticity_high = 0;
   bool measured = false;           ///< a size of the table: its own mean
   std::vector<double> by_model{};  ///< as in `models`
   std::string refused{};           ///< why there is no number; empty = there is one

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <functional>
 
+#include "cox/base/random.hpp"
+
 namespace cox::forecast {
 namespace {
 
@@ -102,6 +104,48 @@ TEST(Curves, TableOneIsForecastToTwiceItsSizeAndNotFurther) {
     EXPECT_LE(made.points[1].low, throughput[4]);
     EXPECT_GE(made.points[1].high, throughput[4]);
   }
+}
+
+/// Three repetitions at sizes 1 to 32.
+Curve noisy(double (*z)(double), double noise, std::uint64_t seed) {
+  Curve curve{.name = "t", .value = CurveValue::StepTime, .points = {}};
+  for (std::int64_t n = 1; n <= 32; n *= 2)
+    for (std::uint64_t i = 0; i < 3; ++i)
+      curve.points.push_back(
+          {.size = n,
+           .value = z(static_cast<double>(n)) *
+                    (1 + noise * RandomStream(seed, 9).normal(static_cast<std::uint64_t>(n), i))});
+  return curve;
+}
+
+// Bands of known laws under noise of 1 and 3 %: nine of ten at twice the largest size, as many of those answered at 8 times.
+TEST(Curves, BandsHoldWhatNoiseLeavesOpen) {
+  constexpr double (*kLaws[])(double) = {
+      [](double n) { return 1 + 0.02 * (n - 1) + 1e-4 * n * (n - 1); },
+      [](double n) { return 1 + 0.05 * std::log2(n); }, [](double n) { return 1 + 0.05 * std::sqrt(n); },
+      [](double n) { return 1 + 0.005 * n; }, [](double n) { return std::pow(n, 0.2); }};
+  int inside[2] = {};
+  int answered[2] = {};
+  for (const auto law : kLaws)
+    for (const double noise : {0.01, 0.03})
+      for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+        const CurveForecast f = project_curve(noisy(law, noise, seed), {64, 256}, Scaling::Weak);
+        for (std::size_t i = 0; i < 2; ++i) {
+          if (!f.points[i].refused.empty()) continue;
+          const double truth = law(static_cast<double>(f.points[i].size));
+          ++answered[i];
+          inside[i] += f.points[i].low <= truth && truth <= f.points[i].high ? 1 : 0;
+        }
+      }
+  EXPECT_GE(answered[0], 100) << "of 120";
+  EXPECT_GE(inside[0], 0.9 * answered[0]) << answered[0];
+  EXPECT_GE(inside[1], 0.85 * answered[1]) << answered[1];
+}
+
+TEST(Curves, ARegimeThatNoiseLeavesOpenIsARange) {
+  const CurveForecast f =
+      project_curve(noisy([](double n) { return 1 + 0.02 * n; }, 0.03, 4), {32, 256}, Scaling::Weak);
+  EXPECT_LT(f.points[1].elasticity_low, f.points[1].elasticity_high - 0.1);
 }
 
 }  // namespace
