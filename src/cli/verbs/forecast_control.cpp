@@ -72,7 +72,9 @@ Result<forecast::StructureQuestion> structure_question(const Invocation& call) {
   forecast::StructureQuestion out{.asked = call.has("structure") || !text.empty()};
   if (text.empty()) return out;
   const auto delay = parse_seconds(text);
-  if (!delay || !(*delay > Seconds{}))
+  if (!delay)
+    return fail(usage_error("cli-003", fmt::format("--delay: {}", delay.error().message), "like 50ms"));
+  if (!(*delay > Seconds{}))
     return fail(
         usage_error("cli-003", fmt::format("--delay: got '{}', expected a time above 0", text), "like 50ms"));
   out.delay = *delay;

@@ -27,7 +27,13 @@ namespace {
 
 constexpr double kApart = 0.1;  ///< two samples of one size differ so much, and by more than chance: told
 constexpr std::int64_t kLeastTimes = 8;
-constexpr double kErrors = 5;  ///< standard errors that chance explains
+constexpr double kErrors = 5;        ///< standard errors that chance explains
+constexpr double kLeastGrown = 0.7;  ///< of own work, from a smaller size to a larger one: less is no growth
+constexpr double kMostGrown = 1.3;   ///< times the ranks: more than a line does
+constexpr double kDivides = 0.3;     ///< own work times ranks is as much, within this: the whole is divided
+constexpr double kTold =
+    1.25;  ///< own work that grows more is told, where it does by more than this power of the ranks
+constexpr double kToldPower = 0.45;
 /// One size does not tell growth. Of 30 published weak scalings half grow by more than N^0.03 and 26 by less than N^0.09, with what
 /// parts tell in it; jobs on one shared host and one shared link grew by N^0.3 and N^0.45 (docs/concepts/forecasting.md).
 constexpr GrowthPrior kGrowth{.usual = 0.03, .most = 0.5};
@@ -43,22 +49,75 @@ Error mixed(std::string message) {
       .where = {}};
 }
 
-std::vector<std::string> contradictions_of(const std::vector<Sample>& samples) {
-  std::vector<std::string> out;
+Error not_one_job(std::string message, std::string hint) {
+  return Error{.code = Errc::InvalidInput,
+               .id = "forecast-012",
+               .message = std::move(message),
+               .hint = std::move(hint),
+               .where = {}};
+}
+
+/// Runs of one size whose steps differ by more than their noise and a tenth.
+Status check_alike(const Sample& x, const Sample& y) {
+  const StepMean a = step_mean(x);
+  const StepMean b = step_mean(y);
+  const Seconds apart = std::chrono::abs(a.mean - b.mean);
+  const Seconds error{std::hypot(a.error.count(), b.error.count())};
+  if (apart <= kApart * std::min(a.mean, b.mean) || apart <= kErrors * error) return {};
+  return fail(not_one_job(
+      fmt::format(
+          "{} and {} have {} ranks both and steps of {} and {}: not the same job, or not the same conditions",
+          x.name, y.name, x.size(), to_string(a.mean), to_string(b.mean)),
+      "forecast from each alone, or leave out the one that is another job"));
+}
+
+/// Mean own work of a rank in a step.
+Seconds own_work(const Sample& sample) {
+  double sum = 0;
+  for (const Position& p : sample.positions)
+    for (const Seconds own : p.own) sum += own.count();
+  return Seconds{sum / static_cast<double>(sample.size()) / static_cast<double>(sample.steps.size())};
+}
+
+/// Own work of one job at two sizes, the first the smaller one: what no growth explains is refused, what only a strong one does
+/// is told.
+Status check_growth(const Sample& small, const Sample& large, Scaling scaling,
+                    std::vector<std::string>& told) {
+  const Seconds a = own_work(small);
+  const Seconds b = own_work(large);
+  const double more = static_cast<double>(large.size()) / static_cast<double>(small.size());
+  const double grown = b / a * (scaling == Scaling::Strong ? more : 1);
+  const std::string said =
+      fmt::format("{} and {}: a rank's own work is {} a step at {} ranks and {} at {}", small.name,
+                  large.name, to_string(a), small.size(), to_string(b), large.size());
+  const bool divides = scaling == Scaling::Weak && std::abs(b / a * more - 1) < kDivides;
+  if (!(grown >= kLeastGrown && grown <= kMostGrown * more))
+    return fail(not_one_job(
+        said + ": no growth with the ranks does that",
+        divides ? "where the whole job has as much to do at any size, say --scaling strong"
+                : "see that all have one unit and one batch a rank, or forecast from each alone"));
+  if (grown > kTold && grown > std::pow(more, kToldPower))
+    told.push_back(
+        said + ": taken as growth; where one is another job or has another batch, forecast from each alone");
+  return {};
+}
+
+/// Each two samples that could not be of one job are an error; what is unlikely of one is told.
+Status check_one_job(const std::vector<Sample>& samples, Scaling scaling, std::vector<std::string>& told) {
   for (std::size_t i = 0; i < samples.size(); ++i)
-    for (std::size_t j = i + 1; j < samples.size(); ++j) {
-      if (samples[i].size() != samples[j].size()) continue;
-      const StepMean a = step_mean(samples[i]);
-      const StepMean b = step_mean(samples[j]);
-      const Seconds apart = std::chrono::abs(a.mean - b.mean);
-      const Seconds error{std::hypot(a.error.count(), b.error.count())};
-      if (apart <= kApart * std::min(a.mean, b.mean) || apart <= kErrors * error) continue;
-      out.push_back(fmt::format(
-          "{} and {} have {} ranks both and steps of {} and {}: not the same job, or not the same "
-          "conditions",
-          samples[i].name, samples[j].name, samples[i].size(), to_string(a.mean), to_string(b.mean)));
-    }
-  return out;
+    for (std::size_t j = i + 1; j < samples.size(); ++j)
+      COX_CHECK(samples[i].size() == samples[j].size() ? check_alike(samples[i], samples[j])
+                                                       : check_growth(samples[i], samples[j], scaling, told));
+  return {};
+}
+
+/// By size and what was seen: the order in which files are named says nothing.
+std::vector<Sample> ordered(std::vector<Sample> samples) {
+  std::stable_sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
+    if (a.size() != b.size()) return a.size() < b.size();
+    return step_mean(a).mean < step_mean(b).mean;
+  });
+  return samples;
 }
 
 Status check_together(const Evidence& e) {
@@ -148,12 +207,12 @@ void add_bends(FullForecast& out, const Asked& question, const IsAnswered& answe
   options.unseen = out.calibrated;
   if (options.failing) add_goodput(out, *options.failing);
   const std::int64_t from = std::max<std::int64_t>(1, out.parts->ranks);
+  if (out.margins_at == 0) return;  // where no size has a number, none bends
   const PartsJob job = job_of_parts(*out.parts, options);
   if (const std::int64_t most = answered_up_to(out, answered, std::max(2 * from, kLeastRange)); most > from)
     out.regimes = regimes_of(job.job, {.from = from, .to = most, .per_doubling = 2},
                              question.project.scaling == Scaling::Weak, job.replicates,
                              question.project.threads, job.shared);
-  if (out.margins_at == 0) return;
   const double now = job.job.at(out.margins_at, kEveryMechanism).elasticity;
   const double level = next_level(now);
   options.bands = question.structure.asked;
@@ -216,7 +275,10 @@ bool is_one_size(const std::vector<Sample>& samples) {
 }
 
 /// From samples: calibrated, projected, compared.
-Status from_samples(FullForecast& out, const Evidence& e, const Asked& asked) {
+Status from_samples(FullForecast& out, const Evidence& given, const Asked& asked) {
+  const Evidence e{.inputs = {}, .samples = ordered(given.samples)};
+  if (e.samples.size() > 1) COX_CHECK(check_enough(e.samples));
+  COX_CHECK(check_one_job(e.samples, asked.project.scaling, out.contradictions));
   COX_TRY(out.parts, calibrate(e.samples));
   COX_CHECK(check_enough(e.samples));
   tell(asked, Done::Calibrated);
@@ -232,10 +294,10 @@ Status from_samples(FullForecast& out, const Evidence& e, const Asked& asked) {
   out.projection = project(*out.parts, question.sizes, question.project);
   const std::vector<Way> ways = ways_of(e.samples, question.project);
   apply_ways(out.projection, ways, e.samples, *out.parts);
+  out.projection.notes.insert(out.projection.notes.begin(), out.parts->notes.begin(), out.parts->notes.end());
   if (!ways.empty()) out.projection.notes.push_back(ways_text(ways));
   tell(asked, Done::Projected);
   out.seen = seen_of(out, e, question, ways);
-  out.contradictions = contradictions_of(e.samples);
   add_measured(out, e, question, ways);
   tell(asked, Done::Measured);
   add_scenario(out, e, question);
@@ -296,6 +358,18 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   return {};
 }
 
+/// Step times that fall as ranks are added, where every rank is said to have as much to do. Empty = none.
+std::string falling(const CurveForecast& curve, Scaling scaling) {
+  if (scaling == Scaling::Strong || curve.value != CurveValue::StepTime || curve.given.size() < 2) return {};
+  const CurvePrediction& first = curve.given.front();
+  const CurvePrediction& last = curve.given.back();
+  if (last.value >= kLeastGrown * first.value) return {};
+  return fmt::format(
+      "steps fall from {} at {} to {} at {}, which they cannot where each rank has as much to do at any size: where the whole "
+      "job has, say --scaling strong",
+      to_string(Seconds{first.value}), first.size, to_string(Seconds{last.value}), last.size);
+}
+
 /// Several tables of one job are one curve.
 void from_curves(FullForecast& out, const Evidence& e, const Asked& question) {
   Curve all{.name = e.curves.front().name, .value = e.curves.front().value, .points = {}};
@@ -304,6 +378,8 @@ void from_curves(FullForecast& out, const Evidence& e, const Asked& question) {
                    [](const CurvePoint& a, const CurvePoint& b) { return a.size < b.size; });
   out.curve = project_curve(all, question.sizes, question.project.scaling);
   out.seen_ranks = out.curve->largest;
+  if (std::string falls = falling(*out.curve, question.project.scaling); !falls.empty())
+    out.contradictions.push_back(std::move(falls));
   out.no_goodness = out.no_scenario = "a table of sizes says nothing of what the ranks do";
   if (question.failures.happen())
     out.not_seen.emplace_back("what failures take: how many nodes a size has is not in a table of sizes");
@@ -344,6 +420,13 @@ double Forecast::speed_up(const SizePoint& point) const {
 
 Result<FullForecast> make_forecast(const Evidence& evidence, const Asked& question) {
   COX_CHECK(check_together(evidence));
+  if (!evidence.curves.empty() && question.structure.asked)
+    return fail(
+        Error{.code = Errc::Usage,
+              .id = "forecast-010",
+              .message = evidence.curves.front().name + ": sizes and values say nothing of who sets the pace",
+              .hint = "leave --structure and --delay out, or give a Run or a table of own work",
+              .where = {}});
   FullForecast out;
   out.inputs = evidence.inputs;
   out.name = evidence.inputs.empty() ? "" : evidence.inputs.front().name;

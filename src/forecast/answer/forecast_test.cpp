@@ -73,15 +73,37 @@ TEST(Forecast, ThreadsAndTheOrderOfInputsChangeNothing) {
   EXPECT_NEAR(other->projection.points[0].mean.value / one->projection.points[0].mean.value, 1, 1e-6);
 }
 
-TEST(Forecast, RunsOfOneSizeThatDisagreeAreTold) {
-  Sample slow = job(8, 100, 0.02, 2);
-  for (Seconds& own : slow.positions[0].own) own *= 1.5;
-  for (SampleStep& s : slow.steps) s.length *= 1.5;
-  const auto made = make_forecast(of({job(8, 100, 0.02), slow}), to({64}));
-  ASSERT_TRUE(made) << made.error().to_string();
-  ASSERT_EQ(made->contradictions.size(), 1U);
-  EXPECT_NE(made->contradictions[0].find("8 ranks both"), std::string::npos);
+Sample scaled(Sample s, double factor) {
+  for (Seconds& own : s.positions[0].own) own *= factor;
+  for (SampleStep& step : s.steps) step.length *= factor;
+  return s;
+}
+
+TEST(Forecast, RunsThatAreNotOfOneJobAreRefusedInEitherOrder) {
+  const Sample slow = scaled(job(8, 100, 0.02, 2), 1.5);
+  const auto one = make_forecast(of({job(8, 100, 0.02), slow}), to({64}));
+  const auto other = make_forecast(of({slow, job(8, 100, 0.02)}), to({64}));
+  ASSERT_FALSE(one);
+  ASSERT_FALSE(other);
+  EXPECT_EQ(one.error().id, "forecast-012");
+  EXPECT_NE(one.error().message.find("8 ranks both"), std::string::npos);
+  EXPECT_EQ(one.error().message, other.error().message);
   EXPECT_TRUE(make_forecast(of({job(8, 100, 0.02), job(8, 100, 0.02, 2)}), to({64}))->contradictions.empty());
+}
+
+TEST(Forecast, OwnWorkThatNoGrowthExplainsIsRefused) {
+  const auto units = make_forecast(of({scaled(job(8, 100, 0.02), 1000), job(32, 100, 0.02)}), to({64}));
+  ASSERT_FALSE(units);
+  EXPECT_NE(units.error().message.find("own work is 100 s a step at 8 ranks"), std::string::npos)
+      << units.error().message;
+  EXPECT_NE(units.error().hint.find("unit"), std::string::npos);
+  const auto strong = make_forecast(of({scaled(job(8, 100, 0.02), 4), job(32, 100, 0.02)}), to({64}));
+  ASSERT_FALSE(strong);
+  EXPECT_NE(strong.error().hint.find("--scaling strong"), std::string::npos);
+  const auto twice = make_forecast(of({job(8, 100, 0.02), scaled(job(32, 100, 0.02), 2)}), to({64}));
+  ASSERT_TRUE(twice) << twice.error().to_string();
+  ASSERT_EQ(twice->contradictions.size(), 1U);
+  EXPECT_NE(twice->contradictions[0].find("taken as growth"), std::string::npos);
 }
 
 TEST(Forecast, InputsOfDifferentKindsAreRefused) {
@@ -185,6 +207,40 @@ TEST(Forecast, BendsAreSaidUpToTheLargestSizeThatHasANumber) {
     const auto at = make_forecast(of({job(2, 12, 0.3)}), to({made->regimes->range.to}));
     EXPECT_EQ(at->projection.points[0].refused, "");
   }
+}
+
+TEST(Forecast, OneRankTellsNothingOfWhatRanksDifferBy) {
+  const auto made = make_forecast(of({job(1, 200, 0.01)}), to({16}));
+  ASSERT_TRUE(made) << made.error().to_string();
+  const PositionParts& p = made->parts->positions[0];
+  EXPECT_EQ(p.rank.origin, Origin::Range);
+  EXPECT_NEAR(p.rank.high.count(), 0.005, 1e-4);
+  EXPECT_TRUE(std::ranges::any_of(
+      made->not_seen, [](const std::string& s) { return s.find("ranks differ by for good") != s.npos; }));
+}
+
+TEST(Forecast, ASlowNodeIsNamed) {
+  Sample s = job(32, 200, 0.01);
+  for (std::size_t k = 0; k < s.steps.size(); ++k) {
+    for (std::size_t r = 20; r < 24; ++r) s.positions[0].own[k * 32 + r] += Seconds{0.01};
+    s.steps[k].length += Seconds{0.008};
+  }
+  const auto made = make_forecast(of({s}), to({64}));
+  ASSERT_TRUE(made) << made.error().to_string();
+  EXPECT_EQ(made->parts->positions[0].slow.nodes, std::vector<std::int32_t>{5});
+  std::string all;
+  for (const TextLine& line : text_lines(*made)) all += line.text + "\n";
+  EXPECT_NE(all.find("1 of 8 nodes is slow for good, by 10"), std::string::npos) << all;
+  EXPECT_NE(all.find(": node 5"), std::string::npos) << all;
+  EXPECT_NE(to_json(*made, {}).find("\"slow_nodes\": {"), std::string::npos);
+}
+
+TEST(Forecast, StructureOfATableOfSizesIsRefused) {
+  Evidence curves;
+  curves.curves = {{.name = "t", .value = CurveValue::StepTime, .points = {{8, 1}, {16, 1.1}}}};
+  Asked q = to({64});
+  q.structure.asked = true;
+  EXPECT_EQ(make_forecast(curves, q).error().id, "forecast-010");
 }
 
 }  // namespace

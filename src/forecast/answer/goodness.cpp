@@ -22,6 +22,7 @@ constexpr int kRunsOfRanks = 8;             ///< simulations that are looked at 
 constexpr std::size_t kStepsOfRanks = 300;  ///< of each
 constexpr double kTail = 0.0025;  ///< on either side, of one more simulation: seven figures are looked at
 constexpr double kSteady = 1e-6;  ///< coefficient of variation of step times that differ by rounding only
+constexpr Seconds kLeastLatency{1e-9};    ///< of a message, where ranks are looked at
 constexpr std::size_t kMostRanks = 4096;  ///< beyond, nobody looks at who is last
 
 using Series = std::vector<double>;
@@ -222,6 +223,9 @@ Result<Simulated> simulate_runs(model::Scenario s, const Sample& recorded, const
   if (recorded.positions.empty() || recorded.ranks.size() < 2 || recorded.ranks.size() > kMostRanks)
     return out;
   s.job.steps = static_cast<int>(std::min<std::size_t>(kStepsOfRanks, recorded.steps.size()) * each) + 2;
+  // A collective that takes no time leaves no trace of who was last.
+  s.across.latency = std::max(s.across.latency, kLeastLatency);
+  s.inside.latency = std::max(s.inside.latency, kLeastLatency);
   for (int i = 0; i < std::min(kRunsOfRanks, options.simulations); ++i) {
     s.seed = static_cast<std::uint64_t>(i) + 1;
     COX_TRY(const simulate::Outcome outcome,

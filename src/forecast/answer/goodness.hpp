@@ -34,6 +34,8 @@ struct GoodnessFigure {
 struct Goodness {
   double distance = 0;  ///< Kolmogorov: largest difference of the two distributions of step times
   double limit = 0;     ///< what 99.75 % of more simulations would stay below
+  /// Simulated runs differ among themselves by so much that recorded steps could hardly be outside.
+  [[nodiscard]] bool has_power() const { return limit < 0.5; }
   std::vector<GoodnessFigure> figures{};
   struct Pair {
     Seconds recorded{};

@@ -27,6 +27,15 @@ Json json_of(const PositionParts& p) {
           {"step", json_of(p.step)},
           {"node_step", json_of(p.node_step)},
           {"node_step_skewness", p.node_step_skewness},
+          {"slow_nodes", p.slow.seen > 0 ? Json{{"seen", p.slow.seen},
+                                                {"of", p.slow.of},
+                                                {"extra_s", p.slow.extra.count()},
+                                                {"nodes", p.slow.nodes}}
+                                         : Json(nullptr)},
+          {"detours", p.detours ? Json{{"share", p.tail_probability},
+                                       {"longer_s",
+                                        (p.detours->longer.law.mean() - p.detours->usual.law.mean()).count()}}
+                                : Json(nullptr)},
           {"residual", json_of(p.residual_sd)},
           {"tail_shape", json_of(p.tail_shape)},
           {"tail_probability", p.tail_probability},
@@ -93,9 +102,9 @@ Json json_of(const MeasuredSize& m) {
 }
 
 Json json_of(const Goodness& g) {
-  Json j{{"reproduces", g.reproduces}, {"because", g.because},         {"distance", g.distance},
-         {"limit", g.limit},           {"simulations", g.simulations}, {"figures", Json::array()},
-         {"quantiles", Json::array()}};
+  Json j{{"reproduces", g.reproduces}, {"because", g.because},       {"distance", g.distance},
+         {"limit", g.limit},           {"has_power", g.has_power()}, {"simulations", g.simulations},
+         {"figures", Json::array()},   {"quantiles", Json::array()}};
   for (const GoodnessFigure& f : g.figures)
     j["figures"].push_back({{"name", f.name},
                             {"unit", f.unit},
@@ -179,6 +188,8 @@ Json json_of(const CurveForecast& c) {
       one["throughput_ratio"] = p.throughput_ratio;
       one["elasticity"] = p.elasticity;
       one["regime"] = name_of(regime_of(p.elasticity));
+      one["regime_best"] = name_of(regime_of(p.elasticity_high));
+      one["regime_worst"] = name_of(regime_of(p.elasticity_low));
     }
     j["sizes"].push_back(std::move(one));
   }

@@ -27,11 +27,22 @@ constexpr double kLeastChance = 0.002;  ///< relative: no mean of steps is taken
 constexpr double kStep = 1.01;          ///< of sizes, for a slope
 constexpr double kWidest = 2;           ///< of a band, upper over lower end
 constexpr double kEnd = 1.645;          ///< deviations to the end of a band of 90 %
+constexpr int kHeldOutDraws = 60;       ///< of parameters, for the band of what is held out
 constexpr const char* kParts = "parts";
 
 std::map<std::int64_t, StepMean> steps_by_size(std::span<const Sample> samples) {
+  std::map<std::int64_t, std::vector<StepMean>> all;
+  for (const Sample& s : samples) all[s.size()].push_back(step_mean(s));
   std::map<std::int64_t, StepMean> out;
-  for (const Sample& s : samples) out.emplace(s.size(), step_mean(s));
+  for (const auto& [size, means] : all) {
+    StepMean& sum = out[size];
+    const auto n = static_cast<double>(means.size());
+    for (const StepMean& m : means) {
+      sum.mean += m.mean / n;
+      sum.median += m.median / n;
+      sum.error = Seconds{std::hypot(sum.error.count(), m.error.count() / n)};
+    }
+  }
   return out;
 }
 
@@ -41,18 +52,26 @@ Curve curve_of(const std::map<std::int64_t, StepMean>& steps) {
   return curve;
 }
 
-/// Parts of all sizes but the largest, at the largest: relative error. Nothing where they cannot be made.
-std::optional<double> parts_held_out(std::span<const Sample> samples, std::int64_t largest, Seconds measured,
-                                     const ProjectOptions& options) {
+/// Parts of all sizes but the largest, at the largest. Nothing where they cannot be made.
+std::optional<Way> parts_held_out(std::span<const Sample> samples, std::int64_t largest,
+                                  const StepMean& measured, const ProjectOptions& options) {
   std::vector<Sample> smaller;
   for (const Sample& s : samples)
     if (s.size() < largest) smaller.push_back(s);
   Result<Parts> parts = calibrate(smaller);
   if (!parts) return std::nullopt;
   if (options.scaling == Scaling::Weak) compare_sizes(*parts, smaller);
-  const double told = project_one(*parts, largest, options).mean.value / measured;
-  if (!std::isfinite(told)) return std::nullopt;
-  return told - 1;
+  ProjectOptions few = options;
+  few.replicates = kHeldOutDraws;
+  few.growth = {};
+  const TimeBand told = project(*parts, {largest}, few).points.front().mean;
+  if (!std::isfinite(told.value.count()) || !std::isfinite((told.high - told.low).count()))
+    return std::nullopt;
+  const double half = (told.high - told.low).count() / 2;
+  return Way{.name = kParts,
+             .held_out = told.value / measured.mean - 1,
+             .chance = std::max(kLeastChance,
+                                std::hypot(half, kEnd * measured.error.count()) / measured.mean.count())};
 }
 
 /// How many times further a size is than the largest was from the one before it. 0 = not beyond.
@@ -122,7 +141,7 @@ Together together(const std::vector<Way>& ways, const std::map<std::string, Told
   Together out;
   for (const Way& w : ways) {
     sum += w.weight;
-    missed += w.weight * w.held_out * w.held_out;
+    missed += w.weight * std::max(w.held_out * w.held_out - w.chance * w.chance, 0.0);
     out.value += w.weight * told.at(w.name).steps[at];
   }
   out.value /= sum;
@@ -137,13 +156,25 @@ Together together(const std::vector<Way>& ways, const std::map<std::string, Told
   return out;
 }
 
-void answer_by_all(SizePoint& point, const Together& all) {
+/// No step is shorter than one rank's own work.
+void answer_by_all(SizePoint& point, const Together& all, double sure) {
+  const Seconds own = sure * point.efficiency * point.mean.value;
   const double longer = all.value / point.mean.value;
   const Seconds by = all.value - point.mean.value;
   point.efficiency /= longer;
   point.cv /= longer;
   for (TimeBand* band : {&point.mean, &point.median, &point.p95, &point.p99, &point.p999, &point.with_unseen})
     *band = moved(*band, by, all.beside);
+  for (TimeBand* band : {&point.mean, &point.with_unseen})
+    band->low = std::max(band->low, std::min(own, band->value));
+}
+
+/// Lower end of own work over its value, the least of all positions.
+double sure_of(const Parts& parts) {
+  double out = 1;
+  for (const PositionParts& p : parts.positions)
+    if (p.level.value > Seconds{}) out = std::min(out, std::clamp(p.level.low / p.level.value, 0.0, 1.0));
+  return out;
 }
 
 /// A size of which parts say no mean.
@@ -189,12 +220,16 @@ std::vector<Way> ways_of(std::span<const Sample> samples, const ProjectOptions& 
   const std::map<std::int64_t, StepMean> steps = steps_by_size(samples);
   if (steps.size() < 3) return {};
   const auto& [largest, measured] = *steps.rbegin();
-  const std::optional<double> held_out = parts_held_out(samples, largest, measured.mean, options);
-  if (!held_out) return {};
-  std::vector<Way> ways{{.name = kParts, .held_out = *held_out}};
+  const std::optional<Way> parts = parts_held_out(samples, largest, measured, options);
+  if (!parts) return {};
+  std::vector<Way> ways{*parts};
   for (const CurveModel& m : project_curve(curve_of(steps), {}, options.scaling).models)
     if (m.has_held_out) ways.push_back({.name = m.name, .held_out = m.held_out});
   const double chance = std::max(kLeastChance, 2 * (measured.error / measured.mean));
+  if (std::abs(parts->held_out) <= parts->chance) {
+    ways.front().weight = 1;
+    return ways;
+  }
   double sum = 0;
   for (Way& w : ways) sum += w.weight = 1 / (w.held_out * w.held_out + chance * chance);
   for (Way& w : ways) w.weight /= sum;
@@ -207,13 +242,16 @@ void apply_ways(Projection& projection, const std::vector<Way>& ways, std::span<
   const std::map<std::int64_t, StepMean> steps = steps_by_size(samples);
   std::map<std::string, Told> told = told_by_curves(steps, projection);
   told[kParts] = told_by_parts(projection);
-  const std::vector<Way> curves(ways.begin() + 1, ways.end());
+  std::vector<Way> curves(ways.begin() + 1, ways.end());
+  if (ways.front().weight == 1)
+    for (Way& w : curves) w.weight = 1 / (w.held_out * w.held_out + kLeastChance * kLeastChance);
   const bool no_mean = std::any_of(parts.positions.begin(), parts.positions.end(), may_have_no_mean);
   for (std::size_t i = 0; i < projection.points.size(); ++i) {
     SizePoint& point = projection.points[i];
     if (no_mean ? curves.empty() : !point.refused.empty()) continue;
     const Together all = together(no_mean ? curves : ways, told, i, further_of(steps, point.ranks));
-    no_mean ? answer_by_curves(point, all, steps.rbegin()->second) : answer_by_all(point, all);
+    no_mean ? answer_by_curves(point, all, steps.rbegin()->second)
+            : answer_by_all(point, all, sure_of(parts));
     point.elasticity = projection.scaling == Scaling::Strong ? -all.by_fold : 1 - all.by_fold;
     refuse_wide(point);
   }

@@ -28,11 +28,14 @@ struct Way {
   std::string name{};   ///< `parts`, or a curve's
   double held_out = 0;  ///< relative error at the largest size, made from the smaller ones
   double weight = 0;    ///< in the value; all sum to 1
+  double chance = 0;    ///< relative: what `held_out` may be where the way is right; of curves not told
 };
 
 /// The ways, where there are three sizes and more; empty otherwise, or where the smaller sizes cannot be taken apart.
 ///
-/// Formula: weight ~ 1 / (held_out² + chance²), chance = twice the largest size's standard error, 0.2 % at least.
+/// Formula: parts alone, where they miss by no more than their own band and 1.645 standard errors of what was measured: a curve
+///          that happens to be nearer has no cause. Else weight ~ 1 / (held_out² + chance²), chance = twice the largest size's
+///          standard error, 0.2 % at least.
 /// Cost: one calibration. Held by: src/forecast/answer/several_sizes_test.cpp
 [[nodiscard]] std::vector<Way> ways_of(std::span<const Sample> samples, const ProjectOptions& options);
 

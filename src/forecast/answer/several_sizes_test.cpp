@@ -104,5 +104,29 @@ TEST(SeveralSizes, ConstantStepsKeepNoSpread) {
   EXPECT_NEAR(at.mean.low.count(), 107, 1e-6);
 }
 
+// More sizes of a job whose parts hold do not make a right answer worse: 16 jobs of normal noise, 1,024 ranks asked.
+TEST(SeveralSizes, MoreSizesKeepARightAnswerRight) {
+  constexpr int kJobs = 16;
+  const double truth = 107 + 3.2414;  // the largest of 1,024 normals
+  int inside[3] = {};
+  double width[3] = {};
+  for (int j = 0; j < kJobs; ++j) {
+    std::vector<Sample> all;
+    for (const int nodes : {2, 4, 8})
+      all.push_back(
+          test::sample_of({.residual = 1}, nodes, 8, 200, static_cast<std::uint64_t>(100 + 3 * j + nodes)));
+    const std::vector<std::vector<Sample>> given{{all[2]}, {all[0], all[2]}, all};
+    for (std::size_t n = 0; n < given.size(); ++n) {
+      const TimeBand band = foretold(given[n], {1024}).points[0].mean;
+      inside[n] += band.low.count() <= truth && truth <= band.high.count() ? 1 : 0;
+      width[n] += (band.high - band.low).count() / kJobs;
+      EXPECT_GE(band.low.count(), 99.5) << "a rank alone takes 100";
+    }
+  }
+  for (std::size_t n = 1; n < 3; ++n) EXPECT_GE(inside[n], 12) << n + 1 << " sizes";
+  EXPECT_LE(width[2], 1.5 * width[0]);
+  EXPECT_LE(width[2], 1.5 * width[1]);
+}
+
 }  // namespace
 }  // namespace cox::forecast

@@ -201,7 +201,7 @@ void add_margins(Lines& out, const Margins& m, std::int64_t at) {
     const auto end = [](const std::optional<double>& x) {
       return x ? fmt::format("{:.2g}", *x) : std::string("none");
     };
-    const bool less = *one.factor < 1;
+    const bool less = one.low && one.high ? *one.high < *one.low : *one.factor < 1;
     out.push_back(
         fmt::format("margin of {} ranks: {} x {:.2g} ({} .. {}){}{}", grouped(at), one.name, *one.factor,
                     end(less ? one.high : one.low), end(less ? one.low : one.high),

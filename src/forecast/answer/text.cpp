@@ -120,6 +120,14 @@ std::string in_table_unit(const CurveForecast& c, double value) {
   return c.value == CurveValue::StepTime ? to_string(Seconds{value}) : fmt::format("{:.4g} /s", value);
 }
 
+/// Curves that noise does not tell apart need not agree.
+std::string curve_regime(const CurvePrediction& p) {
+  const std::string best(name_of(regime_of(p.elasticity_high)));
+  const std::string worst(name_of(regime_of(p.elasticity_low)));
+  if (p.measured) return std::string(name_of(regime_of(p.elasticity)));
+  return best == worst ? best : fmt::format("{} to {}", best, worst);
+}
+
 /// The same for a table of sizes, and how well each curve did.
 void add_curve(Lines& out, const CurveForecast& c, bool all) {
   out.emplace_back();
@@ -133,9 +141,9 @@ void add_curve(Lines& out, const CurveForecast& c, bool all) {
     }
     const std::string spread =
         p.measured ? "measured" : in_table_unit(c, p.low) + " .. " + in_table_unit(c, p.high);
-    out.push_back(TextLine::row(
-        fmt::format("{:>9}  {:<10} {:<24} {:>9}  {}", grouped(p.size), in_table_unit(c, p.value), spread,
-                    "x " + ratio(p.throughput_ratio), name_of(regime_of(p.elasticity)))));
+    out.push_back(TextLine::row(fmt::format("{:>9}  {:<10} {:<24} {:>9}  {}", grouped(p.size),
+                                            in_table_unit(c, p.value), spread,
+                                            "x " + ratio(p.throughput_ratio), curve_regime(p))));
   }
   out.push_back(fmt::format("rate: throughput over that of size {}, the largest of {} given",
                             grouped(c.largest), c.sizes));
@@ -246,6 +254,11 @@ std::string outside_line(const MeasuredSize& m) {
 void add_goodness(Lines& out, const FullForecast& f) {
   if (f.goodness && f.goodness->reproduces && f.goodness->distance > f.goodness->limit)
     out.emplace_back("check: neither the recorded steps nor those of the calibrated Scenario vary");
+  else if (f.goodness && f.goodness->reproduces && !f.goodness->has_power())
+    out.push_back(fmt::format(
+        "check: says nothing here: runs of the calibrated Scenario differ from one another by as much "
+        "(distance {:.3f}, by chance up to {:.3f})",
+        f.goodness->distance, f.goodness->limit));
   else if (f.goodness)
     out.push_back(
         f.goodness->reproduces

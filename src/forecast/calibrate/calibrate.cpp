@@ -121,6 +121,8 @@ double level_error(const Decomposed& t, const WorkTable& shape) {
                    part(t.residual, ranks * steps) + part(t.node_step, nodes * steps));
 }
 
+/// Up to here, as a part of its work, one rank alone is taken to differ from others for good.
+constexpr double kMostAlone = 0.05;
 /// Part of the level that is rounding, not noise.
 constexpr double kDust = 1e-9;
 
@@ -220,8 +222,13 @@ Tables tables_of(const std::vector<Sized>& samples, std::size_t p, std::int32_t 
                                   s.sample->name, s.sample->steps[d.first_step].number,
                                   to_string(Seconds{d.earlier_level}), to_string(Seconds{d.level})));
     }
+    const RoleColumns& columns = s.roles.at(role);
+    for (const std::size_t n : d.slow_places)
+      out.slow.nodes.push_back(s.sample->ranks[columns.columns[columns.nodes[n].front()]].node);
     out.add(std::move(d), table, s.sample->size());
   }
+  std::sort(out.slow.nodes.begin(), out.slow.nodes.end());
+  out.slow.nodes.erase(std::unique(out.slow.nodes.begin(), out.slow.nodes.end()), out.slow.nodes.end());
   if (out.slow.seen > 0) out.slow.extra /= static_cast<double>(out.slow.seen);
   return out;
 }
@@ -249,6 +256,10 @@ PositionParts fit_position(const std::vector<Sized>& samples, std::size_t p, std
   part.slow = tables.slow;
   const auto all = static_cast<double>(tables.residuals.size());
   part.rank = deviation_of(together(tables.all, &Decomposed::rank, false), tables.ranks);
+  if (tables.ranks == 1) {
+    part.rank.high = kMostAlone * tables.levels.back().value;
+    part.rank.units = 1;
+  }
   part.node = deviation_of(together(tables.all, &Decomposed::node, false), tables.nodes);
   part.step = deviation_of(together(tables.all, &Decomposed::step, true), tables.steps);
   const Component shared = together(tables.all, &Decomposed::node_step, true);
@@ -257,10 +268,11 @@ PositionParts fit_position(const std::vector<Sized>& samples, std::size_t p, std
   const Component residual = together(tables.all, &Decomposed::residual, true);
   part.residual_sd = deviation_of(residual, static_cast<std::int64_t>(all));
   const Decomposed& last = tables.all.back();
-  const Seconds error = tables.levels.back().error;
-  part.level = {.value = Seconds{last.level},
-                .low = Seconds{last.level} - 1.645 * error,
-                .high = Seconds{last.level} + 1.645 * error,
+  const std::vector<SizedTime> levels = merged_by_size(tables.levels);
+  const auto& [size, level, error] = levels.back();
+  part.level = {.value = level,
+                .low = level - 1.645 * error,
+                .high = level + 1.645 * error,
                 .origin = Origin::Measured,
                 .units = samples.back().sample->size()};
   fit_residual(part, std::move(tables.residuals), tables.narrower / all, tables.independent / all);
@@ -277,7 +289,7 @@ PositionParts fit_position(const std::vector<Sized>& samples, std::size_t p, std
                 .high = Seconds{last.drift},
                 .origin = Origin::Measured,
                 .units = tables.steps};
-  part.growth = fit_growth(tables.levels);
+  part.growth = fit_growth(levels);
   return part;
 }
 
@@ -307,6 +319,7 @@ void fit_rest(const std::vector<Sized>& samples, Parts& parts) {
         .variance = w.variance(), .noise = 0, .freedom = static_cast<double>(w.count() - 1)};
     parts.rest_sd = deviation_of(spread, w.count());
   }
+  times = merged_by_size(times);
   parts.rest = {.value = times.back().value,
                 .low = std::max(times.back().value - 1.645 * times.back().error, Seconds{}),
                 .high = times.back().value + 1.645 * times.back().error,
@@ -324,12 +337,25 @@ void say_growth(const std::vector<GrowthFit>& fits, const std::string& what, Par
       linear ? "something is shared by all" : "as a tree or a maximum over ranks does"));
 }
 
+/// ": node 3", and up to five of them.
+std::string names_of(const std::vector<std::int32_t>& nodes) {
+  constexpr std::size_t kMost = 5;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(nodes.size(), kMost); ++i)
+    if (nodes[i] >= 0) out += fmt::format("{}{}", out.empty() ? ": node " : ", ", nodes[i]);
+  return out + (nodes.size() > kMost && !out.empty() ? " and more" : "");
+}
+
 /// What was found beside, and what cannot be.
 void say(const std::vector<Sized>& samples, bool nodes_known, Parts& parts) {
   if (samples.size() == 1 || parts.rest_growth.empty()) {
     parts.untold.push_back(
         "how own work and communication go on with the number of ranks: all samples have one size");
   }
+  if (parts.ranks == 1)
+    parts.untold.push_back(fmt::format(
+        "what ranks differ by for good: there is one; a deviation from nothing to {} of its work is in the band",
+        percent(kMostAlone)));
   if (!nodes_known) {
     parts.untold.push_back("which ranks share a node: what a node adds is taken as its ranks' own");
   } else if (parts.nodes > 1 && parts.ranks_per_node == 1) {
@@ -357,8 +383,9 @@ void say(const std::vector<Sized>& samples, bool nodes_known, Parts& parts) {
                       where, p.detours ? "the gap that parts the longer ones" : "3 %"));
     }
     if (p.slow.seen > 0) {
-      parts.notes.push_back(fmt::format("{}: {} of {} nodes are slow for good, by {}", where, p.slow.seen,
-                                        p.slow.of, to_string(p.slow.extra)));
+      parts.notes.push_back(fmt::format("{}: {} of {} nodes {} slow for good, by {}{}", where, p.slow.seen,
+                                        p.slow.of, p.slow.seen == 1 ? "is" : "are", to_string(p.slow.extra),
+                                        names_of(p.slow.nodes)));
     }
     say_growth(p.growth, where, parts);
   }

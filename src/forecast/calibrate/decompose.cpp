@@ -109,6 +109,7 @@ void take_off_slow(WorkTable& table, Decomposed& out) {
     for (std::size_t k = 0; k < table.steps; ++k)
       for (const std::size_t column : table.nodes[n]) table.own[k * ranks + column] -= means[n] - middle;
   }
+  out.slow_places = slow;
   out.slow_nodes = static_cast<std::int64_t>(slow.size());
   out.slow_extra = extra / static_cast<double>(slow.size());
 }

@@ -41,6 +41,7 @@ struct Decomposed {
   double node_step_third = 0;  ///< third cumulant of the part of a node in a step
   bool node_step_told = false;
   std::int64_t slow_nodes = 0;
+  std::vector<std::size_t> slow_places;  ///< which of the table's nodes those are
   double slow_extra = 0;
   std::vector<double> residuals;  ///< of mean 0, with the noise of what was taken off
   double narrower = 1;            ///< times which they are as wide as the residual is

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 
 #include "cox/base/elementary.hpp"
+#include "cox/base/stats.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -48,6 +50,27 @@ Line fit(const std::vector<SizedTime>& times, std::size_t count, Growth growth) 
 double growth_at(Growth growth, std::int64_t ranks, std::int64_t seen) {
   if (growth == Growth::Logarithm) return logarithm(static_cast<double>(ranks) / static_cast<double>(seen));
   return growth == Growth::Linear ? static_cast<double>(ranks - seen) : 0;
+}
+
+std::vector<SizedTime> merged_by_size(const std::vector<SizedTime>& times) {
+  std::map<std::int64_t, std::vector<SizedTime>> by_size;
+  for (const SizedTime& t : times) by_size[t.ranks].push_back(t);
+  std::vector<SizedTime> out;
+  for (const auto& [ranks, alike] : by_size) {
+    const auto n = static_cast<double>(alike.size());
+    Welford values;
+    double squares = 0;
+    for (const SizedTime& t : alike) {
+      values.add(t.value.count());
+      squares += t.error.count() * t.error.count();
+    }
+    const double apart = alike.size() > 1 ? values.stddev() / std::sqrt(n) : 0;
+    out.push_back(
+        {.ranks = ranks,
+         .value = alike.size() > 1 ? Seconds{values.mean()} : alike.front().value,
+         .error = alike.size() > 1 ? Seconds{std::max(std::sqrt(squares) / n, apart)} : alike.front().error});
+  }
+  return out;
 }
 
 std::vector<GrowthFit> fit_growth(const std::vector<SizedTime>& times) {

@@ -17,6 +17,10 @@ struct SizedTime {
   Seconds error{};
 };
 
+/// One time a size, ascending: the mean of those that have it. Its error is theirs, or what they differ by where that is more.
+/// Held by: OverSizes.RunsOfOneSizeAreOneTime
+[[nodiscard]] std::vector<SizedTime> merged_by_size(const std::vector<SizedTime>& times);
+
 /// The laws of growth, best first: by how far each, fitted to the smaller sizes, misses the largest. Not growing is best where it
 /// misses by no more than two standard errors. Of two sizes each growing law goes through both, and none can be told from the
 /// other. `times` ascend by size; empty for one size.

@@ -43,5 +43,15 @@ TEST(OverSizes, NothingShrinks) {
   for (const GrowthFit& fit : fits) EXPECT_GE(fit.slope.count(), 0);
 }
 
+TEST(OverSizes, RunsOfOneSizeAreOneTime) {
+  const auto merged = merged_by_size({{.ranks = 8, .value = Seconds{1}, .error = Seconds{0.1}},
+                                      {.ranks = 16, .value = Seconds{2}, .error = Seconds{0.1}},
+                                      {.ranks = 16, .value = Seconds{4}, .error = Seconds{0.1}}});
+  ASSERT_EQ(merged.size(), 2U);
+  EXPECT_EQ(merged[0].error.count(), 0.1);
+  EXPECT_EQ(merged[1].value.count(), 3);
+  EXPECT_NEAR(merged[1].error.count(), 1, 1e-12) << "what they differ by, not their noise";
+}
+
 }  // namespace
 }  // namespace cox::forecast

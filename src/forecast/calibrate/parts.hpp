@@ -82,8 +82,9 @@ struct LongerMode {
 struct SlowNodes {
   std::int64_t seen = 0;
   std::int64_t of = 0;
-  Seconds extra{};   ///< mean
-  double share = 0;  ///< of all nodes, by a prior, where none was seen
+  Seconds extra{};                    ///< mean
+  double share = 0;                   ///< of all nodes, by a prior, where none was seen
+  std::vector<std::int32_t> nodes{};  ///< which those seen are, ascending; of all samples
 };
 
 /// Own work before one synchronisation. Model: X = level + node + rank + step + node in step + residual

@@ -235,6 +235,15 @@ std::vector<PositionLaws> estimates(const Parts& parts) {
   return laws;
 }
 
+/// What lasts sets a run's mean and does not vary its steps: taken off the variance, and quantiles are as much nearer to the mean.
+void within_one_run(Step& step, double between) {
+  if (!(between > 0) || !std::isfinite(step.variance) || !(step.variance > 0)) return;
+  const double left = std::max(step.variance - between * between, 0.0);
+  const double nearer = std::sqrt(left / step.variance);
+  step.variance = left;
+  for (double& q : step.quantiles) q = step.mean + (q - step.mean) * nearer;
+}
+
 /// Both models, and the rest of the step.
 struct Answer {
   Step step;
@@ -257,6 +266,7 @@ Answer answer(const Parts& parts, std::int64_t ranks, const ProjectOptions& opti
   a.step.mean += move;
   a.step.slowest -= a.apart / 2;
   for (double& q : a.step.quantiles) q += move;
+  within_one_run(a.step, options.coarse ? 0 : lasting(parts, laws, ranks, factor));
   const double rest_sd = parts.rest_sd.value.count();
   a.step.variance += rest_sd * rest_sd;
   return a;
@@ -566,9 +576,13 @@ void compare_sizes(Parts& parts, std::span<const Sample> samples) {
       for (const SampleStep& step : sample->steps) steps.add(step.length.count());
     const double told = answer(parts, ranks, {}).step.mean;
     if (!std::isfinite(told)) return;
+    // A run draws what lasts once: it is no growth.
+    const double sampled = steps.stddev() / std::sqrt(static_cast<double>(steps.count()));
+    const double drawn_once =
+        lasting(parts, estimates(parts), ranks, 1) / std::sqrt(static_cast<double>(of_size.size()));
     times.push_back({.ranks = ranks,
                      .value = Seconds{steps.mean() - told},
-                     .error = Seconds{steps.stddev() / std::sqrt(static_cast<double>(steps.count()))}});
+                     .error = Seconds{std::hypot(sampled, drawn_once)}});
   }
   parts.beyond_growth = fit_growth(times);
   const SizedTime& last = times.back();

@@ -9,6 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/random.hpp"
+#include "cox/base/stats.hpp"
+
 #include "forecast/calibrate/calibrate.hpp"
 #include "forecast/law/maximum.hpp"
 
@@ -197,6 +200,27 @@ TEST(Project, WhatTheSlowestTakesBeyondThePartsGoesOnAsItDidOverTheSizes) {
   compare_sizes(*parts, std::span(samples).first(1));
   EXPECT_TRUE(parts->beyond_growth.empty());
   EXPECT_EQ(project_one(*parts, 64, {}).mean.value.count(), without);
+}
+
+// A run draws its lasting parts once: its steps vary by what is fresh, and its p99 is no further from its own mean.
+TEST(Project, WhatLastsIsNotInTheSpreadOfOneRun) {
+  const SizePoint at = project_one(parts_of(1, 3), 64, {});
+  double cv = 0;
+  constexpr int kRuns = 60;
+  constexpr int kSteps = 150;
+  for (std::uint64_t run = 0; run < kRuns; ++run) {
+    const RandomStream random(run + 1, 5);
+    Welford steps;
+    for (std::uint64_t k = 0; k < kSteps; ++k) {
+      double most = 0;
+      for (std::uint64_t r = 0; r < 64; ++r)
+        most = std::max(most, 100 + 3 * random.normal(1'000'000, r) + random.normal(k, r));
+      steps.add(most + 5);
+    }
+    cv += steps.cv() / kRuns;
+  }
+  EXPECT_NEAR(at.cv / cv, 1, 0.15);
+  EXPECT_LT((at.p99.value - at.mean.value).count(), 2.8);  // a normal step of 0.0075 would have 2.33 x 0.85
 }
 
 }  // namespace
