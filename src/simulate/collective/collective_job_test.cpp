@@ -229,7 +229,7 @@ TEST(CollectiveJob, ProgressIsToldWithinALongCollective) {
                        done.push_back(k);
                        EXPECT_EQ(all, 1000);
                      }}));
-    EXPECT_GT(done.size(), 2U) << noisy;
+    EXPECT_GE(done.size(), 2U) << noisy;
     EXPECT_TRUE(std::ranges::is_sorted(done));
     EXPECT_GT(done.front(), 0);
     EXPECT_LT(done.front(), 900);

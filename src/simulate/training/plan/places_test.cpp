@@ -294,7 +294,9 @@ TEST(TrainingPlaces, HintsNameWhatTheJobMaySay) {
   work_of(s).layout.expert = 4;
   work_of(s).moe_layers = 1;
   for (model::Layer& l : work_of(s).layers) l.activations = Bytes{1'000'000};
+  s.engine = EngineKind::MaxPlus;
   EXPECT_TRUE(says(ran(s).not_modelled, "one goes after the other (--engine flow does it)"));
+  s.engine = EngineKind::Auto;
   s.price = model::CollectivePrice::Nccl;
   s.nccl.inside = s.nccl.across = Bandwidth::gbyte_per_s(1);
   EXPECT_TRUE(says(ran(s).not_modelled, "one goes after the other"));
