@@ -149,8 +149,8 @@ struct SimulateOptions {
   bool memo = true;
   bool closure = true;
   bool want_run = false;
-  /// Called now and then with (steps done, steps in all); from one thread.
-  std::function<void(std::int64_t, std::int64_t)> progress{};
+  /// Called now and then with (steps done, the last of them in part; steps in all); from one thread at a time.
+  std::function<void(double, double)> progress{};
 };
 
 /// Simulates a scenario with the engine that it names, or the cheapest that is exact for it.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "cox/base/units_text.hpp"
@@ -25,7 +26,7 @@ StepRate::StepRate(std::ostream& stream, bool terminal, std::string unit, std::c
       start_(clock_()),
       drawn_(start_) {}
 
-void StepRate::update(std::int64_t done, std::int64_t total) {
+void StepRate::update(double done, double total) {
   const auto now = clock_();
   const bool last = done >= total;
   // In a log, work that nobody asked to watch says a line every so often as it was waited for.
@@ -35,10 +36,12 @@ void StepRate::update(std::int64_t done, std::int64_t total) {
   drawn_ = now;
   drew_ = true;
   const double seconds = std::chrono::duration<double>(now - start_).count();
-  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
-  std::string line = fmt::format("{} of {} {}, {:.3g} {}/s", done, total, unit_, rate, unit_);
-  if (!last && rate > 0)
-    line += fmt::format(", about {} left", to_string(Seconds{static_cast<double>(total - done) / rate}));
+  const double rate = seconds > 0 ? done / seconds : 0;
+  // Whole steps, or the part of one that a long one has come.
+  const int digits = done == std::floor(done) || done >= 100 ? 0 : 2;
+  std::string line =
+      fmt::format("{:.{}f} of {:.0f} {}, {:.3g} {}/s", done, digits, total, unit_, rate, unit_);
+  if (!last && rate > 0) line += fmt::format(", about {} left", to_string(Seconds{(total - done) / rate}));
   if (terminal_)
     stream_ << '\r' << line << "\x1b[K" << (last ? "\n" : "") << std::flush;
   else

@@ -22,7 +22,7 @@ class StepRate {
       Clock clock = [] { return std::chrono::steady_clock::now(); });
   /// `done` of `total`; draws at most five times a second on a terminal,
   /// once a second elsewhere, and at the end.
-  void update(std::int64_t done, std::int64_t total);
+  void update(double done, double total);
 
  private:
   std::ostream& stream_;

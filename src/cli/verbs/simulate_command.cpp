@@ -77,8 +77,7 @@ simulate::SimulateOptions options_of(const Invocation& call, StepRate* watch) {
                                     .closure = !call.has("no-closure"),
                                     .want_run = !call.value("save").empty() || !call.value("report").empty(),
                                     .progress = {}};
-  if (watch != nullptr)
-    options.progress = [watch](std::int64_t done, std::int64_t total) { watch->update(done, total); };
+  if (watch != nullptr) options.progress = [watch](double done, double total) { watch->update(done, total); };
   return options;
 }
 
@@ -305,7 +304,9 @@ Result<ExitCode> run_sweep(const Invocation& call, Console& console) {
   simulate::SweepOptions options{
       .output = name, .share = share, .threads = call.common.threads, .progress = {}};
   if (watch)
-    options.progress = [&watch](std::int64_t done, std::int64_t total) { watch->update(done, total); };
+    options.progress = [&watch](std::int64_t done, std::int64_t total) {
+      watch->update(static_cast<double>(done), static_cast<double>(total));
+    };
   COX_TRY(const simulate::SweepProgress done, simulate::run_sweep(sweep, options));
   if (!call.common.quiet)
     console.err << fmt::format(

@@ -69,6 +69,24 @@ LeverTable compared(const PartsCase& job, const Sample* sample = nullptr, int th
   return compare_part_levers(job, part_levers(job, sample), options, {});
 }
 
+// The modes that a gap parts would be drawn again with every replicate, and the lever undone.
+TEST(LeversByParts, WhoTakesDetoursAwayTakesTheirModeAway) {
+  PartsCase job = with_detours(1'000);
+  const Law usual = Law::normal(Seconds{}, Seconds{1});
+  job.parts.positions[0].detours =
+      LongerMode{.usual = {.law = usual, .seen = 900},
+                 .longer = {.law = Law::normal(Seconds{50}, Seconds{1}), .seen = 9}};
+  for (const PartLever& lever : part_levers(job, nullptr)) {
+    if (lever.name != "no-detours" && lever.name != "aligned-detours") continue;
+    PartsCase with = job;
+    lever.apply(with);
+    EXPECT_FALSE(with.parts.positions[0].detours) << lever.name;
+    if (with.detour) EXPECT_FALSE(with.detour->positions[0].detours);
+  }
+  const LeverTable table = compared(job);
+  EXPECT_GT(of(table, "no-detours").throughput.low, 1.01) << "no draw has them";
+}
+
 TEST(LeversByParts, RatiosAreThoseOfTheMaxima) {
   const PartsCase job = case_of(Law::normal(Seconds{}, Seconds{2}), 3, 4'096);
   const LeverTable table = compared(job);

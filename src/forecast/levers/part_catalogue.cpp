@@ -127,12 +127,18 @@ Law tail_of(const PositionParts& p) {
                         {.threshold = near.back(), .scale = scale, .shape = shape, .probability = kFarTail});
 }
 
+/// One law, without what a tail or a mode of it was told by: those would be drawn again.
+void set_residual(PositionParts& p, Law law) {
+  p.residual = std::move(law);
+  p.tail_probability = 0;
+  p.tails.clear();
+  p.detours.reset();
+}
+
 void keep_body(Parts& parts) {
   for (PositionParts& p : parts.positions) {
     if (!has_tail(p)) continue;
-    p.residual = body_of(p);
-    p.tail_probability = 0;
-    p.tails.clear();
+    set_residual(p, body_of(p));
   }
 }
 
@@ -141,9 +147,7 @@ void align(PartsCase& c) {
   for (PositionParts& p : c.detour->positions) {
     if (!has_tail(p)) continue;
     c.detours = std::max(c.detours, p.tail_probability);
-    p.residual = tail_of(p);
-    p.tail_probability = 0;
-    p.tails.clear();
+    set_residual(p, tail_of(p));
   }
   keep_body(c.parts);
 }

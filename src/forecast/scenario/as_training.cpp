@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forecast/scenario/as_training.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "cox/model/closed_form.hpp"
@@ -28,7 +29,7 @@ Result<CollectiveSpec> as_sum(const CollectiveSpec& other, model::Scenario& s) {
   one.latency = Seconds{1};
   bytes.latency = {};
   const double rounds = time_of(sum, one).count();
-  if (rounds > 0) s.across.latency = (step.rest.value - time_of(sum, bytes)) / rounds;
+  if (rounds > 0) s.across.latency = std::max((step.rest.value - time_of(sum, bytes)) / rounds, Seconds{});
   s.inside = s.across;
   return sum;
 }

@@ -30,7 +30,6 @@ class Totals {
       : scenario_(scenario), options_(options), switches_(switches) {
     options_.want_run = false;
     told_ = std::exchange(options_.progress, {});
-    // One engine for all, or its own small differences would be somebody's cost.
     scenario_.plays_links = engine_for(scenario) == model::EngineKind::Flow;
   }
   Result<Seconds> of(Set on) {
@@ -39,12 +38,23 @@ class Totals {
     switch_off(switches_, on, one);
     COX_TRY(const Outcome outcome, simulate(one, options_));
     known_[on] = outcome.over_replicas.mean;
-    if (told_) told_(simulated(), std::max(simulated(), expected()));
+    if (known_.size() == 1) pin(outcome.engine);
+    if (told_)
+      told_(static_cast<double>(simulated()), static_cast<double>(std::max(simulated(), expected())));
     return known_[on];
   }
   [[nodiscard]] std::int64_t simulated() const { return static_cast<std::int64_t>(known_.size()); }
 
  private:
+  /// One engine for all, or its own small differences would be somebody's cost: that of the job as it is, which is asked first.
+  void pin(model::EngineKind engine) {
+    const model::Workload workload = scenario_.job.workload();
+    if (scenario_.engine != model::EngineKind::Auto || scenario_.plays_links ||
+        (workload != model::Workload::Training && workload != model::Workload::Collective))
+      return;
+    scenario_.plays_links = engine == model::EngineKind::Flow;
+    if (engine == model::EngineKind::MaxPlus) scenario_.engine = engine;
+  }
   /// Simulations in all; of drawn orders about as many as they have different beginnings.
   [[nodiscard]] std::int64_t expected() const {
     const auto n = static_cast<std::int64_t>(switches_.size());
@@ -54,7 +64,7 @@ class Totals {
 
   model::Scenario scenario_;
   SimulateOptions options_;
-  std::function<void(std::int64_t, std::int64_t)> told_;
+  std::function<void(double, double)> told_;
   std::span<const Switch> switches_;
   std::map<Set, Seconds> known_;
 };

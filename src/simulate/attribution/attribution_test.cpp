@@ -45,6 +45,22 @@ TEST(Attribution, TwoSlowRanksHideEachOther) {
   }
 }
 
+// With draws in every step there are more messages than are played, without them steps repeat: both by one engine.
+TEST(Attribution, AMechanismDoesNotChooseTheEngine) {
+  model::Scenario s = data_parallel(32, 3);
+  s.cluster = testing::cluster(96, 1);
+  s.cluster.nic = {.latency = Seconds{1e-6}, .bandwidth = Bandwidth::gbyte_per_s(1)};
+  s.across = {.latency = s.cluster.nic.latency, .per_byte = s.cluster.nic.bandwidth.time_per_byte()};
+  testing::work_of(s).layout.pipeline = 3;
+  for (model::Layer& l : testing::work_of(s).layers) l.activations = Bytes{4'000'000};
+  s.job.steps = 900;
+  s.fabric.timeouts = {.wait = Seconds{1e-3}, .loss = 1e-15};
+  const auto a = attribute(s, {});
+  ASSERT_TRUE(a) << a.error().to_string();
+  ASSERT_EQ(a->mechanisms.size(), 1U);
+  EXPECT_NEAR(a->mechanisms[0].share / a->with, 0, 1e-9);
+}
+
 TEST(Attribution, WhatChangesNothingCostsNothing) {
   model::Scenario s = data_parallel(4, 2);
   s.fabric.background_load = 0.5;  // of switch links: one switch has none

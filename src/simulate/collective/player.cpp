@@ -13,12 +13,6 @@
 #include "simulate/flow/places.hpp"
 
 namespace cox::simulate {
-namespace {
-
-constexpr std::int64_t kParts = 1000;  ///< of a step, in reports of progress
-
-}  // namespace
-
 CollectivePlayer::CollectivePlayer(const CollectiveSetup& job, int number)
     : job_(job),
       number_(number),
@@ -59,8 +53,7 @@ CollectiveReplica CollectivePlayer::play(StepRecorder* recorder, const SimulateO
   for (int step = 0; step < s.job.steps; ++step) {
     if (options.progress)
       progress_ = [&options, step, &s](double part) {
-        const auto parts = static_cast<std::int64_t>(std::min(part, 1.0) * kParts);
-        options.progress(kParts * step + parts, kParts * s.job.steps);
+        options.progress(step + std::min(part, 1.0), s.job.steps);
       };
     if (recorder != nullptr) recorder->begin_step(step, now);
     if (noise_.disturbs_compute()) {
@@ -75,8 +68,9 @@ CollectiveReplica CollectivePlayer::play(StepRecorder* recorder, const SimulateO
     // A step is over when its servers are done, too; ranks that have left are in the next one by then.
     out_.total = std::max(*std::max_element(now.begin(), now.end()), behind_ranks);
     if (number_ == 0) out_.step_ends.push_back(out_.total);  // only the first replica's are told
-    if (options.progress) options.progress(kParts * (step + 1), kParts * s.job.steps);
+    if (options.progress) options.progress(step + 1, s.job.steps);
   }
+  progress_ = {};
   if (number_ == 0) out_.rank_ends = std::move(now);
   out_.own_links = own_costs_.has_value();
   return std::move(out_);
@@ -125,7 +119,7 @@ CollectiveReplica CollectivePlayer::play_beside(StepRecorder* recorder, const Si
     }
     out_.total = *std::ranges::max_element(step.departures);
     if (number_ == 0) out_.step_ends.push_back(out_.total);
-    if (options.progress) options.progress(kParts * (step.number + 1), kParts * s.job.steps);
+    if (options.progress) options.progress(static_cast<double>(step.number + 1), s.job.steps);
   };
   CollectiveCourses ours(engine,
                          {.schedule = &job_.schedule,

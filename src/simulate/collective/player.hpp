@@ -38,6 +38,8 @@ struct CollectiveReplica {
 class CollectivePlayer {
  public:
   CollectivePlayer(const CollectiveSetup& job, int number);
+  CollectivePlayer(const CollectivePlayer&) = delete;  ///< its engine tells it how far it is
+  CollectivePlayer& operator=(const CollectivePlayer&) = delete;
   CollectiveReplica play(StepRecorder* recorder, const SimulateOptions& options);
 
  private:

@@ -170,7 +170,7 @@ Result<Outcome> simulate_iterations(const model::Scenario& s, const SimulateOpti
     if (i == 0)
       o.each_step = [&](const PacedStep& step) {
         if (recorder) recorder->add(step);
-        if (options.progress) options.progress(step.step + 1, s.job.steps);
+        if (options.progress) options.progress(static_cast<double>(step.step + 1), s.job.steps);
       };
     made[i] = simulate_paced(job, o);
     if (i > 0 && made[i]) release_memory(made[i]->periods);  // one seed's steps are told

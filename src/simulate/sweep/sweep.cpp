@@ -207,14 +207,14 @@ Result<std::vector<SizeOutcome>> simulate_sizes(const fs::path& scenario, const 
     points.push_back({.nodes = n, .ranks = outcome.ranks, .step = step, .fixed_batch = fixed});
     if (attributed) {
       if (options.progress)
-        quiet.progress = [&](std::int64_t done, std::int64_t total) {
-          const double part = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
-          options.progress(before + static_cast<std::int64_t>(part * n), all);
+        quiet.progress = [&](double done, double total) {
+          options.progress(static_cast<double>(before) + (total > 0 ? done / total * n : 0),
+                           static_cast<double>(all));
         };
       COX_TRY(points.back().attribution, attribute(read.scenario, quiet));
     }
     before += n;
-    if (options.progress) options.progress(before, all);
+    if (options.progress) options.progress(static_cast<double>(before), static_cast<double>(all));
   }
   return points;
 }

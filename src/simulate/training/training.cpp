@@ -350,11 +350,8 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
   std::optional<Recorder> recorder;
   if (options.want_run) recorder.emplace(plan);
   const std::int64_t steps = scenario.job.steps;
-  constexpr double kParts = 1000;  // of a step
   const auto tell = [&](double done) {
-    const auto in_parts = [](double all) { return static_cast<std::int64_t>(all * kParts); };
-    if (options.progress)
-      options.progress(in_parts(done), in_parts(static_cast<double>(steps * scenario.replicas)));
+    if (options.progress) options.progress(done, static_cast<double>(steps * scenario.replicas));
   };
   COX_TRY(Replica first,
           play(plan, scenario.seed, shortcuts_of(options), recorder ? &*recorder : nullptr, tell));
@@ -423,7 +420,7 @@ Result<PairedTotals> compare(const model::Scenario& a, const model::Scenario& b,
     });
     for (const auto& e : errors)
       if (e) return fail(*e);
-    if (options.progress) options.progress(static_cast<std::int64_t>(end), replicas);
+    if (options.progress) options.progress(static_cast<double>(end), replicas);
   }
   return compare(times_a, times_b);
 }
