@@ -43,6 +43,7 @@ struct SizeOutcome {
   ReplicaSpread step;        ///< mean time of a step, over replicas
   bool fixed_batch = false;  ///< all ranks together have as much to do at any size, else each of them
   std::optional<Attribution> attribution{};  ///< where asked for: of the whole run
+  std::vector<std::string> not_modelled{};
 
   /// Time of a step at the smallest size over that at this one, of a fixed batch times the ranks there over those here: 1
   /// where growing costs nothing. Held by: src/simulate/attribution/attribution_test.cpp

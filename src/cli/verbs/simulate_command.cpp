@@ -86,6 +86,15 @@ Result<model::ReadScenario> read(const std::string& path, const Invocation& call
   return model::read_scenario(path, options);
 }
 
+/// What is left out at some size, and was not at the file's own.
+void tell_of_sizes(const std::vector<simulate::SizeOutcome>& sizes, std::vector<std::string>& all) {
+  for (const simulate::SizeOutcome& size : sizes)
+    for (const std::string& line : size.not_modelled)
+      if (const std::string told = "at the sizes of --scaling: " + line;
+          std::ranges::find(all, line) == all.end() && std::ranges::find(all, told) == all.end())
+        all.push_back(told);
+}
+
 void write_lines(Output& output, const std::vector<std::string>& lines) {
   for (const std::string& line : lines) output.stream() << line << '\n';
 }
@@ -201,7 +210,7 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
   const std::chrono::seconds patience = call.has("watch") ? std::chrono::seconds{} : kPatience;
   StepRate watch(console.err, console.err_is_terminal, "steps", patience);
   const bool told = call.has("watch") || !call.common.quiet;
-  COX_TRY(const simulate::Outcome outcome,
+  COX_TRY(simulate::Outcome outcome,
           simulate::simulate(made.scenario, options_of(call, told ? &watch : nullptr)));
   std::vector<simulate::SizeOutcome> sizes;
   if (!nodes.empty()) {
@@ -210,6 +219,7 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
     simulate::SimulateOptions how{.threads = call.common.threads};
     how.progress = options_of(call, told ? &at : nullptr).progress;
     COX_TRY(sizes, simulate::simulate_sizes(path, nodes, options, how, call.has("attribute")));
+    tell_of_sizes(sizes, outcome.not_modelled);
   }
   std::optional<simulate::Attribution> attribution;
   if (call.has("attribute") && nodes.empty()) {

@@ -141,7 +141,7 @@ Together together(const std::vector<Way>& ways, const std::map<std::string, Told
   Together out;
   for (const Way& w : ways) {
     sum += w.weight;
-    missed += w.weight * std::max(w.held_out * w.held_out - w.chance * w.chance, 0.0);
+    missed += w.weight * w.held_out * w.held_out;
     out.value += w.weight * told.at(w.name).steps[at];
   }
   out.value /= sum;

@@ -39,7 +39,7 @@ struct Way {
 /// Cost: one calibration. Held by: src/forecast/answer/several_sizes_test.cpp
 [[nodiscard]] std::vector<Way> ways_of(std::span<const Sample> samples, const ProjectOptions& options);
 
-/// The value becomes the ways' mean by weight. The band, beside that by parts, holds 1.645 times the ways' spread and their
+/// The value becomes the ways' mean by weight; what parts missed is in the band where they answer alone, too. The band, beside that by parts, holds 1.645 times the ways' spread and their
 /// held-out error times how many times further the size is than the largest was from the one before it, in logarithms;
 /// the three add by squares. Quantiles move with the mean.
 /// Where the tail of `parts` may have no mean, curves alone answer: the median is then as far from the mean as at the largest size,

@@ -125,7 +125,7 @@ TEST(SeveralSizes, MoreSizesKeepARightAnswerRight) {
   }
   for (std::size_t n = 1; n < 3; ++n) EXPECT_GE(inside[n], 12) << n + 1 << " sizes";
   EXPECT_LE(width[2], 1.5 * width[0]);
-  EXPECT_LE(width[2], 1.5 * width[1]);
+  EXPECT_LE(width[2], 1.5 * width[1] + 0.005 * truth) << "what was missed at the largest size, too";
 }
 
 }  // namespace

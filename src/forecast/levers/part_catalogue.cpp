@@ -107,6 +107,7 @@ void add_worst(const PartsCase& job, const Sample& sample, std::vector<PartLever
 
 /// A residual below the threshold of its tail, and one above it.
 Law body_of(const PositionParts& p) {
+  if (p.detours) return p.detours->usual.law;
   std::vector<Seconds> body;
   body.reserve(kBody);
   for (int i = 0; i < kBody; ++i)
@@ -115,6 +116,7 @@ Law body_of(const PositionParts& p) {
   return Law::quantiles(body);
 }
 Law tail_of(const PositionParts& p) {
+  if (p.detours) return p.detours->longer.law;
   const double all = p.tail_probability;
   std::vector<Seconds> near;
   near.reserve(kBody);

@@ -49,7 +49,7 @@ TEST(Attribution, TwoSlowRanksHideEachOther) {
 TEST(Attribution, AMechanismDoesNotChooseTheEngine) {
   model::Scenario s = data_parallel(32, 3);
   s.cluster = testing::cluster(96, 1);
-  s.cluster.nic = {.latency = Seconds{1e-6}, .bandwidth = Bandwidth::gbyte_per_s(1)};
+  s.cluster.nic = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(1)};
   s.across = {.latency = s.cluster.nic.latency, .per_byte = s.cluster.nic.bandwidth.time_per_byte()};
   testing::work_of(s).layout.pipeline = 3;
   for (model::Layer& l : testing::work_of(s).layers) l.activations = Bytes{4'000'000};

@@ -74,7 +74,11 @@ LinkCosts with_shared_ports(LinkCosts costs, const model::Schedule& schedule, co
     }
   }
   costs.inside.per_byte = times(costs.inside.per_byte, on_devices.most());
-  costs.across.per_byte = times(costs.across.per_byte, on_cards.most());
+  // Each device has its own way to the card, which may be the slower one.
+  const bool own_way =
+      cluster.nic.bandwidth > Bandwidth{} && cluster.nic.bandwidth.time_per_byte() < costs.across.per_byte;
+  const TimePerByte shared = own_way ? cluster.nic.bandwidth.time_per_byte() : costs.across.per_byte;
+  costs.across.per_byte = std::max(costs.across.per_byte, times(shared, on_cards.most()));
   return costs;
 }
 

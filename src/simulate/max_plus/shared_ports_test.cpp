@@ -68,6 +68,21 @@ TEST(SharedPorts, CountsWhatMeetsAtAPort) {
   expect(share({.algorithm = BinaryTree, .ranks = 32}, 1), 1, 1);
 }
 
+// 20 GB/s from a device to a card of 25: alone it is the device's way that counts, of two the card.
+TEST(SharedPorts, ADevicesOwnWayToTheCardIsNotDivided) {
+  const auto schedule = *model::Schedule::make({.algorithm = Hierarchical2, .ranks = 32, .group = 8});
+  std::vector<int> ranks(32);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  LinkCosts slow = costs();
+  slow.across.per_byte = Bandwidth::gbyte_per_s(20).time_per_byte();
+  for (const auto& [cards, rate] : {std::pair{8, 20.0}, {4, 12.5}, {2, 6.25}}) {
+    model::Cluster c = cluster(4, cards);
+    c.nic.bandwidth = Bandwidth::gbyte_per_s(25);
+    const LinkCosts got = with_shared_ports(slow, schedule, c, ranks);
+    EXPECT_NEAR(1e-9 / got.across.per_byte.in_seconds_per_byte(), rate, 1e-9) << cards;
+  }
+}
+
 // 2 (P - 1) rounds of n / (8 P) at the speed of a card: the flow engine, in which eight channels meet at the devices'
 // ports, and max-plus with its parts of them end together. An odd number of nodes crosses between rails once.
 TEST(SharedPorts, ChannelsTakeWhatTheFlowEngineSays) {

@@ -17,6 +17,7 @@
 #include "cox/base/file.hpp"
 #include "cox/base/parallel.hpp"
 #include "cox/model/toml.hpp"
+#include "cox/simulate/training.hpp"
 
 #include "simulate/answer/outcome_json.hpp"
 #include "simulate/sweep/file.hpp"
@@ -192,26 +193,38 @@ Result<std::vector<SizeOutcome>> simulate_sizes(const fs::path& scenario, const 
   // A size takes about as long as it has nodes; with attribution nearly all of it goes there.
   const std::int64_t all = std::accumulate(nodes.begin(), nodes.end(), std::int64_t{0});
   std::int64_t before = 0;
+  std::vector<model::Scenario> sizes;
   for (const int n : nodes) {
-    SimulateOptions quiet = options;
-    quiet.progress = {};
     model::ScenarioOptions at = changes;
     at.set.push_back(fmt::format("cluster.nodes={}", n));
-    COX_TRY(const model::ReadScenario read, model::read_scenario(scenario, at));
-    COX_TRY(const Outcome outcome, simulate(read.scenario, quiet));
-    const double steps = std::max(1, read.scenario.job.steps);
+    COX_TRY(model::ReadScenario read, model::read_scenario(scenario, at));
+    sizes.push_back(std::move(read.scenario));
+  }
+  take_one_engine(sizes);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const model::Scenario& one = sizes[i];
+    const int n = nodes[i];
+    SimulateOptions quiet = options;
+    quiet.progress = {};
+    COX_TRY(const Outcome outcome, simulate(one, quiet));
+    const double steps = std::max(1, one.job.steps);
     ReplicaSpread step = outcome.over_replicas;
     for (Seconds* part : {&step.mean, &step.half_width_95, &step.p50, &step.p99}) *part /= steps;
-    const auto* job = std::get_if<model::TrainingJob>(&read.scenario.job.work);
+    const auto* job = std::get_if<model::TrainingJob>(&one.job.work);
     const bool fixed = job != nullptr && job->global_batch > 0;
-    points.push_back({.nodes = n, .ranks = outcome.ranks, .step = step, .fixed_batch = fixed});
+    points.push_back({.nodes = n,
+                      .ranks = outcome.ranks,
+                      .step = step,
+                      .fixed_batch = fixed,
+                      .attribution = {},
+                      .not_modelled = outcome.not_modelled});
     if (attributed) {
       if (options.progress)
         quiet.progress = [&](double done, double total) {
           options.progress(static_cast<double>(before) + (total > 0 ? done / total * n : 0),
                            static_cast<double>(all));
         };
-      COX_TRY(points.back().attribution, attribute(read.scenario, quiet));
+      COX_TRY(points.back().attribution, attribute(one, quiet));
     }
     before += n;
     if (options.progress) options.progress(static_cast<double>(before), static_cast<double>(all));

@@ -365,6 +365,24 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
   return out;
 }
 
+void take_one_engine(std::span<model::Scenario> scenarios) {
+  const auto is_ours = [](const model::Scenario& s) {
+    return s.job.workload() == model::Workload::Training && s.engine == model::EngineKind::Auto &&
+           !s.plays_links;
+  };
+  bool played = false, missed = false;
+  for (const model::Scenario& s : scenarios) {
+    if (!is_ours(s)) continue;
+    const auto plan = Plan::make(s);
+    if (!plan) continue;  // refused when it is simulated
+    played = played || (plan->network() != nullptr && engine_for(s) == model::EngineKind::MaxPlus);
+    missed = missed || plan->misses_ports();
+  }
+  for (model::Scenario& s : scenarios)
+    if (played && missed && is_ours(s) && engine_for(s) == model::EngineKind::MaxPlus)
+      s.engine = model::EngineKind::MaxPlus;
+}
+
 PairedTotals compare(std::span<const Seconds> a, std::span<const Seconds> b) {
   COX_ASSERT(a.size() == b.size() && !a.empty(), "pairs, and at least one");
   std::vector<Seconds> difference;
@@ -397,8 +415,11 @@ Result<TotalOf> total_of(const model::Scenario& scenario, const SimulateOptions&
 
 }  // namespace
 
-Result<PairedTotals> compare(const model::Scenario& a, const model::Scenario& b,
+Result<PairedTotals> compare(const model::Scenario& first, const model::Scenario& second,
                              const SimulateOptions& options) {
+  model::Scenario sides[] = {first, second};
+  take_one_engine(sides);
+  const auto& [a, b] = sides;
   COX_TRY(const TotalOf total_a, total_of(a, options));
   COX_TRY(const TotalOf total_b, total_of(b, options));
   const int replicas = std::clamp(std::max(a.replicas, b.replicas), 1, kMostReplicas);

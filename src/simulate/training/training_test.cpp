@@ -348,6 +348,30 @@ TEST(Training, ProgressIsToldWithinALongStep) {
   EXPECT_EQ(done, (std::vector<double>{0.5, 1, 1})) << "after 1,024 of 2,048 departures, all, the step";
 }
 
+// The noisy one has a step's messages in each of its steps, more than are played; the quiet one is played once.
+TEST(Training, ScenariosThatAreComparedAreByOneEngine) {
+  model::Scenario quiet = data_parallel(32, 3);
+  quiet.cluster = testing::cluster(96, 1);
+  quiet.cluster.nic = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(1)};
+  quiet.across = {.latency = quiet.cluster.nic.latency,
+                  .per_byte = quiet.cluster.nic.bandwidth.time_per_byte()};
+  work_of(quiet).layout.pipeline = 3;
+  quiet.job.steps = 900;
+  model::Scenario noisy = quiet;
+  noisy.noise = {jitter(1e-9)};
+  EXPECT_EQ(simulate_training(quiet, {})->engine, model::EngineKind::Flow);
+  model::Scenario both[] = {quiet, noisy};
+  take_one_engine(both);
+  for (const model::Scenario& s : both)
+    EXPECT_EQ(simulate_training(s, {})->engine, model::EngineKind::MaxPlus);
+  model::Scenario alike[] = {quiet, quiet};
+  take_one_engine(alike);
+  EXPECT_EQ(alike[0].engine, model::EngineKind::Auto);
+  const auto pairs = compare(quiet, noisy, {});
+  ASSERT_TRUE(pairs);
+  EXPECT_NEAR(pairs->difference.mean / pairs->a.mean, 0, 1e-6);
+}
+
 TEST(Training, FailuresAddTheirTime) {
   model::Scenario s = data_parallel(4, 4);
   s.job.steps = 200;

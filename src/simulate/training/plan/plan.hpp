@@ -236,6 +236,10 @@ class Plan {
   [[nodiscard]] bool is_striped() const { return striped_; }
   /// At most 1e-3 more than `bytes`: whole chunks for each of the group's members, where these are many.
   [[nodiscard]] Bytes in_equal_chunks(Bytes bytes, ReplicaGroup of) const;
+  /// Messages may meet at ports, and are too many to be played there.
+  [[nodiscard]] bool misses_ports() const {
+    return scenario_.policy.in_step() && network_ == nullptr && !striped_ && may_meet_at_ports();
+  }
   [[nodiscard]] std::vector<std::string> notes() const;
   [[nodiscard]] std::vector<std::string> not_modelled() const;
 
