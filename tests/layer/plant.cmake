@@ -116,7 +116,7 @@ set(pairs
     simulate/kernels:simulate/noise simulate/noise:simulate/max_plus simulate/max_plus:simulate/flow
     simulate/flow:simulate/event simulate/event:simulate/record simulate/record:simulate/answer
     simulate/collective:simulate/training simulate/training:simulate/paced simulate/paced:simulate/answer
-    simulate/answer:simulate/sweep simulate/sweep:simulate/training
+    simulate/answer:simulate/sweep simulate/sweep:simulate/paced
     simulate/training/plan:simulate/training/account simulate/training/account:simulate/training/step
     simulate/training/step:simulate/training/policy simulate/training/policy:simulate/training/scenarios.hpp
     simulate/training/failures:simulate/training/plan
