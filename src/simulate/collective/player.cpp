@@ -8,6 +8,7 @@
 #include "cox/base/assert.hpp"
 #include "cox/simulate/flow.hpp"
 
+#include "simulate/collective/shared_cards.hpp"
 #include "simulate/flow/neighbours.hpp"
 #include "simulate/flow/own_links.hpp"
 #include "simulate/flow/places.hpp"
@@ -184,14 +185,6 @@ void CollectivePlayer::find_own_links() {
   own.carry(team, job_.schedule, s.job.steps, out_.link_bytes);
 }
 
-/// Of a collective, at most.
-double CollectivePlayer::messages() const {
-  double all = 0;
-  for (int lane = 0; lane < job_.schedule.lanes(); ++lane)
-    all += static_cast<double>(job_.schedule.rounds(lane)) * job_.schedule.participants();
-  return all;
-}
-
 Seconds CollectivePlayer::meet(std::int64_t step, std::span<Seconds> times) {
   const Noise* noise = noise_.disturbs_messages() || noise_.disturbs_bandwidth() ? &noise_ : nullptr;
   if (job_.whole) {
@@ -208,7 +201,7 @@ Seconds CollectivePlayer::meet(std::int64_t step, std::span<Seconds> times) {
   }
   std::function<void(std::int64_t)> in_messages;
   if (progress_)
-    in_messages = [this, all = messages()](std::int64_t begun) {
+    in_messages = [this, all = about_messages(job_.schedule)](std::int64_t begun) {
       progress_(static_cast<double>(begun) / all);
     };
   const FlowOutcome flow = run_flows(job_.schedule, *job_.network, job_.scenario.fabric, rank_of_,

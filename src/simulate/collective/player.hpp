@@ -56,7 +56,6 @@ class CollectivePlayer {
   void disturb(int step, std::span<const Seconds> now, std::span<Seconds> work);
   /// Where max-plus may stand in: whether no message ever meets another.
   void find_own_links();
-  [[nodiscard]] double messages() const;
   /// Moves arrivals to departures with the job's engine. When its servers are done.
   Seconds meet(std::int64_t step, std::span<Seconds> times);
 

@@ -9,17 +9,6 @@
 namespace cox::simulate {
 namespace {
 
-constexpr std::int64_t kMostMessages = 4'000'000;
-
-/// Whether the rounds it begins or ends with have no regular form.
-bool has_lists(const model::Schedule& schedule) {
-  for (int lane = 0; lane < schedule.lanes(); ++lane) {
-    const std::int64_t rounds = schedule.rounds(lane);
-    if (rounds > 0 && (!schedule.regular(0, lane) || !schedule.regular(rounds - 1, lane))) return true;
-  }
-  return false;
-}
-
 bool is_plain(const model::MessageCost& c) {
   return c.form == model::CostForm::AlphaBeta && c.reduce == TimePerByte{};
 }
@@ -43,7 +32,7 @@ bool is_cost_of_way(const Network& network, int from, int to, const model::Messa
 }
 
 bool is_affordable(const model::Scenario& s, const model::Schedule& schedule) {
-  const std::int64_t most = kMostMessages / std::max<std::int64_t>(1, std::int64_t{s.job.steps} * s.replicas);
+  const std::int64_t most = kMostPlayed / std::max<std::int64_t>(1, std::int64_t{s.job.steps} * s.replicas);
   std::int64_t messages = 0;
   std::vector<model::Transfer> round;
   for (int lane = 0; lane < schedule.lanes(); ++lane)
@@ -56,6 +45,21 @@ bool is_affordable(const model::Scenario& s, const model::Schedule& schedule) {
 }
 
 }  // namespace
+
+bool has_lists(const model::Schedule& schedule) {
+  for (int lane = 0; lane < schedule.lanes(); ++lane) {
+    const std::int64_t rounds = schedule.rounds(lane);
+    if (rounds > 0 && (!schedule.regular(0, lane) || !schedule.regular(rounds - 1, lane))) return true;
+  }
+  return false;
+}
+
+double about_messages(const model::Schedule& schedule) {
+  double all = 0;
+  for (int lane = 0; lane < schedule.lanes(); ++lane)
+    all += static_cast<double>(schedule.rounds(lane)) * schedule.participants();
+  return all;
+}
 
 bool shares_cards_both_ways(const model::Scenario& s, const model::Schedule& schedule) {
   const model::Algorithm a = schedule.spec().algorithm;

@@ -3,11 +3,22 @@
 /// Where devices share a network card in a way that max-plus does not know.
 #pragma once
 
+#include <cstdint>
+
 #include "cox/model/scenario.hpp"
 #include "cox/model/schedule.hpp"
 #include "cox/simulate/network.hpp"
 
 namespace cox::simulate {
+
+/// Messages that a run plays on links without being asked to: about ten seconds of them.
+inline constexpr std::int64_t kMostPlayed = 4'000'000;
+
+/// Whether the rounds it begins or ends with have no regular form.
+[[nodiscard]] bool has_lists(const model::Schedule& schedule);
+
+/// About: as if each participant sent one in each round.
+[[nodiscard]] double about_messages(const model::Schedule& schedule);
 
 /// Whether a rank that exchanges with all others goes on to its next message while the one before is in a card: max-plus sends
 /// one after the other there, and knows no card that devices share.

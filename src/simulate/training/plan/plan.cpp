@@ -11,6 +11,7 @@
 
 #include "simulate/collective/measured.hpp"
 #include "simulate/collective/prices.hpp"
+#include "simulate/collective/shared_cards.hpp"
 #include "simulate/flow/places.hpp"
 #include "simulate/flow/striped_ring.hpp"
 
@@ -61,9 +62,6 @@ Status check_numbers(const model::Scenario& s) {
   }
   return {};
 }
-
-/// Messages inside units of a step that are played without being asked to: about ten seconds of them.
-constexpr double kMostInner = 4e6;
 
 }  // namespace
 
@@ -151,8 +149,8 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
 void Plan::take_network(std::shared_ptr<const Network> network) {
   (scenario_.policy.in_step() ? network_ : server_network_) = std::move(network);
   inner_meets_ = inner_meets_others();
-  inner_on_network_ =
-      inner_meets_ && (scenario_.engine == model::EngineKind::Flow || inner_messages() <= kMostInner);
+  inner_on_network_ = inner_meets_ && (scenario_.engine == model::EngineKind::Flow ||
+                                       inner_messages() <= static_cast<double>(kMostPlayed));
 }
 
 Status Plan::write_programs() {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "simulate/collective/shared_cards.hpp"
 #include "simulate/training/plan/plan.hpp"
 
 namespace cox::simulate::training {
@@ -48,17 +49,6 @@ class Cards {
   bool met_ = false;
 };
 
-namespace {
-
-bool is_regular(const model::Schedule& schedule) {
-  for (int lane = 0; lane < schedule.lanes(); ++lane)
-    for (const std::int64_t k : {std::int64_t{0}, schedule.rounds(lane) - 1})
-      if (k >= 0 && !schedule.regular(k, lane)) return false;
-  return true;
-}
-
-}  // namespace
-
 std::string Plan::flow_does_it() const {
   const bool plays = scenario_.price == model::CollectivePrice::Rounds &&
                      (scenario_.policy.in_step() || scenario_.policy.has_servers());
@@ -77,7 +67,7 @@ void Plan::use_cards(ReplicaGroup of, Cards& cards) const {
       schedule(exchange ? model::Collective::AllToAll : model::Collective::AllReduce, Bytes{}, of);
   if (!made) return;
   const bool ring = made->lanes() == 1 && made->spec().algorithm == model::Algorithm::Ring;
-  const bool lists = !is_regular(*made);
+  const bool lists = has_lists(*made);
   int user = 0;
   for (int stage = 0; stage < stages(); ++stage)
     for (int group = 0; group < groups_.count(of); ++group)

@@ -14,18 +14,8 @@
 namespace cox::simulate::training {
 namespace {
 
-/// Messages that a run plays without being asked to: about ten seconds of them.
-constexpr double kMostPlayed = 4e6;
-
 bool leaves_node(const GroupCosts& g) {
   return g.members > 1 && g.per_node < g.members;
-}
-
-double messages_of(const model::Schedule& schedule) {
-  double all = 0;
-  for (int lane = 0; lane < schedule.lanes(); ++lane)
-    all += static_cast<double>(schedule.rounds(lane)) * schedule.participants();
-  return all;
 }
 
 }  // namespace
@@ -99,11 +89,12 @@ Result<double> Plan::messages_of_step() const {
     for (const StageCode& stage : stages) {
       for (const DataCollective& c : stage.data) {
         COX_TRY(const model::Schedule made, schedule(c.kind, c.bytes, c.of));
-        all += messages_of(made) * groups_.count(c.of) * (ranks_per_unit() / groups_.ranks_of_member(c.of));
+        all +=
+            about_messages(made) * groups_.count(c.of) * (ranks_per_unit() / groups_.ranks_of_member(c.of));
       }
       COX_TRY(const model::Schedule exchange,
               schedule(model::Collective::AllToAll, Bytes{}, ReplicaGroup::Experts));
-      all += messages_of(exchange) * static_cast<double>(stage.exchanges.size()) *
+      all += about_messages(exchange) * static_cast<double>(stage.exchanges.size()) *
              groups_.count(ReplicaGroup::Experts) * ranks_per_unit();
       const auto sends = std::ranges::count(stage.code, Instruction::Code::Send, &Instruction::code);
       all += static_cast<double>(sends) * layout().data * ranks_per_unit();
@@ -124,7 +115,7 @@ Status Plan::play_ports() {
   const double steps =
       repeats ? std::min(scenario_.job.steps, 4) : double{1} * scenario_.job.steps * scenario_.replicas;
   COX_TRY(const double messages, messages_of_step());
-  if (messages * steps <= kMostPlayed) return write_programs();
+  if (messages * steps <= static_cast<double>(kMostPlayed)) return write_programs();
   network_.reset();
   inner_meets_ = inner_on_network_ = false;
   return {};

@@ -167,7 +167,8 @@ std::optional<SharedNetwork::Left> SharedNetwork::next(Seconds until) {
     if (--t.staying[member] > 0) continue;     // a unit that is still there
     --open_;
     const Left left{.key = t.key, .member = static_cast<int>(member), .at = one->at - offset_};
-    if (t.sender >= 0 && member == 0) sender_left(t.sender, left.at);
+    const int sender = member == 0 ? t.sender : -1;
+    if (sender >= 0) sender_left(sender, left.at);  // may move the transfers
     return left;
   }
   return std::nullopt;
