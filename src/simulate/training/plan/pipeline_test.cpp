@@ -9,6 +9,7 @@
 
 #include "cox/simulate/training.hpp"
 
+#include "simulate/training/plan/pipeline_orders.hpp"
 #include "simulate/training/scenarios.hpp"
 
 namespace cox::simulate {
@@ -16,81 +17,8 @@ namespace {
 
 using Kind = StageOp::Kind;
 using model::PipelineSchedule;
-
-struct Shape {
-  PipelineSchedule schedule = PipelineSchedule::GPipe;
-  int stages = 1;
-  int micro_batches = 1;
-  int chunks = 1;
-  /// Of one micro-batch on one whole stage.
-  int forward = 2;
-  int input = 2;
-  int weight = 2;
-};
-
-struct Ran {
-  int makespan = 0;
-  std::vector<int> live;  ///< most micro-batches (chunks of them) held by each stage
-};
-
-int time_of(const Shape& s, Kind kind) {
-  switch (kind) {
-    case Kind::Forward:
-      return s.forward / s.chunks;
-    case Kind::Backward:
-      return (s.input + s.weight) / s.chunks;
-    case Kind::BackwardInput:
-      return s.input / s.chunks;
-    case Kind::BackwardWeight:
-      break;
-  }
-  return s.weight / s.chunks;
-}
-
-/// Runs the orders without any cost of communication; nothing where they wait for each other for ever.
-std::optional<Ran> run(const Shape& s) {
-  std::vector<std::vector<StageOp>> orders;
-  orders.reserve(static_cast<std::size_t>(s.stages));
-  for (int i = 0; i < s.stages; ++i)
-    orders.push_back(pipeline_order(s.schedule, s.stages, i, s.micro_batches, s.chunks));
-  std::map<std::tuple<bool, int, int>, int> done;  // (forward, virtual stage, micro-batch) -> when
-  const int last = s.stages * s.chunks - 1;
-  Ran ran;
-  ran.live.assign(orders.size(), 0);
-  std::vector<int> free(orders.size()), held(orders.size());
-  std::vector<std::size_t> at(orders.size());
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (std::size_t i = 0; i < orders.size(); ++i)
-      for (; at[i] < orders[i].size(); ++at[i]) {
-        const StageOp op = orders[i][at[i]];
-        const int place = op.chunk * s.stages + static_cast<int>(i);
-        const bool forward = op.kind == Kind::Forward;
-        int ready = 0;
-        if (op.kind != Kind::BackwardWeight && !(forward && place == 0)) {
-          const bool turn = !forward && place == last;
-          const auto need = done.find({forward || turn,
-                                       turn      ? place
-                                       : forward ? place - 1
-                                                 : place + 1,
-                                       op.micro_batch});
-          if (need == done.end()) break;
-          ready = need->second;
-        }
-        free[i] = std::max(free[i], ready) + time_of(s, op.kind);
-        if (op.kind != Kind::BackwardWeight) done[{forward, place, op.micro_batch}] = free[i];
-        if (forward) ran.live[i] = std::max(ran.live[i], ++held[i]);
-        if (op.kind == Kind::Backward || op.kind == Kind::BackwardWeight) --held[i];
-        moved = true;
-      }
-  }
-  for (std::size_t i = 0; i < orders.size(); ++i) {
-    if (at[i] < orders[i].size()) return std::nullopt;
-    EXPECT_EQ(held[i], 0);
-    ran.makespan = std::max(ran.makespan, free[i]);
-  }
-  return ran;
-}
+using Shape = testing::PipelineShape;
+using testing::run_orders;
 
 TEST(Pipeline, BalancedBubbleIsTheTextbooks) {
   const std::map<int, double> printed{{1, 87.50}, {2, 77.78},  {4, 63.64},
@@ -98,7 +26,7 @@ TEST(Pipeline, BalancedBubbleIsTheTextbooks) {
   for (const auto schedule : {PipelineSchedule::GPipe, PipelineSchedule::OneForwardOneBackward})
     for (const auto& [m, percent] : printed) {
       const Shape s{.schedule = schedule, .stages = 8, .micro_batches = m};
-      const auto ran = run(s);
+      const auto ran = run_orders(s);
       ASSERT_TRUE(ran);
       EXPECT_EQ(ran->makespan, (m + 7) * 6);
       EXPECT_NEAR(100.0 * (1 - m * 6.0 / ran->makespan), percent, 0.005);
@@ -108,10 +36,11 @@ TEST(Pipeline, BalancedBubbleIsTheTextbooks) {
 TEST(Pipeline, LiveMicroBatchesAreAllOrAsManyAsStagesFollow) {
   for (const int p : {1, 2, 5, 8})
     for (const int m : {1, 2, 3, 8, 19}) {
-      const auto all = run({.schedule = PipelineSchedule::GPipe, .stages = p, .micro_batches = m});
+      const auto all = run_orders({.schedule = PipelineSchedule::GPipe, .stages = p, .micro_batches = m});
       const auto few =
-          run({.schedule = PipelineSchedule::OneForwardOneBackward, .stages = p, .micro_batches = m});
-      const auto split = run({.schedule = PipelineSchedule::ZeroBubble, .stages = p, .micro_batches = m});
+          run_orders({.schedule = PipelineSchedule::OneForwardOneBackward, .stages = p, .micro_batches = m});
+      const auto split =
+          run_orders({.schedule = PipelineSchedule::ZeroBubble, .stages = p, .micro_batches = m});
       ASSERT_TRUE(all && few && split);
       for (int s = 0; s < p; ++s) {
         EXPECT_EQ(all->live[static_cast<std::size_t>(s)], m);
@@ -131,7 +60,7 @@ TEST(Pipeline, InterleavingDividesTheBubble) {
                     .forward = 4,
                     .input = 4,
                     .weight = 4};
-      const auto ran = run(s);
+      const auto ran = run_orders(s);
       ASSERT_TRUE(ran);
       EXPECT_NEAR(1 - m * 12.0 / ran->makespan, 3.0 / (v * m + 3), 1e-12) << v << " chunks, " << m;
     }
@@ -140,7 +69,8 @@ TEST(Pipeline, InterleavingDividesTheBubble) {
 TEST(Pipeline, ZeroBubbleLeavesATwoThirdsSmallerBubble) {
   for (const int p : {2, 4, 8})
     for (const int m : {8, 16, 32}) {
-      const auto ran = run({.schedule = PipelineSchedule::ZeroBubble, .stages = p, .micro_batches = m});
+      const auto ran =
+          run_orders({.schedule = PipelineSchedule::ZeroBubble, .stages = p, .micro_batches = m});
       ASSERT_TRUE(ran);
       // (p - 1)(T_F + T_B - T_W), Qi et al. 2024, against (p - 1)(T_F + T_B + T_W) of 1F1B.
       EXPECT_EQ(ran->makespan, 6 * m + 2 * (p - 1)) << p << " stages, " << m;
@@ -185,7 +115,7 @@ TEST(Pipeline, NoOrderWaitsForEver) {
                         .forward = 12,
                         .input = 12,
                         .weight = 12};
-          const auto ran = run(s);
+          const auto ran = run_orders(s);
           ASSERT_TRUE(ran) << static_cast<int>(schedule) << ": " << p << " stages, " << m
                            << " micro-batches, " << v;
           for (int i = 0; i < p; ++i) {
