@@ -43,6 +43,9 @@ void study(std::string_view bytes);
 /// A pasted claim: judged, or said why not; what is printed is a line that a terminal can show.
 void claim(std::string_view bytes);
 
+/// A file of updates: read, or refused with a line; a learner follows it, and it is written as it was.
+void updates(std::string_view bytes);
+
 /// Settings of pacing as text: taken or refused as a whole, and within bounds a controller under them.
 void pace_settings(std::string_view bytes);
 /// A line of such text, then observations: bounds hold, and a second controller decides the same.

@@ -44,9 +44,14 @@ bool Ledger::take(const StreamEvent& event) {
   if (!error_.empty()) return false;
   const Update& u = event.update;
   const auto w = static_cast<std::size_t>(u.worker);
-  if (event.kind == StreamEvent::Kind::Joined && w == read_.size()) {
-    read_.push_back(-1);
-    here_.push_back(0);
+  if (event.kind == StreamEvent::Kind::Joined && u.worker >= 0) {
+    if (w < read_.size())
+      return wrong("worker " + std::to_string(u.worker) + " joins, and its number was given before");
+    if (w == read_.size()) {
+      read_.push_back(-1);
+      here_.push_back(1);
+      return true;
+    }
   }
   if (u.worker < 0 || w >= read_.size()) return wrong("there is no worker " + std::to_string(u.worker));
   switch (event.kind) {
@@ -81,9 +86,7 @@ bool Ledger::take(const StreamEvent& event) {
       }
       return true;
     case StreamEvent::Kind::Joined:
-      if (here_[w] != 0) return wrong("worker " + std::to_string(u.worker) + " joins twice");
-      here_[w] = 1;
-      return true;
+      break;  // above
   }
   return wrong("an event of no kind");
 }

@@ -57,6 +57,10 @@ TEST(ReplayCorpus, Claims) {
   EXPECT_GE(replay("claim", claim), 5);
 }
 
+TEST(ReplayCorpus, Updates) {
+  EXPECT_GE(replay("updates", updates), 5);
+}
+
 TEST(ReplayCorpus, Scenario) {
   EXPECT_GE(replay("scenario", scenario), 3);
 }

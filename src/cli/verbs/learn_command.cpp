@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cox/learn/compare.hpp"
+#include "cox/learn/replay.hpp"
 #include "cox/model/toml.hpp"
 #include "cox/report/terminal.hpp"
 
@@ -30,6 +31,7 @@ constexpr const char* kPolicies =
     "post-local,local-steps=16,synchronous-steps=10 diloco,local-steps=16 synchronous+int8 "
     "synchronous+top-k,keep=0.05";
 constexpr const char* kProblem = "quadratic,dimension=100,condition=30,noise=0.2";
+constexpr const char* kReplayOptimizer = "sgd,rate=0.1";
 constexpr std::size_t kMostPolicies = 64;
 
 template <class Number>
@@ -47,9 +49,9 @@ Result<Number> number(const Invocation& call, std::string_view flag, Number fall
   return n;
 }
 
-Result<std::vector<learn::Way>> ways_of(const Invocation& call) {
+Result<std::vector<learn::Way>> ways_of(const Invocation& call, std::string_view fallback) {
   std::vector<learn::Way> ways;
-  const std::string text = call.value("policies", kPolicies);
+  const std::string text = call.value("policies", std::string(fallback));
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
     if (end > at) {
@@ -69,7 +71,7 @@ Result<learn::WaysQuestion> question_of(const Invocation& call) {
   learn::WaysQuestion q;
   COX_TRY(q.problem, learn::read_problem(call.value("problem", kProblem)));
   COX_TRY(q.optimizer, learn::read_optimizer(call.value("optimizer", "sgd,rate=0.5")));
-  COX_TRY(q.ways, ways_of(call));
+  COX_TRY(q.ways, ways_of(call, kPolicies));
   COX_TRY(q.share.samples, number<std::int64_t>(call, "batch", 1, 1, 1 << 20, "a whole number"));
   COX_TRY(q.target, number<double>(call, "target", 0, 0, 1e30, "a loss"));
   COX_TRY(q.seeds, number<int>(call, "seeds", 5, 2, 1000, "a whole number"));
@@ -78,7 +80,72 @@ Result<learn::WaysQuestion> question_of(const Invocation& call) {
   return q;
 }
 
+void print(const std::vector<TextLine>& lines, const Invocation& call, Console& console, Output& output) {
+  const report::TextStyle style =
+      text_style(call.common.color, console.out_is_terminal && !output.is_file(), console);
+  for (const TextLine& line : lines) output.stream() << report::render_line(line, style);
+}
+
+/// The one policy that was named.
+Result<learn::Way> only_way(const Invocation& call, std::string_view fallback) {
+  COX_TRY(const std::vector<learn::Way> ways, ways_of(call, fallback));
+  if (ways.size() == 1) return ways.front();
+  return fail(usage_error(
+      "cli-003",
+      fmt::format("--policies: got {} policies, expected one: {}", ways.size(),
+                  !call.value("record").empty() ? "its updates are written down" : "it follows a file"),
+      "name one, like asynchronous"));
+}
+
+/// What a file of updates, or writing one, has no use for.
+Status refuse_flags(const Invocation& call, std::initializer_list<std::string_view> flags,
+                    std::string_view because) {
+  for (const std::string_view flag : flags)
+    if (!call.value(flag).empty())
+      return fail(
+          usage_error("cli-003", fmt::format("--{} has no meaning where {}", flag, because), "leave it out"));
+  return {};
+}
+
+Result<ExitCode> replay(const Invocation& call, Console& console) {
+  COX_CHECK(
+      refuse_flags(call, {"target", "seeds", "steps", "set", "record"}, "updates are read from a file"));
+  COX_TRY(Output output, Output::open(call.value("output"),
+                                      call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
+  learn::ReplayQuestion question;
+  COX_TRY(question.problem, learn::read_problem(call.value("problem", kProblem)));
+  COX_TRY(question.optimizer, learn::read_optimizer(call.value("optimizer", kReplayOptimizer)));
+  COX_TRY(question.share.samples, number<std::int64_t>(call, "batch", 1, 1, 1 << 20, "a whole number"));
+  COX_TRY(question.way, only_way(call, "asynchronous"));
+  COX_TRY(const learn::Replayed made, learn::replay_updates(call.args.front(), question, call.args));
+  if (call.common.json)
+    output.stream() << made.json;
+  else
+    print(made.lines, call, console, output);
+  COX_CHECK(output.commit());
+  return made.diverged ? ExitCode::BadAnswer : ExitCode::Ok;
+}
+
+Result<ExitCode> record(const Invocation& call, Console& console) {
+  COX_CHECK(refuse_flags(call, {"target", "seeds", "optimizer", "batch", "output"},
+                         "updates are only written down"));
+  COX_TRY(const learn::Way way, only_way(call, kPolicies));
+  COX_TRY(const learn::ProblemSpec problem, learn::read_problem(call.value("problem", kProblem)));
+  COX_TRY(const auto steps, number<std::int64_t>(call, "steps", 2000, 1, 10'000'000, "a whole number"));
+  COX_TRY(const model::ReadScenario read,
+          model::read_scenario(call.args.front(), {.set = split_changes(call.value("set"))}));
+  COX_TRY(Output output, Output::open(call.value("record"),
+                                      call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
+  COX_TRY(const TextLine said, learn::record_updates(read.scenario, way, problem, steps, output.stream()));
+  const bool to_file = output.is_file();
+  COX_CHECK(output.commit());
+  if (to_file && !call.common.quiet) console.err << said.text << '\n';
+  return ExitCode::Ok;
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
+  if (learn::holds_updates(call.args.front())) return replay(call, console);
+  if (!call.value("record").empty()) return record(call, console);
   COX_TRY(Output output, Output::open(call.value("output"),
                                       call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
   COX_TRY(learn::WaysQuestion question, question_of(call));
@@ -88,13 +155,10 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   if (console.err_is_terminal) question.progress = callback(*progress);
   COX_TRY(const learn::Compared made, learn::compare_ways(read.scenario, question, call.args));
   progress->finish();
-  if (call.common.json) {
+  if (call.common.json)
     output.stream() << made.json;
-  } else {
-    const report::TextStyle style =
-        text_style(call.common.color, console.out_is_terminal && !output.is_file(), console);
-    for (const TextLine& line : made.lines) output.stream() << report::render_line(line, style);
-  }
+  else
+    print(made.lines, call, console, output);
   COX_CHECK(output.commit());
   if (!made.any_reached)
     console.err << fmt::format(
@@ -118,9 +182,13 @@ const Command& learn_command() {
                         {"cox learn job.toml --problem quadratic,spread=0.5 --target 0.01",
                          "workers with unlike data"},
                         {"cox learn job.toml --optimizer momentum,rate=0.1 --seeds 20 --json",
-                         "more seeds, for programs"}},
+                         "more seeds, for programs"},
+                        {"cox learn job.toml --policies asynchronous --record updates.csv",
+                         "write its updates down: who read which version, and when it was applied"},
+                        {"cox learn updates.csv --optimizer sgd,rate=0.1",
+                         "what is learned along them, at this rate"}},
            .args = {{.name = "SCENARIO",
-                     .help = "a scenario with a training job (.toml)",
+                     .help = "a scenario with a training job (.toml), or a file of updates (.csv)",
                      .complete = Complete::File}},
            .flags =
                {{.name = "policies",
@@ -144,6 +212,10 @@ const Command& learn_command() {
                  .fallback = "5"},
                 {.name = "steps", .value = "N", .help = "of each worker, at most", .fallback = "2000"},
                 {.name = "set", .value = "KEY=VALUE,...", .help = "change the scenario, as in cox simulate"},
+                {.name = "record",
+                 .value = "FILE",
+                 .help = "write the updates of the one policy there, and learn nothing",
+                 .complete = Complete::File},
                 {.name = "output",
                  .letter = 'o',
                  .value = "FILE",
@@ -153,7 +225,9 @@ const Command& learn_command() {
            .shared = {.json = true, .threads = true},
            .notes =
                "Each policy runs at fifteen rates on seeds of their own, and is judged at its best one. What is "
-               "modelled and what is not: docs/concepts/learning.md. Exit code 1: no policy reached the target."},
+               "modelled and what is not: docs/concepts/learning.md. Along a file of updates one policy says what is done with what "
+               "workers bring (asynchronous where none is named), and nothing is tuned. Exit code 1: no policy reached the target, or "
+               "what is learned along a file diverged."},
       .run = run};
   return command;
 }

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/learn/replay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "cox/base/json.hpp"
+#include "cox/base/number_text.hpp"
+#include "cox/base/units_text.hpp"
+#include "cox/simulate/training.hpp"
+#include "cox/sync/stream_file.hpp"
+
+#include "learn/answer/cluster.hpp"
+
+namespace cox::learn {
+namespace {
+
+tl::unexpected<Error> refuse(std::string message, std::string hint) {
+  return fail({.code = Errc::InvalidInput,
+               .id = "learn-002",
+               .message = std::move(message),
+               .hint = std::move(hint),
+               .where = std::nullopt});
+}
+
+/// How good the parameters were, and when.
+struct Point {
+  Seconds at{};
+  std::int64_t version = 0;
+  std::int64_t samples = 0;
+  Score score{};
+};
+
+/// A learner that follows a file.
+class Follower {
+ public:
+  explicit Follower(const ReplayQuestion& question) : question_(question) {}
+
+  Status begin(int workers) {
+    ProblemSpec spec = question_.problem;
+    const bool differ = spec.spread > 0 || spec.hessian_spread > 0;
+    if (differ && spec.workers <= 1) spec.workers = workers;
+    if (spec.workers > 1 && spec.workers != workers)
+      return refuse(fmt::format("the problem is made for {} workers, and the file begins with {}",
+                                spec.workers, workers),
+                    "leave workers= out, or say that number");
+    constexpr double kMostValues = 1e9;
+    if (static_cast<double>(spec.dimension) * (workers + 4.0) > kMostValues)
+      return refuse(fmt::format("{} parameters in {} copies are more than 4 GB", spec.dimension, workers + 4),
+                    "learn a smaller problem");
+    COX_TRY(problem_, make_problem(spec));
+    learner_.emplace(*problem_, question_.optimizer, question_.way, question_.share, workers);
+    ledger_.emplace(workers);
+    workers_ = workers;
+    points_.push_back({.score = problem_->score(learner_->parameters())});
+    return {};
+  }
+
+  bool take(const sync::StreamEvent& e, Seconds at) {
+    ledger_->take(e);
+    if (e.kind == sync::StreamEvent::Kind::Delivered && e.update.steps > 1 && !question_.way.is_local()) {
+      local_steps_ = e.update.steps;
+      return false;
+    }
+    last_ = at;
+    const bool goes_on = learner_->take(e);
+    if (e.kind == sync::StreamEvent::Kind::Advanced && learner_->version() >= 2 * points_.back().version)
+      add_point();
+    return goes_on;
+  }
+
+  void end() {
+    if (!learner_->diverged() && learner_->version() > points_.back().version) add_point();
+  }
+
+  [[nodiscard]] const std::vector<Point>& points() const { return points_; }
+  [[nodiscard]] const Learner& learner() const { return *learner_; }
+  [[nodiscard]] const Problem& problem() const { return *problem_; }
+  [[nodiscard]] const sync::Ledger& ledger() const { return *ledger_; }
+  [[nodiscard]] int workers() const { return workers_; }
+  [[nodiscard]] Seconds last() const { return last_; }
+  /// Of an update that the way does not have; 0 = none.
+  [[nodiscard]] int local_steps() const { return local_steps_; }
+
+ private:
+  void add_point() {
+    points_.push_back({.at = last_,
+                       .version = learner_->version(),
+                       .samples = learner_->samples(),
+                       .score = problem_->score(learner_->parameters())});
+  }
+
+  const ReplayQuestion& question_;
+  std::unique_ptr<Problem> problem_;
+  std::optional<Learner> learner_;
+  std::optional<sync::Ledger> ledger_;
+  std::vector<Point> points_;
+  Seconds last_{};
+  int workers_ = 0;
+  int local_steps_ = 0;
+};
+
+std::vector<TextLine> lines_of(const Follower& f, const ReplayQuestion& q) {
+  const sync::Ledger& ages = f.ledger();
+  std::vector<TextLine> lines;
+  lines.emplace_back(fmt::format(
+      "{} in {} of a job that begins with {}, {} discarded; mean age {:.1f}, largest {}",
+      counted(ages.applied(), "update", "updates"), to_string(f.last()),
+      counted(f.workers(), "worker", "workers"), ages.discarded(), ages.mean_age(), ages.largest_age()));
+  lines.emplace_back(
+      fmt::format("learned: {} of {}, {} at rate {}, {} a worker and step, as {}", name_of(q.problem.kind),
+                  counted(f.problem().parameters(), "parameter", "parameters"), name_of(q.optimizer.kind),
+                  plain_number(q.optimizer.rate), counted(q.share.batch(), "sample", "samples"), q.way.name));
+  lines.emplace_back("");
+  const bool classes = std::ranges::any_of(f.points(), [](const Point& p) { return p.score.accuracy > 0; });
+  lines.push_back(TextLine::row(fmt::format("{:>10}  {:>9}  {:>10}  {:>10}{}", "at", "version", "samples",
+                                            "loss", classes ? "  accuracy" : "")));
+  for (const Point& p : f.points())
+    lines.push_back(TextLine::row(
+        fmt::format("{:>10}  {:>9}  {:>10}  {:>10.4g}{}", to_string(p.at), p.version, p.samples, p.score.loss,
+                    classes ? fmt::format("  {:>8}", percent(p.score.accuracy)) : "")));
+  if (const auto& diverged = f.learner().diverged())
+    lines.emplace_back(fmt::format("diverged at {}: {}", to_string(f.last()), diverged->text()));
+  return lines;
+}
+
+std::string json_of(const Follower& f, const ReplayQuestion& q, const std::vector<std::string>& inputs) {
+  const sync::Ledger& ages = f.ledger();
+  const auto& diverged = f.learner().diverged();
+  Json result{{"workers", f.workers()},
+              {"time_s", f.last().count()},
+              {"versions", f.learner().version()},
+              {"updates", ages.applied()},
+              {"discarded", ages.discarded()},
+              {"samples", f.learner().samples()},
+              {"wasted_samples", f.learner().wasted_samples()},
+              {"mean_age", ages.mean_age()},
+              {"largest_age", ages.largest_age()},
+              {"policy", q.way.name},
+              {"problem", name_of(q.problem.kind)},
+              {"parameters", f.problem().parameters()},
+              {"optimizer", name_of(q.optimizer.kind)},
+              {"rate", q.optimizer.rate},
+              {"batch_per_worker", q.share.batch()},
+              {"diverged", diverged ? Json(diverged->text()) : Json(nullptr)},
+              {"points", Json::array()}};
+  for (const Point& p : f.points())
+    result["points"].push_back({{"time_s", p.at.count()},
+                                {"version", p.version},
+                                {"samples", p.samples},
+                                {"loss", p.score.loss},
+                                {"accuracy", p.score.accuracy}});
+  return framed({.schema = "cox.learn-replay/1", .inputs = inputs, .warnings = {}}, std::move(result));
+}
+
+}  // namespace
+
+Result<TextLine> record_updates(const model::Scenario& scenario, const Way& way, const ProblemSpec& spec,
+                                std::int64_t steps, std::ostream& to) {
+  if (scenario.job.workload() != model::Workload::Training)
+    return refuse("job.workload is not \"training\": there are no updates to write",
+                  "describe the training job, with its layers and their gradients");
+  COX_TRY(const std::unique_ptr<Problem> problem, make_problem(spec));
+  const model::Compression wire = wire_of(way, *problem);
+  COX_TRY(const int workers, simulate::update_workers(under(scenario, way, wire, steps)));
+  sync::StreamWriter writer(to, workers);
+  sync::Ledger ledger(workers);
+  Seconds last{};
+  COX_CHECK(
+      stream_way(scenario, way, wire, steps, scenario.seed, [&](const sync::StreamEvent& e, Seconds at) {
+        ledger.take(e);
+        writer.add(e, at);
+        last = at;
+        return true;
+      }));
+  return TextLine(fmt::format("{} of {} in {}, {} discarded; mean age {:.1f}, largest {}",
+                              counted(ledger.applied(), "update", "updates"),
+                              counted(workers, "worker", "workers"), to_string(last), ledger.discarded(),
+                              ledger.mean_age(), ledger.largest_age()));
+}
+
+bool holds_updates(const std::filesystem::path& file) {
+  return sync::holds_stream(file);
+}
+
+Result<Replayed> replay_updates(const std::filesystem::path& file, const ReplayQuestion& question,
+                                const std::vector<std::string>& inputs) {
+  Follower follower(question);
+  COX_CHECK(sync::read_stream(
+      file, [&](int workers) { return follower.begin(workers); },
+      [&](const sync::StreamEvent& e, Seconds at) { return follower.take(e, at); }));
+  if (follower.local_steps() > 0)
+    return refuse(fmt::format("{}: an update holds {} local steps, and {} has none", file.string(),
+                              follower.local_steps(), question.way.name),
+                  fmt::format("say --policies local-sgd,local-steps={}, diloco, fedprox or scaffold",
+                              follower.local_steps()));
+  follower.end();
+  return Replayed{.lines = lines_of(follower, question),
+                  .json = json_of(follower, question, inputs),
+                  .diverged = follower.learner().diverged().has_value()};
+}
+
+}  // namespace cox::learn
