@@ -139,7 +139,7 @@ struct Study {
 /// File of a folder of studies that is none: the plan of `evaluate::PacingEvaluation`.
 inline constexpr std::string_view kPacingFile = "pacing.toml";
 
-/// All other `*.toml` of a folder, by name. Errors: study-005 (no such folder, or none in it), base-002 to
+/// All other `*.toml` of a folder but coverage.toml (what holds the source's statements), by name. Errors: study-005 (no such folder, or none in it), base-002 to
 /// base-004, and those of `parse_study`.
 [[nodiscard]] Result<std::vector<Study>> read_studies(const std::filesystem::path& folder);
 

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kMostText = 1'000'000;
 constexpr std::size_t kMostEntries = 1000;
+constexpr std::string_view kCoverageFile = "coverage.toml";  ///< of a folder of studies; it is none
 
 /// A table of the file, with what is needed to complain about it.
 struct Table {
@@ -412,7 +413,8 @@ Result<std::vector<Study>> read_studies(const std::filesystem::path& folder) {
   std::error_code problem;
   for (std::filesystem::directory_iterator at(folder, problem), end; !problem && at != end;
        at.increment(problem))
-    if (at->path().extension() == ".toml" && at->path().filename() != kPacingFile)
+    if (at->path().extension() == ".toml" && at->path().filename() != kPacingFile &&
+        at->path().filename() != kCoverageFile)
       files.push_back(at->path());
   if (problem || files.empty())
     return fail(
