@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "cox/base/result.hpp"
@@ -37,6 +38,14 @@ enum class FeedbackKind : std::uint8_t {
   Ef21,   ///< differences are sent: h = h + C(g - h); the sum sees h. Exact for unlike workers without noise
 };
 
+/// A factor on gradients before they are rounded to FP16, taken off behind it; a step in which any of them overflows is used
+/// by nobody.
+struct LossScaleSpec {
+  double factor = 65536;  ///< a power of two
+  bool dynamic = false;   ///< halved at an overflow, doubled after `growth_interval` steps without one
+  std::int64_t growth_interval = 2000;
+};
+
 struct CompressorSpec {
   CompressorKind kind = CompressorKind::Dense;
   double keep = 0.01;         ///< top-k, random-k: k = keep d, rounded up
@@ -51,6 +60,7 @@ struct CompressorSpec {
   /// top-k, random-k: steps in which k/d falls from 1 to `keep`, by the same factor each
   std::int64_t warm_up = 0;
   FeedbackKind feedback = FeedbackKind::None;
+  std::optional<LossScaleSpec> loss_scale{};  ///< fp16 without feedback
 };
 
 /// Reads `top-k,keep=0.01`, `qsgd,levels=7,bucket=512`, `powersgd,rank=2,feedback=none`, `int8` (= max-scaled). Where the

@@ -32,7 +32,16 @@ struct Divergence {
   int worker = 0;
   std::int64_t step = 0;  ///< of that worker
   std::string tensor;     ///< the first whose gradient (or difference) is not a number any more
+  [[nodiscard]] std::string place() const;  ///< `worker 3, step 40, w1`
   [[nodiscard]] std::string text() const;
+};
+
+/// What a loss scale did.
+struct ScaledSteps {
+  double factor = 1;         ///< now
+  std::int64_t skipped = 0;  ///< versions that are the one before
+  double vanished = 0;       ///< part of the gradients' elements that are not 0 and became 0 in FP16
+  std::optional<Divergence> last_overflow{};  ///< whose, in which of its steps, and the first tensor
 };
 
 /// The parameters of one job, its workers' copies of what they had read, and its optimizers.
@@ -66,6 +75,9 @@ class Learner {
   [[nodiscard]] std::int64_t wasted_samples() const;
   /// What workers that compress put on the wire, all together; zero where nobody does.
   [[nodiscard]] Bytes sent() const;
+  /// Where gradients are scaled (`CompressorSpec::loss_scale`). A step in which any update overflows is a version with the
+  /// parameters of the one before, without momentum of its own.
+  [[nodiscard]] ScaledSteps scaled_steps() const;
 
  private:
   class Impl;

@@ -40,6 +40,7 @@ struct Attempt {
   double loss = 0;
   double accuracy = 0;
   std::optional<Divergence> diverged{};
+  std::optional<ScaledSteps> scaled{};  ///< where the way has a loss scale
 };
 
 /// What the time to the target takes; nothing of what the scenario does not tell.

@@ -10,6 +10,13 @@ Json json_of(const Interval& i) {
   return {{"low", i.low}, {"high", i.high}};
 }
 
+Json scaled_json(const ScaledSteps& s) {
+  return {{"factor", s.factor},
+          {"skipped_steps", s.skipped},
+          {"vanished_share", s.vanished},
+          {"last_overflow", or_null(s.last_overflow, [](const Divergence& d) { return d.place(); })}};
+}
+
 Json json_of(const Attempt& a) {
   return {{"seed", a.seed},
           {"workers", a.workers},
@@ -27,7 +34,8 @@ Json json_of(const Attempt& a) {
           {"first_loss", a.first_loss},
           {"loss", a.loss},
           {"accuracy", a.accuracy},
-          {"diverged", a.diverged ? Json(a.diverged->text()) : Json(nullptr)}};
+          {"diverged", a.diverged ? Json(a.diverged->text()) : Json(nullptr)},
+          {"loss_scale", or_null(a.scaled, scaled_json)}};
 }
 
 Json json_of(const WayResult& w, bool baseline) {

@@ -57,6 +57,7 @@ class Racer {
   Racer(const Terms& setting, const Way& way, const Crew& crew, double factor, std::uint64_t seed,
         std::unique_ptr<Problem> problem)
       : setting_(setting),
+        scales_(way.compressor.loss_scale.has_value()),
         problem_(std::move(problem)),
         learner_(*problem_, scaled(setting, factor), way, crew.share, crew.workers) {
     result_.seed = seed;
@@ -89,6 +90,7 @@ class Racer {
     result_.samples = learner_.samples();
     result_.wasted = learner_.wasted_samples();
     result_.diverged = learner_.diverged();
+    if (scales_) result_.scaled = learner_.scaled_steps();
     result_.lost = result_.lost || result_.diverged.has_value();
     return result_;
   }
@@ -113,6 +115,7 @@ class Racer {
   }
 
   const Terms& setting_;
+  bool scales_;
   std::unique_ptr<Problem> problem_;
   Learner learner_;
   Attempt result_;

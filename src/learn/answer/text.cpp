@@ -129,6 +129,25 @@ double suspicious(int workers) {
   return std::min(2 * fair, (1 + fair) / 2);
 }
 
+/// What a loss scale did, over all seeds.
+void add_scaled(const WayResult& w, std::vector<TextLine>& lines) {
+  std::int64_t skipped = 0;
+  double vanished = 0;
+  std::string last;
+  for (const Attempt& a : w.attempts) {
+    if (!a.scaled) return;
+    skipped += a.scaled->skipped;
+    vanished = std::max(vanished, a.scaled->vanished);
+    if (a.scaled->last_overflow)
+      last = fmt::format(", last for {} (seed {})", a.scaled->last_overflow->place(), a.seed);
+  }
+  if (w.attempts.empty()) return;
+  lines.push_back(
+      fmt::format("{}: {} skipped by all{}; up to {} of the elements vanished; the scale ended at {}",
+                  w.way.name, counted(skipped, "step was", "steps were"), last, percent(vanished),
+                  plain_number(w.attempts.back().scaled->factor)));
+}
+
 /// What a row says that is not in its figures.
 void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
   for (const WayResult& w : c.ways) {
@@ -145,6 +164,7 @@ void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
       lines.push_back(fmt::format("{}: worker {} delivered {} of what was applied, its fair share is {}",
                                   w.way.name, w.busiest, percent(w.busiest_share),
                                   percent(1.0 / w.attempts.front().workers)));
+    add_scaled(w, lines);
     if (w.at_edge)
       lines.push_back(fmt::format("{}: its best rate is at the end of those that were tried", w.way.name));
   }

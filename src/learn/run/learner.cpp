@@ -12,6 +12,7 @@
 
 #include "learn/compress/compressor.hpp"
 #include "learn/optimize/optimizer.hpp"
+#include "learn/run/loss_scale.hpp"
 #include "learn/run/tree_sum.hpp"
 #include "learn/run/versions.hpp"
 
@@ -55,6 +56,7 @@ class Learner::Impl {
         compressor_(way.compressor, problem.tensors(), seed) {
     workers_.resize(static_cast<std::size_t>(workers));
     if (way_.control_variates) variate_.assign(size_, 0.0F);
+    if (way_.compressor.loss_scale) scale_.emplace(*way_.compressor.loss_scale);
   }
 
   bool take(const sync::StreamEvent& event) {
@@ -89,6 +91,13 @@ class Learner::Impl {
   [[nodiscard]] std::int64_t samples() const { return samples_; }
   [[nodiscard]] std::int64_t wasted() const { return wasted_; }
   [[nodiscard]] Bytes sent() const { return sent_; }
+  [[nodiscard]] ScaledSteps scaled_steps() const {
+    if (!scale_) return {};
+    return {.factor = static_cast<double>(scale_->factor()),
+            .skipped = scale_->skipped(),
+            .vanished = nonzero_ > 0 ? static_cast<double>(vanished_) / static_cast<double>(nonzero_) : 0,
+            .last_overflow = last_overflow_};
+  }
 
  private:
   struct Worker {
@@ -111,13 +120,19 @@ class Learner::Impl {
     return {.first = number * share_.samples, .count = share_.samples, .worker = worker};
   }
 
-  void check(std::span<const float> values, int worker, std::int64_t step) {
+  /// The first value that is not finite, and whose it is.
+  [[nodiscard]] std::optional<Divergence> spoiled(std::span<const float> values, int worker,
+                                                  std::int64_t step) const {
     const std::size_t at = first_not_finite(values);
-    if (at == values.size()) return;
+    if (at == values.size()) return std::nullopt;
     std::string name;
     for (const Tensor& t : problem_.tensors())
       if (t.first <= static_cast<std::int64_t>(at)) name = t.name;
-    diverged_ = Divergence{.worker = worker, .step = step, .tensor = std::move(name)};
+    return Divergence{.worker = worker, .step = step, .tensor = std::move(name)};
+  }
+
+  void check(std::span<const float> values, int worker, std::int64_t step) {
+    if (auto found = spoiled(values, worker, step)) diverged_ = std::move(found);
   }
 
   void deliver(const sync::Update& u) {
@@ -143,7 +158,11 @@ class Learner::Impl {
     if (compresses()) {
       mean_gradient(x, u.worker, w.step);
       check(gradient_, u.worker, w.step);
-      if (!diverged_) add_compressed(gradient_, u.worker, w, inner_.rate * factor());
+      if (diverged_) return;
+      if (scale_)
+        add_scaled(gradient_, u.worker, w);
+      else
+        add_compressed(gradient_, u.worker, w, inner_.rate * factor());
       return;
     }
     for (std::int64_t leaf = 0; leaf < share_.leaves; ++leaf) {
@@ -160,6 +179,30 @@ class Learner::Impl {
   void add_compressed(std::span<float> brought, int worker, Worker& w, double rate) {
     if (!w.unsent) w.unsent.emplace(way_.compressor.feedback, problem_.parameters());
     sent_ += w.unsent->compress(compressor_, brought, rate, w.step, worker, brought);
+    sum_.add(brought);
+  }
+
+  /// The same in FP16 under the loss scale; one that overflows takes its step from all.
+  void add_scaled(std::span<float> brought, int worker, Worker& w) {
+    const float factor = scale_->factor();
+    std::int64_t nonzero = 0;
+    for (float& v : brought) {
+      nonzero += v != 0 ? 1 : 0;
+      v *= factor;
+    }
+    sent_ += compressor_.compress(brought, w.step, worker, brought);
+    if (auto found = spoiled(brought, worker, w.step)) {
+      last_overflow_ = std::move(found);
+      overflowed_ = true;
+      std::fill(brought.begin(), brought.end(), 0.0F);
+    } else {
+      nonzero_ += nonzero;
+      for (float& v : brought) {
+        nonzero -= v != 0 ? 1 : 0;
+        v /= factor;
+      }
+      vanished_ += nonzero;
+    }
     sum_.add(brought);
   }
 
@@ -243,12 +286,13 @@ class Learner::Impl {
     if (leaves > 1)
       for (float& v : mean) v *= over;
     const std::span<float> x = versions_.next();
+    ++version_;
+    if (scale_ && !scale_->end_step(std::exchange(overflowed_, false))) return;
     (in_rounds_ ? outer_ : optimizer_).step(x, mean, factor());
     if (in_rounds_ && way_.control_variates) {
       const std::span<float> change = variates_.take();
       for (std::size_t i = 0; i < size_; ++i) variate_[i] += change[i] * over;
     }
-    ++version_;
   }
 
   Problem& problem_;
@@ -272,8 +316,16 @@ class Learner::Impl {
   std::int64_t version_ = 0, samples_ = 0, wasted_ = 0;
   std::int64_t age_ = 0;    ///< of the last update that was applied
   bool in_rounds_ = false;  ///< it was a difference
+  std::optional<LossScale> scale_;
+  bool overflowed_ = false;  ///< somebody, since the last version
+  std::int64_t nonzero_ = 0, vanished_ = 0;
+  std::optional<Divergence> last_overflow_;
   std::optional<Divergence> diverged_;
 };
+
+std::string Divergence::place() const {
+  return fmt::format("worker {}, step {}, {}", worker, step, tensor);
+}
 
 std::string Divergence::text() const {
   return fmt::format("worker {}, step {}: {} is not a number any more", worker, step, tensor);
@@ -301,6 +353,9 @@ std::int64_t Learner::samples() const {
 }
 std::int64_t Learner::wasted_samples() const {
   return impl_->wasted();
+}
+ScaledSteps Learner::scaled_steps() const {
+  return impl_->scaled_steps();
 }
 Bytes Learner::sent() const {
   return impl_->sent();

@@ -105,6 +105,13 @@ Result<Way> read_way(std::string_view text) {
       way.local_state = n.reset != 0 ? LocalState::Reset : LocalState::Keep;
       break;
   }
+  if (way.compressor.loss_scale && way.is_local())
+    return fail({.code = Errc::Usage,
+                 .id = "learn-001",
+                 .message = "loss-scale has no meaning for " + std::string(name) +
+                            ": its workers bring differences of parameters",
+                 .hint = "leave it out, or take a policy that brings gradients",
+                 .where = std::nullopt});
   return way;
 }
 
