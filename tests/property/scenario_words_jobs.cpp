@@ -121,6 +121,42 @@ TEST_F(TrainingWords, OfPolicies) {
     }
 }
 
+/// What disturbs the messages of workers that have no common step.
+TEST_F(TrainingWords, OfTroubleUnderPolicies) {
+  Table training = training_;
+  std::erase_if(training, [](const auto& entry) { return entry.first == "job.bucket"; });
+  for (const std::string kind : {"bounded-wait", "asynchronous", "backup"})
+    for (const bool tree : {false, true}) {
+      if (tree && kind == "backup") continue;
+      Table policy = {{"policy.kind", "\"" + kind + "\""}, {"job.steps", "12"}};
+      if (kind == "bounded-wait") say(policy, "policy.staleness", "1");
+      if (kind == "backup") say(policy, "policy.backups", "1");
+      if (kind != "backup") say(policy, "policy.servers", "2");
+      const Table job = kPairs + training + policy + (tree ? kTree : Table{});
+      const std::string name = kind + (tree ? " on a tree" : "");
+      for (const std::string target : {"message", "bandwidth"})
+        walk({name + ", noise on " + target,
+              job,
+              layers_,
+              {{"law", "\"gaussian\""}, {"cv", "0.3"}, {"target", "\"" + target + "\""}},
+              {"draws", "noise", "outside"}},
+             "noise[]");
+      walk({name + ", time-outs",
+            job + Table{{"fabric.timeout.wait", "\"2ms\""}, {"fabric.timeout.loss", "0.1"}},
+            layers_,
+            {},
+            {"draws", "outside"}},
+           "fabric.timeout.");
+      if (kind != "backup")
+        walk({name + ", full ports",
+              job + Table{{"fabric.timeout.wait", "\"2ms\""}, {"fabric.timeout.flows", "2"}},
+              layers_,
+              {},
+              {"crowds", "outside"}},
+             "fabric.timeout.");
+    }
+}
+
 TEST_F(TrainingWords, OfNoise) {
   for (const std::string target : {"compute", "message", "bandwidth"})
     walk_step("noise on " + target, {}, {"draws", "noise"},

@@ -38,6 +38,7 @@ double loss_gap(std::uint64_t seed, std::int64_t step, std::uint64_t index) {
 TimeoutDraws::TimeoutDraws(const model::Timeouts& of, std::uint64_t seed)
     : wait_(of.wait), loss_(of.loss), seed_(seed) {
   COX_ASSERT(loss_ >= 0 && loss_ < 1, "messages are lost with a probability");
+  if (1 - loss_ == 1) loss_ = 0;  // nobody lives to see one
   if (!happen()) return;
   log_spared_ = logarithm(1 - loss_);
   log_loss_ = logarithm(loss_);

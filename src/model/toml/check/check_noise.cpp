@@ -184,23 +184,17 @@ Status check_source(const NoiseSource& noise, const std::string& at, const Draft
   return {};
 }
 
-/// Messages are disturbed where replicas or experts meet, and where links are played.
+/// Messages are disturbed where replicas or experts meet, on the way to servers, and where links are played.
 Status check_message_noise(const Draft& draft, const Notes& notes) {
   const Scenario& s = draft.scenario;
   const JobKeys& job = draft.job;
   if (job.workload != Workload::Training) return {};
   const Layout& l = job.training.layout;
-  const bool steps = s.policy.in_step();
   for (std::size_t i = 0; i < s.noise.size(); ++i) {
     if (s.noise[i].target == NoiseTarget::Compute) continue;
     const std::string at = fmt::format("{}[{}]", kNoiseArray, i);
     const auto target = target_words()[static_cast<std::size_t>(s.noise[i].target)];
-    if (!steps)
-      return notes.clash({at + ".target", at},
-                         fmt::format("{}.target \"{}\" has no meaning for policy.kind \"{}\"", at, target,
-                                     policy_words()[static_cast<std::size_t>(s.policy.kind)]),
-                         "disturb compute, or use the synchronous policy");
-    if (l.data == 1 && l.context == 1 && l.expert == 1 && l.pipeline == 1)
+    if (!s.policy.has_servers() && l.data == 1 && l.context == 1 && l.expert == 1 && l.pipeline == 1)
       return notes.clash(
           {at + ".target", at},
           fmt::format(

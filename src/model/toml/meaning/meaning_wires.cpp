@@ -68,8 +68,6 @@ std::optional<Unread> unread_timeout(const Draft& d) {
   if (d.scenario.price != CollectivePrice::Rounds) return Unread{.chooses = "cost.form", .whose = "rounds"};
   if (d.scenario.engine == EngineKind::ClosedForm)
     return Unread{.chooses = "engine", .hint = "a closed form loses nothing: say max-plus or flow"};
-  if (w == Workload::Training && !is_synchronous(d))
-    return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
   return std::nullopt;
 }
 

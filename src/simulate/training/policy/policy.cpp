@@ -11,69 +11,15 @@
 
 #include "simulate/collective/prices.hpp"
 #include "simulate/flow/ways.hpp"
+#include "simulate/training/policy/backup_meeting.hpp"
 #include "simulate/training/policy/server_network.hpp"
+#include "simulate/training/policy/server_ports.hpp"
 #include "simulate/training/policy/worker_times.hpp"
 
 namespace cox::simulate::training {
 namespace {
 
 using model::PolicyKind;
-
-/// The servers that hold the parameters, in as many equal shards. Every replica's message is spread over all
-/// of them, so that all are equally loaded and one queue per direction stands for them.
-///
-/// Formula: a worker's message begins when the port is free, holds it for bytes / shards x beta (for each of its
-///          replicas, or of its sets of shards), and arrives not before the worker's own port has passed all of its bytes, plus alpha.
-class Servers {
- public:
-  Servers(const Plan& plan, const model::MessageCost& cost) {
-    Bytes all{}, widest{};
-    for (int s = 0; s < plan.stages(); ++s) {
-      all += plan.stage_bytes(s) * plan.layout().tensor;
-      widest = std::max(widest, plan.stage_bytes(s));
-    }
-    const int shards = std::max(1, plan.scenario().policy.servers);
-    const bool hybrid = plan.job().is_hybrid();
-    copies_ = plan.job().replicas_per_worker() / (hybrid ? plan.layout().shard : 1);
-    const model::Compression& how = plan.job().compression;
-    const Bytes own = hybrid ? plan.shard_of(widest) : widest;
-    const auto port = [&](Bytes of_all, Bytes of_rank) {
-      return Port{.service = cost.per_byte.over(of_all) * copies_ / shards,
-                  .own = cost.per_byte.over(of_rank)};
-    };
-    in_ = port(model::packed_message(all, how).bytes, model::packed_message(own, how).bytes);
-    out_ = port(all, own);
-    latency_ = cost.latency;
-  }
-  Seconds push(Seconds at) { return pass(at, in_); }
-  Seconds pull(Seconds at) { return pass(at, out_); }
-  /// Part of the time until `total` that the busier direction of their ports takes.
-  [[nodiscard]] double busy(Seconds total) const {
-    return total > Seconds{} ? std::max(in_.busy(), out_.busy()) / total : 0;
-  }
-  /// One message with parameters, of each replica from somewhere else.
-  [[nodiscard]] Seconds alone() const { return std::max(out_.service / copies_, out_.own) + latency_; }
-
- private:
-  /// Gradients come in by one direction of the servers' ports, parameters leave by the other.
-  struct Port {
-    Seconds service{};  ///< of a worker's message
-    Seconds own{};      ///< what it takes of the worker's own port
-    Seconds free{};
-    std::int64_t passed = 0;
-    [[nodiscard]] Seconds busy() const { return static_cast<double>(passed) * service; }
-  };
-  Seconds pass(Seconds at, Port& port) const {
-    ++port.passed;
-    port.free = std::max(at, port.free) + port.service;
-    return std::max(port.free, at + port.own) + latency_;
-  }
-
-  double copies_ = 1;  ///< of the gradients, of a worker
-  Port in_;
-  Port out_;
-  Seconds latency_{};
-};
 
 /// What a rank's packing takes before its gradients leave for the servers, and the servers' unpacking behind them: of the
 /// widest stage.
@@ -96,7 +42,9 @@ class Job {
         seed_(seed),
         workers_(plan.layout().data / replicas_),
         policy_(plan.scenario().policy, workers_),
-        servers_(plan, plan.scenario().across),
+        timeouts_(plan.scenario().fabric.timeouts, seed),
+        trouble_{.noise = &noise, .timeouts = &timeouts_},
+        servers_(plan, trouble_),
         packed_(on_the_way(plan)),
         engine_(plan, &noise, seed, 0, replicas_),
         now_(static_cast<std::size_t>(plan.stages() * replicas_)),
@@ -107,13 +55,13 @@ class Job {
         times_(plan, engine_, workers_, replicas_),
         left_(static_cast<std::size_t>(plan.scenario().job.steps), workers_) {
     out_.step_ends.resize(left_.size());
-    if (plan.server_network() != nullptr) network_.emplace(plan, seed);
+    if (plan.server_network() != nullptr) network_.emplace(plan, trouble_, seed);
   }
 
   Result<Played> play() {
     for (int w = 0; w < workers_; ++w) COX_CHECK(begin(w, Seconds{}));
     while (!over_) {
-      if (const auto done = next_on_network()) {
+      if (const auto done = next_on_the_way()) {
         if (done->pushed && packed_.decode > Seconds{})
           events_.emplace(done->at + packed_.decode, What::Delivered, done->worker);
         else
@@ -166,8 +114,11 @@ class Job {
 
   Status computed(int w, Seconds at) {
     if (barrier()) return meet(w, at);
+    const std::int64_t step = begun_[static_cast<std::size_t>(w)] - 1;
     if (network_)
-      network_->push(w, at);
+      network_->send(w, true, at, step);
+    else if (servers_.disturbed())
+      servers_.send(w, true, at, step);
     else
       events_.emplace(servers_.push(at) + packed_.decode, What::Delivered, w);
     return {};
@@ -189,8 +140,11 @@ class Job {
       if (!more(r)) continue;
       idle_[static_cast<std::size_t>(r)] += at;
       times_.waited(r, at - delivered_at_[static_cast<std::size_t>(r)]);
+      const std::int64_t for_step = begun_[static_cast<std::size_t>(r)];
       if (network_)
-        network_->pull(r, at);
+        network_->send(r, false, at, for_step);
+      else if (servers_.disturbed())
+        servers_.send(r, false, at, for_step);
       else
         COX_CHECK(fetched(r, servers_.pull(at)));
     }
@@ -202,10 +156,10 @@ class Job {
     return begin(w, at);
   }
 
-  /// What ends on the network before anything else happens.
-  [[nodiscard]] std::optional<ServerNetwork::Done> next_on_network() {
-    if (!network_) return std::nullopt;
-    return network_->next(events_.empty() ? FlowEngine::kForEver : std::get<Seconds>(events_.top()));
+  /// What ends between workers and servers before anything else happens.
+  [[nodiscard]] std::optional<ServerTransfer> next_on_the_way() {
+    const Seconds until = events_.empty() ? FlowEngine::kForEver : std::get<Seconds>(events_.top());
+    return network_ ? network_->next(until) : servers_.next(until);
   }
 
   void take_network() {
@@ -249,7 +203,7 @@ class Job {
     if (ruling == sync::Ruling::Wait) return {};
     if (ruling == sync::Ruling::Discard) {
       note(at);
-      const Seconds ready = std::max(at, last_meeting_) + servers_.alone();
+      const Seconds ready = std::max(at, last_meeting_) + servers_.alone(w, policy_.version());
       times_.waited(w, std::max(at, last_meeting_) - at);
       stop(w, ready);
       return begin(w, ready);
@@ -275,41 +229,21 @@ class Job {
   /// Moves the members' arrivals to when they have the sum of all gradients,
   /// stage by stage beside each other.
   Status reduce(std::vector<Seconds>& times) {
-    const bool hybrid = plan_.job().is_hybrid();
-    const ReplicaGroup of = hybrid ? ReplicaGroup::Copies : ReplicaGroup::All;
-    const int each = hybrid ? replicas_ / plan_.layout().shard : plan_.layout().context * replicas_;
-    const auto copies = static_cast<std::size_t>(each);
-    const auto members = static_cast<int>(times.size() * copies);
-    if (members == 1) return {};
+    const BackupMeeting meeting(plan_, released_);
+    if (meeting.members() == 1) return {};
     const std::vector<Seconds> arrivals = times;
     for (int s = 0; s < plan_.stages(); ++s) {
-      const Bytes bytes = hybrid ? plan_.shard_of(plan_.stage_bytes(s)) : plan_.stage_bytes(s);
-      const model::Compressed sum = plan_.gradients(bytes, of, members);
-      if (const auto whole = plan_.whole_time(sum.kind, sum.bytes, of, members)) {
+      const model::Compressed sum = meeting.sum(s);
+      if (const auto whole = plan_.whole_time(sum.kind, sum.bytes, meeting.of(), meeting.members())) {
         const Seconds end = *std::ranges::max_element(arrivals) + sum.encode + sum.decode +
                             drawn_time(*whole, seed_, policy_.version(), s);
         for (Seconds& t : times) t = std::max(t, end);
         continue;
       }
-      COX_TRY(const model::Schedule schedule, plan_.schedule(sum.kind, sum.bytes, of, members));
-      LinkCosts links = plan_.costs(of).links;
-      // Without some of the members it is not known who is next to whom.
-      if (members < plan_.costs(of).members)
-        links = {.inside = plan_.scenario().inside,
-                 .across = plan_.scenario().across,
-                 .ranks_per_node = 1,
-                 .into = {}};
-      std::vector<Seconds> all(static_cast<std::size_t>(schedule.ranks()), arrivals.front());
-      for (std::size_t r = 0; r < static_cast<std::size_t>(members); ++r)
-        all[r] = arrivals[r / copies] + sum.encode;
-      CollectiveOptions options;
-      options.protocol = plan_.scenario().protocol;
-      const CollectiveOutcome ran = run_collective(schedule, links, options, all);
-      const int beside = hybrid ? plan_.ranks_per_unit() * plan_.layout().shard : plan_.layout().tensor;
-      out_.messages += ran.messages * beside;
-      out_.evaluated += ran.evaluated;
-      for (std::size_t r = 0; r < static_cast<std::size_t>(members); ++r)
-        times[r / copies] = std::max(times[r / copies], all[r] + sum.decode);
+      COX_TRY(const BackupMeeting::Left left, meeting.play(s, arrivals, trouble_, policy_.version()));
+      out_.messages += left.messages;
+      out_.evaluated += left.evaluated;
+      for (std::size_t m = 0; m < times.size(); ++m) times[m] = std::max(times[m], left.at[m]);
     }
     return {};
   }
@@ -358,7 +292,9 @@ class Job {
   std::uint64_t seed_;
   int workers_;
   sync::Policy policy_;
-  Servers servers_;
+  TimeoutDraws timeouts_;
+  MessageTrouble trouble_;
+  ServerPorts servers_;
   model::Compressed packed_;  ///< a rank's gradients, to servers
   std::optional<ServerNetwork> network_;
   StepEngine engine_;
@@ -402,9 +338,6 @@ Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recor
   if (s.policy.backups >= workers)
     return cannot(fmt::format("{} backups of {} workers: nobody is left", s.policy.backups, workers),
                   "use fewer backups");
-  if (s.fabric.timeouts.happen())
-    return cannot("workers that have no common step are priced without time-outs of messages",
-                  "remove fabric.timeout, or use the synchronous or the local-SGD policy");
   COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
   COX_TRY(Played played, Job(plan, noise, seed, recorder, log, sink).play());
   played.repeats =

@@ -13,8 +13,16 @@
 
 #include "simulate/flow/engine.hpp"
 #include "simulate/training/plan/plan.hpp"
+#include "simulate/training/policy/server_messages.hpp"
 
 namespace cox::simulate::training {
+
+/// A worker has sent its gradients, or read the parameters.
+struct ServerTransfer {
+  int worker = 0;
+  bool pushed = false;  ///< else it has read
+  Seconds at{};
+};
 
 /// Gradients to the servers and parameters back. Each server holds an equal shard and sits on a device beside a rank,
 /// spread evenly over all; each stage and tensor rank of a worker sends its own part to all of them at once. What is
@@ -23,18 +31,13 @@ namespace cox::simulate::training {
 /// Held by: src/simulate/training/policy/policy_test.cpp (hand-solved cases)
 class ServerNetwork {
  public:
-  struct Done {
-    int worker = 0;
-    bool pushed = false;  ///< else it has read
-    Seconds at{};
-  };
-  /// `plan` has servers on a network and outlives it.
-  ServerNetwork(const Plan& plan, std::uint64_t seed);
+  /// `plan` has servers on a network; it and what disturbs messages outlive it.
+  ServerNetwork(const Plan& plan, const MessageTrouble& trouble, std::uint64_t seed);
 
-  void push(int worker, Seconds at) { send(worker, true, at); }
-  void pull(int worker, Seconds at) { send(worker, false, at); }
+  /// Worker `w` sends its gradients of `step`, or reads the parameters for it.
+  void send(int worker, bool push, Seconds at, std::int64_t step);
   /// As FlowEngine::next.
-  [[nodiscard]] std::optional<Done> next(Seconds until);
+  [[nodiscard]] std::optional<ServerTransfer> next(Seconds until);
   [[nodiscard]] FlowOutcome take_outcome() { return engine_.take_outcome(); }
 
  private:
@@ -43,9 +46,8 @@ class ServerNetwork {
     bool push = false;
     int left = 0;  ///< messages that have not arrived
   };
-  void send(int worker, bool push, Seconds at);
-  [[nodiscard]] Bytes part_of(int stage, bool push) const;
   const Plan& plan_;
+  ServerMessages what_;
   FlowEngine engine_;
   std::vector<int> servers_;                          ///< devices
   std::map<std::int64_t, model::Schedule> messages_;  ///< by size
