@@ -515,10 +515,7 @@ std::vector<std::string> Plan::not_modelled() const {
   if (has_unlike_ways(c) && ranks_per_unit() > c.devices_per_node && !inner_on_network_)
     all.emplace_back("cards that differ, in messages of a tensor x context group across nodes");
   if (scenario_.price == model::CollectivePrice::Nccl && c.nodes > 1) all.emplace_back(kNcclKnowsNoFabric);
-  if (scenario_.price == model::CollectivePrice::Table) {
-    all.emplace_back(kTableKnowsNoNeighbours);
-    if (dips() && ranks_per_unit() > 1) all.emplace_back("dips of the times of tensor and context groups");
-  }
+  if (scenario_.price == model::CollectivePrice::Table) all.emplace_back(kTableKnowsNoNeighbours);
   if (meets_unpriced_at_cards())
     all.push_back(fmt::format(
         "{} devices of a node share {} network interface{}; what runs at the same time is not slowed by that{}",

@@ -54,6 +54,15 @@ struct Price {
   Seconds decode{};
 };
 
+/// Collectives of a unit's tensor groups (or context groups) behind a computation, one after the other, whose measured time
+/// has dips.
+struct InnerDips {
+  bool tensor = false;
+  int first = 0;  ///< of all that the unit has in a step
+  int count = 1;
+  model::LookedUp time;
+};
+
 /// A stage's program and its prices, one per operation. The program says what a unit does and what waits for
 /// what: computations, sends and receives of micro-batches (`peer` is the other stage, `tag` the mailbox),
 /// data collectives beside the rest, exchanges of experts, and `Other` where the unit stands still until a
@@ -61,7 +70,8 @@ struct Price {
 struct PricedProgram {
   model::Program program;
   std::vector<Price> prices;
-  std::int64_t tensor_messages = 0;  ///< of one unit
+  std::map<model::OperationIndex, std::vector<InnerDips>> dips;  ///< of computations
+  std::int64_t tensor_messages = 0;                              ///< of one unit
 };
 
 /// One operation as the step engine plays it, all that it needs side by side.
@@ -80,7 +90,7 @@ struct Instruction {
   ReplicaGroup of = ReplicaGroup::All;  ///< of an Issue or Await
   int micro_batch = -1;
   int chunk = 0;
-  int slot = 0;
+  int slot = 0;  ///< Compute: 1 + that of its groups' dips; 0 = none
   int stage = 0;
   bool opens = false;   ///< begins a pass of a micro-batch, or the optimizer
   bool closes = false;  ///< and ends it
@@ -116,8 +126,9 @@ struct StageCode {
   std::vector<DataCollective> data;    ///< by slot
   std::vector<Bytes> exchanges;        ///< by slot
   std::vector<InnerCollective> inner;  ///< by slot
-  Seconds work{};                      ///< sum over `code`: what noise disturbs
-  std::int64_t tensor_messages = 0;    ///< of one unit
+  std::vector<std::vector<InnerDips>> dips;
+  Seconds work{};                    ///< sum over `code`: what noise disturbs
+  std::int64_t tensor_messages = 0;  ///< of one unit
 };
 [[nodiscard]] StageCode compile(const PricedProgram& stage);
 
@@ -255,6 +266,8 @@ class Plan {
     Seconds time{};
     std::int64_t messages = 0;
   };
+  /// Its measured time where that has dips.
+  [[nodiscard]] std::optional<model::LookedUp> inner_dips(bool tensor, Bytes bytes) const;
   /// One all-reduce of a layer's activations among the tensor ranks; one exchange among the context ranks.
   [[nodiscard]] Result<Inner> tensor_time(Bytes bytes);
   [[nodiscard]] Result<Inner> context_time(Bytes bytes);

@@ -46,4 +46,12 @@ Result<model::Schedule> Plan::inner_schedule(const InnerCollective& c) const {
   return schedule(spec(c.kind, c.bytes, group.members, group.per_node));
 }
 
+std::optional<model::LookedUp> Plan::inner_dips(bool tensor, Bytes bytes) const {
+  const GroupCosts& group = tensor ? tensor_ : context_;
+  if (!dips() || group.members == 1) return std::nullopt;
+  const auto kind = tensor ? model::Collective::AllReduce : model::Collective::AllGather;
+  const std::optional<model::LookedUp> found = whole(kind, bytes, group, group.members);
+  return found && found->probability > 0 ? found : std::nullopt;
+}
+
 }  // namespace cox::simulate::training

@@ -164,9 +164,18 @@ class Writer {
     price.context += ring.time * context;
     out_.program.bytes[i] += plan_.layout().tensor > 1 ? bytes * tensor : Bytes{};
     price.context_bytes += plan_.layout().context > 1 ? 2 * plan_.layer(l).activations * context : Bytes{};
+    add_dips(i, true, bytes, tensor);
+    add_dips(i, false, 2 * plan_.layer(l).activations, context);
     out_.tensor_messages +=
         reduce.messages * tensor * plan_.layout().context + ring.messages * context * plan_.layout().tensor;
     return {};
+  }
+
+  void add_dips(OperationIndex behind, bool tensor, Bytes bytes, int count) {
+    const auto time = plan_.inner_dips(tensor, bytes);
+    if (!time || count == 0) return;
+    out_.dips[behind].push_back({.tensor = tensor, .first = dips_, .count = count, .time = *time});
+    dips_ += count;
   }
 
   Status layer(int l, const StageOp& op) {
@@ -312,6 +321,7 @@ class Writer {
   bool all_passes_ = false;  ///< the chunk's last micro-batch goes backward
   int zero_ = 0;
   std::size_t pass_begin_ = 0;
+  int dips_ = 0;  ///< collectives inside the unit that have some
   Bytes bucket_{};
   std::vector<Bytes> held_;
   std::map<int, int> done_;                           ///< backward passes by chunk
@@ -402,6 +412,10 @@ StageCode compile(const PricedProgram& stage) {
       default:
         to.code = Code::Compute;
         to.bytes = p.bytes[i];
+        if (const auto dips = stage.dips.find(i); dips != stage.dips.end()) {
+          out.dips.push_back(dips->second);
+          to.slot = static_cast<int>(out.dips.size());
+        }
     }
     out.work += to.work;
     out.code.push_back(to);

@@ -194,6 +194,7 @@ class StepEngine {
   void collect_drawn(const Gathering& g, const Known& known, const LinkCosts& links, int copies,
                      std::vector<Seconds>& times);
   [[nodiscard]] Seconds drawn(const model::LookedUp& whole, const Gathering& g) const;
+  [[nodiscard]] Instruction with_dips(int unit, const Instruction& i) const;
   void expand(std::span<const Seconds> times, int copies);
   void gather_latest(int copies, std::span<Seconds> latest) const;
   [[nodiscard]] Known& known(model::Collective kind, Bytes bytes, ReplicaGroup of);

@@ -46,6 +46,29 @@ Seconds StepEngine::drawn(const model::LookedUp& whole, const Gathering& g) cons
   return drawn_time(whole, seed_, step_, number_of(g, plan_.ranks_per_unit(), 0));
 }
 
+/// A computation with the dips of its unit's groups, which go on together: behind each collective as the longest of the
+/// groups beside each other. A draw is by the group's first rank, the step, and the collective's number in it.
+Instruction StepEngine::with_dips(int unit, const Instruction& i) const {
+  constexpr std::uint64_t kOfTensor = 0x74656e736f72, kOfContext = 0x636f6e74657874;
+  const auto& dips = (*programs_)[static_cast<std::size_t>(stage_of(unit))].dips;
+  const int first = (first_ * plan_.stages() + unit) * plan_.ranks_per_unit();
+  Instruction out = i;
+  for (const InnerDips& d : dips[static_cast<std::size_t>(i.slot - 1)]) {
+    const int ways = plan_.layout().tensor;
+    const int groups = d.tensor ? plan_.layout().context : ways;
+    for (int k = 0; k < d.count; ++k) {
+      Seconds longest = -kNotYet;
+      for (int g = 0; g < groups; ++g) {
+        const std::int64_t rank = first + (d.tensor ? g * ways : g);
+        longest = std::max(longest, drawn_time(d.time, seed_ ^ (d.tensor ? kOfTensor : kOfContext), step_,
+                                               std::int64_t{d.first + k} * plan_.ranks() + rank));
+      }
+      (d.tensor ? out.tensor : out.context) += longest - d.time.time;
+    }
+  }
+  return out;
+}
+
 /// Moves `times` from arrivals to departures. Each unit brings ranks that arrive together; the
 /// groups of the other ranks of the units do the same at the same time.
 void StepEngine::collect(Gathering g, std::vector<Seconds>& times) {

@@ -166,8 +166,9 @@ bool StepEngine::compute(int unit, const Instruction& i) {
     computed = beside_streams(unit, u.now, work);
     if (!knows_end(unit, computed)) return false;
   }
-  const Seconds end = computed + i.tensor + i.context;
-  if (watcher_ != nullptr) watcher_->computed(unit, i, u.now, computed, end);
+  const Instruction& as_it_was = i.slot > 0 ? with_dips(unit, i) : i;
+  const Seconds end = computed + as_it_was.tensor + as_it_was.context;
+  if (watcher_ != nullptr) watcher_->computed(unit, as_it_was, u.now, computed, end);
   u.now = end;
   while (u.busy < u.stream.size() && u.stream[u.busy].end <= u.now) ++u.busy;
   return true;
