@@ -147,6 +147,15 @@ TEST_F(TrainingWords, OfTroubleUnderPolicies) {
             {},
             {"draws", "outside"}},
            "fabric.timeout.");
+      walk({name + ", input",
+            job + Table{{"job.input.fetch", "\"4MB\""},
+                        {"job.input.link", "\"2GB/s\""},
+                        {"job.input.prepare", "\"6ms\""},
+                        {"job.input.cores", "1"}},
+            layers_,
+            {},
+            {"outside"}},
+           "job.input.");
       if (kind != "backup")
         walk({name + ", full ports",
               job + Table{{"fabric.timeout.wait", "\"2ms\""}, {"fabric.timeout.flows", "2"}},

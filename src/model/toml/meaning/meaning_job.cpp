@@ -122,10 +122,9 @@ std::optional<Unread> unread_in_training(std::string_view key, const Draft& d) {
   return std::nullopt;
 }
 
-/// Where nothing is waited for between steps, nobody waits for input either.
+/// What a step waits for before it begins.
 std::optional<Unread> unread_in_input(std::string_view key, const Draft& d) {
   const StepInput& in = d.job.training.input;
-  if (!is_synchronous(d)) return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
   if (key == "job.input.cores")
     return unless(in.prepare > Seconds{}, {.chooses = "job.input.prepare",
                                            .hint = "nothing is done on the cores: give job.input.prepare"});

@@ -14,6 +14,7 @@
 #include "simulate/training/policy/backup_meeting.hpp"
 #include "simulate/training/policy/server_network.hpp"
 #include "simulate/training/policy/server_ports.hpp"
+#include "simulate/training/policy/worker_input.hpp"
 #include "simulate/training/policy/worker_times.hpp"
 
 namespace cox::simulate::training {
@@ -32,8 +33,8 @@ model::Compressed on_the_way(const Plan& plan) {
 /// Workers are the replicas of the model, or groups of them that share experts or shards; each works through its steps on its own.
 class Job {
  public:
-  Job(const Plan& plan, const Noise& noise, std::uint64_t seed, Recorder* recorder, PolicyOutcome* log,
-      const UpdateSink* sink)
+  Job(const Plan& plan, const Noise& noise, std::optional<WorkerInput> input, std::uint64_t seed,
+      Recorder* recorder, PolicyOutcome* log, const UpdateSink* sink)
       : plan_(plan),
         recorder_(recorder),
         log_(log),
@@ -46,6 +47,8 @@ class Job {
         trouble_{.noise = &noise, .timeouts = &timeouts_},
         servers_(plan, trouble_),
         packed_(on_the_way(plan)),
+        input_(std::move(input)),
+        waiting_(static_cast<std::size_t>(workers_)),
         engine_(plan, &noise, seed, 0, replicas_),
         now_(static_cast<std::size_t>(plan.stages() * replicas_)),
         begun_(static_cast<std::size_t>(workers_)),
@@ -59,6 +62,8 @@ class Job {
   }
 
   Result<Played> play() {
+    if (input_ && ahead())
+      for (int w = 0; w < workers_; ++w) input_->ask(w, now_);
     for (int w = 0; w < workers_; ++w) COX_CHECK(begin(w, Seconds{}));
     while (!over_) {
       if (const auto done = next_on_the_way()) {
@@ -66,6 +71,11 @@ class Job {
           events_.emplace(done->at + packed_.decode, What::Delivered, done->worker);
         else
           COX_CHECK(done->pushed ? delivered(done->worker, done->at) : fetched(done->worker, done->at));
+        continue;
+      }
+      if (input_ && input_->soonest() <= next_event() && input_->soonest() < FlowEngine::kForEver) {
+        ++out_.evaluated;
+        if (const auto worker = input_->advance()) COX_CHECK(fed(*worker));
         continue;
       }
       if (events_.empty()) break;
@@ -87,11 +97,22 @@ class Job {
  private:
   enum class What : std::uint8_t { Delivered, Computed };
   using Event = std::tuple<Seconds, What, int>;
+  /// A worker that has the parameters, or an input that is there before.
+  struct Waiting {
+    std::int64_t step = 0;
+    Seconds since{};
+    bool waits = false;
+    bool fed = false;
+  };
 
   [[nodiscard]] bool more(int w) const {
     return begun_[static_cast<std::size_t>(w)] < plan_.scenario().job.steps;
   }
   [[nodiscard]] int first_unit(int w) const { return w * replicas_ * plan_.stages(); }
+  [[nodiscard]] bool ahead() const { return plan_.job().input.ahead; }
+  [[nodiscard]] Seconds next_event() const {
+    return events_.empty() ? FlowEngine::kForEver : std::get<Seconds>(events_.top());
+  }
   [[nodiscard]] bool barrier() const { return plan_.scenario().policy.kind == PolicyKind::Backup; }
 
   /// Worker `w` has the parameters and computes a step; with a barrier it is the step of that version.
@@ -99,6 +120,38 @@ class Job {
     const std::int64_t step = barrier() ? policy_.version() : begun_[static_cast<std::size_t>(w)];
     if (step >= plan_.scenario().job.steps) return {};
     ++begun_[static_cast<std::size_t>(w)];
+    if (!input_) return start(w, step, at);
+    Waiting& its = waiting_[static_cast<std::size_t>(w)];
+    its.step = step;
+    its.since = at;
+    its.waits = true;
+    if (ahead()) return its.fed ? start_fed(w) : Status{};
+    std::fill(now_.begin(), now_.end(), at);
+    input_->ask(w, now_);
+    return {};
+  }
+
+  /// All ranks of worker `w` have their input.
+  Status fed(int w) {
+    Waiting& its = waiting_[static_cast<std::size_t>(w)];
+    its.fed = true;
+    return its.waits ? start_fed(w) : Status{};
+  }
+
+  Status start_fed(int w) {
+    Waiting& its = waiting_[static_cast<std::size_t>(w)];
+    its.waits = its.fed = false;
+    engine_.feed(input_->begins(w));
+    if (ahead() && more(w)) {
+      std::vector<Seconds> taken(input_->begins(w).begin(), input_->begins(w).end());
+      for (Seconds& t : taken) t = std::max(t, its.since);
+      input_->ask(w, taken);
+    }
+    return start(w, its.step, its.since);
+  }
+
+  /// Step `step` of worker `w`, which may wait for its input, begins.
+  Status start(int w, std::int64_t step, Seconds at) {
     std::fill(now_.begin(), now_.end(), at);
     engine_.move_to(w * replicas_);
     times_.begin(w);
@@ -158,7 +211,7 @@ class Job {
 
   /// What ends between workers and servers before anything else happens.
   [[nodiscard]] std::optional<ServerTransfer> next_on_the_way() {
-    const Seconds until = events_.empty() ? FlowEngine::kForEver : std::get<Seconds>(events_.top());
+    const Seconds until = input_ ? std::min(next_event(), input_->soonest()) : next_event();
     return network_ ? network_->next(until) : servers_.next(until);
   }
 
@@ -297,6 +350,8 @@ class Job {
   ServerPorts servers_;
   model::Compressed packed_;  ///< a rank's gradients, to servers
   std::optional<ServerNetwork> network_;
+  std::optional<WorkerInput> input_;
+  std::vector<Waiting> waiting_;
   StepEngine engine_;
   std::vector<Seconds> now_;
   std::vector<std::int64_t> begun_;    ///< steps, per worker
@@ -339,7 +394,11 @@ Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recor
     return cannot(fmt::format("{} backups of {} workers: nobody is left", s.policy.backups, workers),
                   "use fewer backups");
   COX_TRY(const Noise noise, Noise::make(s.noise, plan.placement(), seed));
-  COX_TRY(Played played, Job(plan, noise, seed, recorder, log, sink).play());
+  std::optional<WorkerInput> input;
+  if (plan.job().input.takes_time()) {
+    COX_TRY(input, WorkerInput::make(plan));
+  }
+  COX_TRY(Played played, Job(plan, noise, std::move(input), seed, recorder, log, sink).play());
   played.repeats =
       noise.repeats(s.job.steps, *std::max_element(played.step_ends.begin(), played.step_ends.end()));
   return played;

@@ -38,7 +38,7 @@ StepEngine::StepEngine(const Plan& plan, const Noise* noise, std::uint64_t seed,
   const int shard = plan.groups().size(ReplicaGroup::Shards);
   const int groups = plan.job().is_hybrid() ? std::max(shard, count / shard) : 1;
   data_.resize(static_cast<std::size_t>(plan.stages() * groups));
-  if (plan.job().input.takes_time()) input_.emplace(plan, first, count);
+  if (plan.job().input.takes_time() && plan.scenario().policy.in_step()) input_.emplace(plan, first, count);
 }
 
 /// One draw per rank and step, over all that it computes in the step; each piece is longer by the same ratio.
@@ -71,7 +71,8 @@ void StepEngine::draw(std::int64_t step, std::span<const Seconds> now, std::span
 
 void StepEngine::begin_step(std::span<Seconds> now) {
   std::fill(mail_.begin(), mail_.end(), Mail{});
-  const std::span<const Seconds> fed = input_ ? input_->begins(now) : now;
+  const std::span<const Seconds> made = given_.empty() ? std::span<const Seconds>(now) : given_;
+  const std::span<const Seconds> fed = input_ ? input_->begins(now) : made;
   for (std::size_t u = 0; u < units_.size(); ++u) {
     Unit& unit = units_[u];
     unit.at = 0;
@@ -114,6 +115,7 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
   for (Seconds& t : own) t -= first;
   clock_.origin += first;
   if (input_) input_->set_back(first);
+  for (std::size_t u = 0; u < given_.size(); ++u) given_[u] = std::max(given_[u] - clock_.origin, own[u]);
   if (watcher == nullptr) {
     COX_CHECK(run_on_own_clock(own, nullptr));
   } else {
@@ -121,6 +123,7 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
     COX_CHECK(run_on_own_clock(own, &later));
   }
   if (input_) input_->next_step();
+  given_.clear();
   std::transform(own.begin(), own.end(), now.begin(), [&](Seconds t) { return clock_.origin + t; });
   clock_.told.assign(now.begin(), now.end());
   feed_back();
@@ -134,7 +137,7 @@ Status StepEngine::run_on_own_clock(std::span<Seconds> now, Watcher* watcher) {
   if (draws || watcher != nullptr || !shortcuts_.memo || beside_others) return play_accounted(now, watcher);
   const KnownStep* known = known_steps_.find([&](const KnownStep& k) {
     return k.meeting == meeting_ && k.first == first_ && k.times.stand_for(now) && k.factors == factors_ &&
-           k.longer == longer_ && (!input_ || k.input_from == input_->made_from());
+           k.longer == longer_ && k.input_from == input_from();
   });
   if (known != nullptr) {
     std::copy(known->times.ends.begin(), known->times.ends.end(), now.begin());
@@ -153,7 +156,7 @@ Status StepEngine::run_on_own_clock(std::span<Seconds> now, Watcher* watcher) {
                   .times = {.begins = {now.begin(), now.end()}, .ends = {}},
                   .messages = messages_,
                   .link_bytes = {}};
-  if (input_) fresh.input_from = input_->made_from();
+  fresh.input_from = input_from();
   std::vector<StepParts> before(accounts_.size());
   std::swap(before, accounts_);
   std::vector<double> carried = std::exchange(link_bytes_, {});
@@ -162,7 +165,7 @@ Status StepEngine::run_on_own_clock(std::span<Seconds> now, Watcher* watcher) {
   if (plan_.job().overlap_feedback > 0)
     for (const Unit& u : units_) fresh.exposed.push_back(u.exposed);
   // Shared links, and computation that is slower beside communication, are no sums and maxima.
-  if (plan_.network() == nullptr && plan_.job().overlap_slowdown == 0 && !input_)
+  if (plan_.network() == nullptr && plan_.job().overlap_slowdown == 0 && !input_ && given_.empty())
     fresh.times.tolerance = tolerated(now);
   fresh.messages = messages_ - fresh.messages;
   fresh.link_bytes = link_bytes_;

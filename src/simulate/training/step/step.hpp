@@ -60,6 +60,8 @@ class StepEngine {
   /// Of a step that is played on a network: told its part that is over, now and then. A step may be many minutes of work.
   void tell_progress(std::function<void(double)> told) { progress_ = std::move(told); }
 
+  /// Of the next step alone, where no step is common to all: when each unit's input is there.
+  void feed(std::span<const Seconds> begins) { given_.assign(begins.begin(), begins.end()); }
   /// From the next step on, replicas [first, first + count).
   void move_to(int first) { first_ = first; }
 
@@ -136,7 +138,7 @@ class StepEngine {
     std::int64_t messages = 0;
     std::vector<double> link_bytes;
     std::vector<StepParts> accounts{};
-    std::vector<Seconds> input_from{};  ///< as NodeInput::made_from
+    std::vector<Seconds> input_from{};  ///< as NodeInput::made_from, or as it was given
   };
   /// The job's clock between two steps, kept in two parts so that steps which repeat do so exactly.
   struct Clock {
@@ -205,6 +207,9 @@ class StepEngine {
   void wake(int unit);
   [[nodiscard]] Error stuck() const;
   [[nodiscard]] Seconds longer_wait(int unit) const;
+  [[nodiscard]] const std::vector<Seconds>& input_from() const {
+    return input_ ? input_->made_from() : given_;
+  }
   void feed_back();
 
   const Plan& plan_;
@@ -249,6 +254,7 @@ class StepEngine {
   std::vector<int> of_unit_;         ///< their places in the accounts
   std::vector<StepParts> accounts_;  ///< empty: nobody asks
   std::optional<NodeInput> input_;
+  std::vector<Seconds> given_;  ///< on the step's own clock, while it runs; empty: nobody gave any
   bool closure_used_ = false;
   bool memo_used_ = false;
 };
