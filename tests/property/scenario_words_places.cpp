@@ -198,6 +198,22 @@ TEST_F(PlaceWords, OfNeighbours) {
     }
 }
 
+TEST_F(PlaceWords, OfNeighboursOfServers) {
+  const Table flows = {{"nodes", "[1, 2]"}, {"bytes", "\"3GB\""}};
+  const Table bursts = {{"nodes", "[1, 2]"}, {"bytes", "\"3MB\""}, {"period", "\"2ms\""}};
+  const Table policy = {{"job.steps", "4"}, {"policy.kind", "\"bounded-wait\""}, {"policy.servers", "4"}};
+  for (const auto& [name, neighbour] : {std::pair{"flows", flows}, {"bursts", bursts}})
+    walk({std::string("servers beside ") + name,
+          kEight + kTree + training_without_buckets_ + policy,
+          layers_,
+          {},
+          neighbour != flows ? std::set<std::string>{"bursts"} : std::set<std::string>{},
+          {},
+          {},
+          neighbour},
+         "neighbour");
+}
+
 // On several nodes of two devices, where algorithms of groups and of distances differ.
 TEST_F(PlaceWords, OfAlgorithmsOfNeighbours) {
   const Table job = {

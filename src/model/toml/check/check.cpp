@@ -546,9 +546,10 @@ Status check_meanings(const Draft& draft, const Notes& notes) {
     const std::string shown = array ? "[[" + key + "]]" : key;
     return notes.clash(
         {key},
-        fmt::format("{} has no meaning for {} {}", shown, reason->chooses, value_of(reason->chooses, draft)),
-        reason->hint.empty() ? fmt::format("only {} has one: change {}, or leave {} out", reason->whose,
-                                           reason->chooses, shown)
+        fmt::format("{} {} for {} {}", shown, reason->not_simulated ? "is not simulated" : "has no meaning",
+                    reason->chooses, value_of(reason->chooses, draft)),
+        reason->hint.empty() ? fmt::format("only {} {}: change {}, or leave {} out", reason->whose,
+                                           reason->not_simulated ? "is" : "has one", reason->chooses, shown)
                              : std::string(reason->hint));
   }
   return {};

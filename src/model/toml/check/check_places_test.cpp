@@ -47,8 +47,8 @@ TEST(ScenarioPlaces, OfJobs) {
   EXPECT_EQ(
       clash(kFour + "[job]\nworkload = \"training\"\nplacement = \"random\"\n[policy]\nkind = \"backup\"\n"
                     "[[job.layers]]\nforward = \"1ms\"\ngradients = \"1MB\"\n"),
-      "f.toml:10:1: job.placement has no meaning for policy.kind \"backup\" | only synchronous, local-sgd or a "
-      "policy with servers has one: change policy.kind, or leave job.placement out");
+      "f.toml:10:1: job.placement is not simulated for policy.kind \"backup\" | only synchronous, local-sgd or a "
+      "policy with servers is: change policy.kind, or leave job.placement out");
   EXPECT_EQ(
       clash(kFour + "[job]\nnodes = [0, 1]\ncollective.ranks = 6\n"),
       "f.toml:10:12: job.collective.ranks = 6, but the cluster has 2 nodes of job.nodes x 2 devices = 4 ranks | ");

@@ -347,7 +347,7 @@ TEST(ScenarioCheck, Policies) {
   EXPECT_EQ(
       clash(kTraining +
             "[job.collective]\nalgorithm = \"hierarchical\"\n[policy]\nkind = \"backup\"\nbackups = 1\n")
-          .rfind("f.toml:8:1: job.collective.algorithm has no meaning for policy.kind \"backup\"", 0),
+          .rfind("f.toml:8:1: job.collective.algorithm is not simulated for policy.kind \"backup\"", 0),
       0U)
       << clash(kTraining +
                "[job.collective]\nalgorithm = \"hierarchical\"\n[policy]\nkind = \"backup\"\nbackups = 1\n");

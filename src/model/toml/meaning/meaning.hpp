@@ -19,6 +19,7 @@ struct Unread {
   std::string whose = {};                     ///< the values of it that would read the key
   std::string hint = {};                      ///< instead of "only `whose` has one: ..."
   std::vector<std::string_view> others = {};  ///< keys whose values could be the reason just as well
+  bool not_simulated = false;                 ///< it would have a meaning, and nobody simulates it
 };
 
 /// Why nothing reads a key below the root; nothing where something does. `noise` stands for all its tables.

@@ -23,15 +23,16 @@ std::optional<Unread> unread_in_collective(std::string_view key, const Draft& d)
                   .whose = !shared                             ? "collective"
                            : key == "job.collective.algorithm" ? "collective, training or chakra"
                                                                : "collective or training"};
-  // Workers that do not meet in a step have no collectives; where some are not waited for, nodes are not known.
-  const bool backup = d.scenario.policy.kind == PolicyKind::Backup && key != "job.collective.channels";
+  // Workers that do not meet in a step have no collectives. Where some are not waited for, nodes have unlike numbers of members.
+  const bool backup = training && d.scenario.policy.kind == PolicyKind::Backup;
   if (training && !is_synchronous(d) && !backup && !sums_in_step(d))
     return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
+  const Unread by_nodes{.chooses = "policy.kind", .whose = "synchronous or local-sgd", .not_simulated = true};
+  if (backup && key == "job.collective.channels" && !sums_in_step(d)) return by_nodes;
   using enum Algorithm;
   const Algorithm a = d.job.collective.algorithm;
   const bool by_node = a == Hierarchical2 || a == Hierarchical3 || a == TwoLevel;
-  if (training && d.scenario.policy.kind == PolicyKind::Backup && by_node)
-    return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
+  if (backup && by_node) return by_nodes;
   const auto of = [](bool reads, std::string whose) {
     return unless(reads, {.chooses = "job.collective.algorithm", .whose = std::move(whose)});
   };
@@ -88,7 +89,7 @@ std::optional<Unread> unread_in_training(std::string_view key, const Draft& d) {
   const TrainingJob& t = d.job.training;
   if (key == "job.bucket")
     return unless(is_synchronous(d) || sums_in_step(d),
-                  {.chooses = "policy.kind", .whose = "synchronous or local-sgd"});
+                  {.chooses = "policy.kind", .whose = "synchronous or local-sgd", .not_simulated = true});
   if (key == "job.zero_stage" && !sums_in_step(d)) return why_no_shards(d.scenario.policy);
   if (key == "job.layout.shard")
     return unless(t.zero_stage > 0, {.chooses = "job.zero_stage",
@@ -96,7 +97,7 @@ std::optional<Unread> unread_in_training(std::string_view key, const Draft& d) {
   if (is_one_of(key,
                 {"job.overlap", "job.overlap_slowdown", "job.overlap_feedback", "job.overlap_threshold"}) &&
       !sums_in_step(d))
-    return Unread{.chooses = "policy.kind", .whose = "synchronous"};
+    return Unread{.chooses = "policy.kind", .whose = "synchronous", .not_simulated = true};
   if (key == "job.overlap_threshold")
     return unless(t.overlap_feedback > 0,
                   {.chooses = "job.overlap_feedback",

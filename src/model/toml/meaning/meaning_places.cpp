@@ -56,8 +56,6 @@ std::optional<Unread> unread_in_places(std::string_view key, const Draft& d) {
   }
   if (w != Workload::Collective && w != Workload::Training)
     return Unread{.chooses = "job.workload", .whose = "collective or training"};
-  if (w == Workload::Training && !d.scenario.policy.in_step())
-    return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
   if (d.scenario.cluster.nodes == 1) return one_node();
   return unless(plays_links(d), no_links(d));
 }

@@ -78,7 +78,9 @@ Unread no_links(const Draft& d) {
   if (w == Workload::Goal || w == Workload::Iteration)
     return {.chooses = "job.workload", .whose = "collective, training or chakra"};
   if (w == Workload::Training && d.scenario.policy.kind == PolicyKind::Backup)
-    return {.chooses = "policy.kind", .whose = "synchronous, local-sgd or a policy with servers"};
+    return {.chooses = "policy.kind",
+            .whose = "synchronous, local-sgd or a policy with servers",
+            .not_simulated = true};
   if (d.scenario.price != CollectivePrice::Rounds) return {.chooses = "cost.form", .whose = "rounds"};
   if (d.scenario.engine != EngineKind::Auto)
     return {.chooses = "engine", .hint = "only the flow engine plays links: leave `engine` out, or say flow"};

@@ -228,8 +228,8 @@ TEST(TrainingPlaces, WhatPlaysNoLinksRefusesThem) {
   const auto made = simulate(s, {});
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().id, "simulate-003");
-  // Workers with servers have no common step: neighbours have no clock with them.
-  s.policy = {.kind = model::PolicyKind::Asynchronous};
+  // As neighbours are, which share links.
+  s.job.places.rule = model::PlaceRule::Packed;
   s.neighbours.push_back({.name = "n", .nodes = {0, 1}, .bytes = Bytes{1'000'000}});
   const auto beside = simulate(s, {});
   ASSERT_FALSE(beside);

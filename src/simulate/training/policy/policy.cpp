@@ -56,7 +56,8 @@ class Job {
         delivered_at_(begun_.size()),
         idle_(begun_.size()),
         times_(plan, engine_, workers_, replicas_),
-        left_(static_cast<std::size_t>(plan.scenario().job.steps), workers_) {
+        left_(static_cast<std::size_t>(plan.scenario().job.steps), workers_),
+        to_come_(std::int64_t{workers_} * plan.scenario().job.steps) {
     out_.step_ends.resize(left_.size());
     if (plan.server_network() != nullptr) network_.emplace(plan, trouble_, seed);
   }
@@ -189,6 +190,7 @@ class Job {
       times_.stopped(w, at);
     delivered_at_[static_cast<std::size_t>(w)] = at;
     if (--left_[static_cast<std::size_t>(step)] == 0) out_.step_ends[static_cast<std::size_t>(step)] = at;
+    if (--to_come_ == 0) over_ = true;  // neighbours would go on
     for (const int r : released_) {
       if (!more(r)) continue;
       idle_[static_cast<std::size_t>(r)] += at;
@@ -216,6 +218,7 @@ class Job {
   }
 
   void take_network() {
+    out_.neighbours = network_->neighbours();
     FlowOutcome flow = network_->take_outcome();
     out_.messages += flow.messages;
     out_.evaluated += flow.played + flow.evaluated;
@@ -359,7 +362,8 @@ class Job {
   std::vector<Seconds> delivered_at_;  ///< its last update
   std::vector<Seconds> idle_;
   WorkerTimes times_;
-  std::vector<int> left_;  ///< workers that have not delivered a step
+  std::vector<int> left_;     ///< workers that have not delivered a step
+  std::int64_t to_come_ = 0;  ///< updates to servers
   std::vector<int> released_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   Seconds last_meeting_{};

@@ -15,9 +15,11 @@ ServerNetwork::ServerNetwork(const Plan& plan, const MessageTrouble& trouble, st
                           .noise = trouble.noise,
                           .timeouts = trouble.timeouts,
                           .seed = seed,
-                          .protocol = plan.scenario().protocol},
+                          .protocol = plan.scenario().protocol,
+                          .limits = NeighbourJobs::limits(plan.scenario())},
               Seconds{}),
       servers_(plan.server_devices()) {
+  if (!plan.scenario().neighbours.empty()) neighbours_.emplace(plan.scenario(), engine_);
   for (int s = 0; s < plan.stages(); ++s) {
     for (const bool push : {true, false}) {
       const Bytes part = what_.part(s, push);
@@ -49,14 +51,20 @@ void ServerNetwork::send(int worker, bool push, Seconds at, std::int64_t step) {
                                                .number = what_.number(worker, s, push),
                                                .draws_by_device = true,
                                                .step = step});
-    COX_ASSERT(course == transfer_of_.size(), "courses are numbered as they begin");
+    transfer_of_.resize(course, kNone);
     transfer_of_.push_back(transfer);
     for (const int place : {0, 1}) engine_.arrive(course, place, at);
   }
 }
 
+std::vector<NeighbourOutcome> ServerNetwork::neighbours() const {
+  return neighbours_ ? outcome_of(*neighbours_, plan_.scenario(), *plan_.server_network())
+                     : std::vector<NeighbourOutcome>{};
+}
+
 std::optional<ServerTransfer> ServerNetwork::next(Seconds until) {
   while (const std::optional<FlowDeparture> one = engine_.next(until)) {
+    if (neighbours_ && neighbours_->take(*one)) continue;
     if (one->place == 0) continue;  // the sender is done
     Transfer& t = transfers_[transfer_of_[one->course]];
     if (--t.left == 0) return ServerTransfer{.worker = t.worker, .pushed = t.push, .at = one->at};

@@ -12,6 +12,7 @@
 #include "cox/model/schedule.hpp"
 
 #include "simulate/flow/engine.hpp"
+#include "simulate/flow/neighbours.hpp"
 #include "simulate/training/plan/plan.hpp"
 #include "simulate/training/policy/server_messages.hpp"
 
@@ -33,14 +34,19 @@ class ServerNetwork {
  public:
   /// `plan` has servers on a network; it and what disturbs messages outlive it.
   ServerNetwork(const Plan& plan, const MessageTrouble& trouble, std::uint64_t seed);
+  ServerNetwork(const ServerNetwork&) = delete;
+  ServerNetwork& operator=(const ServerNetwork&) = delete;
 
   /// Worker `w` sends its gradients of `step`, or reads the parameters for it.
   void send(int worker, bool push, Seconds at, std::int64_t step);
   /// As FlowEngine::next.
   [[nodiscard]] std::optional<ServerTransfer> next(Seconds until);
   [[nodiscard]] FlowOutcome take_outcome() { return engine_.take_outcome(); }
+  /// What the scenario's neighbours did so far. They never end: whoever drives it stops when the job is over.
+  [[nodiscard]] std::vector<NeighbourOutcome> neighbours() const;
 
  private:
+  static constexpr std::size_t kNone = ~std::size_t{};
   struct Transfer {
     int worker = 0;
     bool push = false;
@@ -51,8 +57,9 @@ class ServerNetwork {
   FlowEngine engine_;
   std::vector<int> servers_;                          ///< devices
   std::map<std::int64_t, model::Schedule> messages_;  ///< by size
-  std::vector<std::size_t> transfer_of_;              ///< by course
+  std::vector<std::size_t> transfer_of_;              ///< by course; kNone = a neighbour's
   std::vector<Transfer> transfers_;
+  std::optional<NeighbourJobs> neighbours_;
 };
 
 }  // namespace cox::simulate::training

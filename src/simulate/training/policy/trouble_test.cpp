@@ -166,6 +166,57 @@ TEST(PolicyTrouble, IncastToAServerFillsItsPort) {
   EXPECT_EQ(out->engine, EngineKind::Flow);
 }
 
+// One of two workers pushes 8 MB over links of 1 GB/s to the other's node, 1 ms and 8 ms from 3 ms on. A neighbour's burst of 3 MB
+// from node 1 to node 0 begins at 4 ms, 1 ms of latency: from 5 ms on both have half, and the burst is over at 11 ms. The
+// message is 3 ms late.
+TEST(PolicyTrouble, ANeighbourSharesLinksWithServers) {
+  model::Scenario s = job(2, 1, EngineKind::Auto);
+  s.neighbours = {{.name = "n",
+                   .nodes = {1, 0},
+                   .start = Seconds{4e-3},
+                   .bytes = Bytes{3'000'000},
+                   .period = Seconds{10}}};
+  const auto out = simulate_training(s, {});
+  ASSERT_TRUE(out) << out.error().to_string();
+  EXPECT_EQ(out->engine, EngineKind::Flow);
+  EXPECT_NEAR(out->total.count() * 1e3, 3 + 9 + 3, 1e-9);
+  ASSERT_EQ(out->neighbours.size(), 1U);
+  EXPECT_EQ(out->neighbours[0].done, 1);
+  EXPECT_NEAR(out->neighbours[0].mean.count() * 1e3, 7, 1e-9);
+  EXPECT_NEAR(out->neighbours[0].alone.count() * 1e3, 4, 1e-9);
+}
+
+// One that goes on for ever, of each kind, ends with the job; one that sends next to nothing changes nothing; bursts of more bytes
+// do not make it shorter.
+TEST(PolicyTrouble, NeighboursOfServersEndWithTheJob) {
+  for (const PolicyKind kind :
+       {PolicyKind::Asynchronous, PolicyKind::BoundedWait, PolicyKind::BoundedDiscard})
+    for (const auto of :
+         {model::NeighbourKind::Flows, model::NeighbourKind::Collective, model::NeighbourKind::Training}) {
+      model::Scenario s = job(4, 2, EngineKind::Flow);
+      s.policy.kind = kind;
+      s.policy.staleness = 1;
+      s.job.steps = 5;
+      s.noise = {jitter(0.1)};
+      const double alone = total_ms(s);
+      double before = alone;
+      for (const std::int64_t bytes : {2, 2'000'000, 20'000'000}) {
+        const bool flows = of == model::NeighbourKind::Flows;
+        model::Neighbour n{.name = "n", .kind = of, .nodes = {0, 3}, .bytes = Bytes{bytes}};
+        n.compute = Seconds{flows ? 0 : 5e-3};
+        n.period = Seconds{flows ? 5e-3 : 0};
+        n.bucket = Bytes{bytes};
+        s.neighbours = {n};
+        const double now = total_ms(s);
+        EXPECT_GE(now, (flows ? before : alone) * (1 - 1e-4))
+            << bytes;  // jobs of larger steps send less often
+        EXPECT_TRUE(bytes > 2 || std::abs(now - alone) < 1e-4 * alone) << now;
+        before = now;
+      }
+      EXPECT_GT(before, alone);
+    }
+}
+
 // Three of four sum 8 MB by a ring: 4 rounds of 8/3 MB and 1 ms; half as long again where all messages are.
 TEST(PolicyTrouble, BackupsSumByMessagesThatAreDisturbed) {
   model::Scenario s = job(4, 1, EngineKind::Event);
