@@ -129,6 +129,23 @@ TEST(Failures, ColdStepsAreCountedApart) {
   EXPECT_LE(o->cold.count(), 3.0 * static_cast<double>(o->failures));
 }
 
+TEST(Failures, ColdStepsAddToARestartWhatTheyTakeLonger) {
+  // Three steps of 1 s at 2.5 times: 4.5 s a failure, but for those of the few seconds after another.
+  const std::vector<Seconds> steps(20'000, Seconds{1});
+  const model::Failures f{
+      .node_mtbf = Seconds{10'000}, .cold_steps = 3, .cold_factor = 2.5, .checkpoint_interval = Seconds{1}};
+  double cold = 0;
+  std::int64_t failures = 0;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const auto o = run_with_failures(steps, f, 1, seed);
+    ASSERT_TRUE(o);
+    cold += o->cold.count();
+    failures += o->failures;
+  }
+  ASSERT_GT(failures, 50);
+  EXPECT_NEAR(cold, 4.5 * static_cast<double>(failures), 0.01 * cold);
+}
+
 TEST(Failures, TheJobFailsByItselfToo) {
   const double m = 5000, tau = 100;
   const std::vector<Seconds> steps(4000, Seconds{tau});
