@@ -100,6 +100,16 @@ struct NeighbourOutcome {
   Seconds alone{};        ///< the same with nobody else on the fabric
 };
 
+/// A network card in one direction (in a job of one node: a device's port) and what is sent through it.
+struct PortLoad {
+  std::string name;  ///< `n3`, `n3.nic1`, `n0.d2`, or `server 0`
+  bool is_card = true;
+  bool goes_out = true;
+  Bytes bytes{};
+  double utilisation_ratio = 0;  ///< bytes over rate x makespan
+  std::int64_t alike = 1;        ///< that carry as much, both directions counted, this one among them
+};
+
 struct Outcome {
   model::EngineKind engine = model::EngineKind::MaxPlus;  ///< never Auto
   model::Protocol protocol = model::Protocol::Rendezvous;
@@ -117,6 +127,10 @@ struct Outcome {
       rank_ends;                  ///< first replica: when each rank finished the last step; empty = not known
   ReplicaSpread over_replicas{};  ///< of `total`
   std::vector<LinkLoad> links;    ///< where a network is known, by name; bytes counted and checked
+  std::optional<PortLoad>
+      busiest_port{};  ///< where none is, and messages are priced: from the schedules, first replica
+  std::optional<double>
+      servers_busy_ratio{};        ///< policies with servers: the time of their busiest port or link
   std::vector<std::string> notes;  ///< what was assumed, one sentence each
   std::vector<std::string>
       not_modelled{};  ///< what the scenario has and this outcome does not, one sentence each

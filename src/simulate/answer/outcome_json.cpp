@@ -96,6 +96,15 @@ void add_job(const model::Scenario& s, const Outcome& o, Json& j) {
                    {"currency", s.node_price.currency}};
 }
 
+Json json_of(const PortLoad& p) {
+  return Json{{"name", p.name},
+              {"kind", p.is_card ? "card" : "device"},
+              {"direction", p.goes_out ? "out" : "in"},
+              {"bytes", p.bytes.count()},
+              {"utilisation_ratio", rounded(p.utilisation_ratio)},
+              {"alike", p.alike}};
+}
+
 }  // namespace
 
 Json json_of(const model::Scenario& s, const Outcome& o) {
@@ -112,6 +121,8 @@ Json json_of(const model::Scenario& s, const Outcome& o) {
                               {"bytes", link.bytes.count()},
                               {"utilisation_ratio", std::round(link.utilisation_ratio * 1e9) / 1e9}});
   }
+  j["busiest_port"] = o.busiest_port ? json_of(*o.busiest_port) : Json(nullptr);
+  j["servers_busy_ratio"] = o.servers_busy_ratio ? Json(rounded(*o.servers_busy_ratio)) : Json(nullptr);
   j["notes"] = o.notes;
   j["mechanisms"] = mechanisms_of(s);
   j["not_modelled"] = o.not_modelled;

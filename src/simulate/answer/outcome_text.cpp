@@ -246,6 +246,22 @@ void add_links(const Outcome& o, std::vector<std::string>& lines) {
                                 to_string(busiest[i].bytes)));
 }
 
+/// Where no link is known: from the schedules. Of servers always.
+void add_ports(const Outcome& o, std::vector<std::string>& lines) {
+  if (o.busiest_port) {
+    const PortLoad& p = *o.busiest_port;
+    std::string text =
+        fmt::format("busiest {} {} of the time: {}, {} {}", p.is_card ? "card" : "port",
+                    percent(p.utilisation_ratio), p.name, to_string(p.bytes), p.goes_out ? "out" : "in");
+    if (p.alike > 1) text += fmt::format("; {} directions alike", grouped(p.alike));
+    lines.push_back(std::move(text));
+  }
+  if (o.servers_busy_ratio)
+    lines.push_back(fmt::format("servers      their busiest {} is taken {} of the time",
+                                o.engine == model::EngineKind::Flow ? "link" : "port",
+                                percent(*o.servers_busy_ratio)));
+}
+
 }  // namespace
 
 std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o, const StepAnalysis* step) {
@@ -279,6 +295,7 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o, 
                         : ""));
   if (o.time && o.over_replicas.replicas <= 1) add_job(s, o, lines);
   if (o.paced) add_paced(*o.paced, lines);
+  add_ports(o, lines);
   add_links(o, lines);
   for (const NeighbourOutcome& n : o.neighbours) lines.push_back(neighbour(n));
   if (const std::vector<std::string> on = mechanisms_of(s); !on.empty())

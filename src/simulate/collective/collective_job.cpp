@@ -13,6 +13,7 @@
 #include "cox/simulate/spread.hpp"
 
 #include "simulate/collective/player.hpp"
+#include "simulate/collective/port_loads.hpp"
 #include "simulate/collective/prices.hpp"
 #include "simulate/collective/refusal.hpp"
 #include "simulate/collective/setup.hpp"
@@ -155,7 +156,15 @@ Outcome outcome_of(const CollectiveSetup& job, const model::CollectiveSpec& spec
   for (std::string& note : too_late(job.scenario, out.total)) out.notes.push_back(std::move(note));
   for (std::string& note : job.noise.repeats(job.scenario.job.steps, out.total))
     out.notes.push_back(std::move(note));
-  if (job.network) out.links = link_loads(*job.network, first.link_bytes, out.total);
+  if (job.network) {
+    out.links = link_loads(*job.network, first.link_bytes, out.total);
+  } else if (!job.whole) {
+    PortLoads loads(job.scenario);
+    loads.add(job.schedule,
+              devices_by_place(job.scenario, job.scenario.seed, job.devices, job.schedule.ranks()),
+              job.scenario.job.steps);
+    out.busiest_port = loads.busiest(out.total);
+  }
   return out;
 }
 

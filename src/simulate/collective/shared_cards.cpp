@@ -46,6 +46,11 @@ bool is_affordable(const model::Scenario& s, const model::Schedule& schedule) {
 
 }  // namespace
 
+std::int64_t card_of(const model::Cluster& c, std::int64_t device) {
+  const std::int64_t devices = std::max(1, c.devices_per_node), cards = std::max(1, c.nics_per_node);
+  return device / devices * cards + device % devices * cards / devices;
+}
+
 bool has_lists(const model::Schedule& schedule) {
   for (int lane = 0; lane < schedule.lanes(); ++lane) {
     const std::int64_t rounds = schedule.rounds(lane);

@@ -14,6 +14,9 @@ namespace cox::simulate {
 /// Messages that a run plays on links without being asked to: about ten seconds of them.
 inline constexpr std::int64_t kMostPlayed = 4'000'000;
 
+/// The card of a device, counted over all nodes: device i of d has card i n / d of n. Whom `nic_of` moves, links are played for.
+[[nodiscard]] std::int64_t card_of(const model::Cluster& cluster, std::int64_t device);
+
 /// Whether the rounds it begins or ends with have no regular form.
 [[nodiscard]] bool has_lists(const model::Schedule& schedule);
 

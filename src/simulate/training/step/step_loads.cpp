@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/training/step/step_loads.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "simulate/collective/port_loads.hpp"
+#include "simulate/training/plan/transfer.hpp"
+#include "simulate/training/step/play_steps.hpp"
+
+namespace cox::simulate::training {
+namespace {
+
+using model::Collective;
+
+/// Bytes of a stage's program, by who has them together.
+struct StageBytes {
+  std::map<std::pair<ReplicaGroup, Collective>, Bytes> groups;
+  std::map<int, Bytes> sent;  ///< by the stage they go to, of a rank
+  Bytes tensor{};
+  Bytes context{};
+};
+
+StageBytes bytes_of(const Plan& plan, const StageCode& stage) {
+  StageBytes all;
+  for (const DataCollective& c : stage.data)
+    all.groups[{c.of, c.kind}] += plan.in_equal_chunks(c.bytes, c.of);
+  for (const Bytes exchange : stage.exchanges)
+    all.groups[{ReplicaGroup::Experts, Collective::AllToAll}] += exchange;
+  for (const Instruction& i : stage.code) {
+    if (i.code == Instruction::Code::Send) all.sent[i.stage] += i.bytes;
+    if (i.code != Instruction::Code::Compute) continue;
+    all.tensor += i.bytes;
+    all.context += i.context_bytes;
+  }
+  return all;
+}
+
+class StepLoads {
+ public:
+  explicit StepLoads(const Plan& plan) : plan_(plan), loads_(plan.scenario()) {}
+
+  void add(int stage, const StageBytes& all, double times) {
+    for (const auto& [what, bytes] : all.groups) add_group(what.first, what.second, stage, bytes, times);
+    for (const auto& [to, bytes] : all.sent)
+      add_messages(stage, to, static_cast<double>(bytes.count()) * times);
+    const model::Layout& l = plan_.layout();
+    add_inner(stage, {Collective::AllReduce, all.tensor}, {l.tensor, 1}, {l.context, l.tensor}, times);
+    add_inner(stage, {Collective::AllGather, all.context}, {l.context, l.tensor}, {l.tensor, 1}, times);
+  }
+  [[nodiscard]] std::optional<PortLoad> busiest(Seconds total) const { return loads_.busiest(total); }
+
+ private:
+  struct Places {
+    int count = 1;
+    int stride = 1;
+  };
+
+  void add_group(ReplicaGroup of, Collective kind, int stage, Bytes bytes, double times) {
+    const auto schedule = plan_.schedule(kind, bytes, of);
+    if (!schedule || bytes == Bytes{}) return;
+    const int beside = plan_.ranks_per_unit() / plan_.groups().ranks_of_member(of);
+    std::vector<int> sets;
+    for (int g = 0; g < plan_.groups().count(of); ++g) {
+      const std::vector<int> some =
+          devices_of(plan_, {.of = of, .stage = stage, .group = g}, schedule->ranks(), beside);
+      sets.insert(sets.end(), some.begin(), some.end());
+    }
+    loads_.add_sets(*schedule, sets, times);
+  }
+
+  void add_messages(int from, int to, double bytes) {
+    for (int d = 0; d < plan_.layout().data; ++d)
+      for (int r = 0; r < plan_.ranks_per_unit(); ++r)
+        loads_.send(plan_.device_of(plan_.rank_of(d, from, r)), plan_.device_of(plan_.rank_of(d, to, r)),
+                    bytes);
+  }
+
+  void add_inner(int stage, const InnerCollective& what, Places members, Places beside, double times) {
+    if (what.bytes == Bytes{} || members.count == 1) return;
+    const auto schedule = plan_.inner_schedule(what);
+    if (!schedule) return;
+    std::vector<int> sets;
+    for (int d = 0; d < plan_.layout().data; ++d)
+      for (int g = 0; g < beside.count; ++g)
+        for (int m = 0; m < members.count; ++m)
+          sets.push_back(plan_.device_of(plan_.rank_of(d, stage, g * beside.stride + m * members.stride)));
+    loads_.add_sets(*schedule, sets, times);
+  }
+
+  const Plan& plan_;
+  PortLoads loads_;
+};
+
+}  // namespace
+
+std::optional<PortLoad> busiest_port(const Plan& plan, Seconds total) {
+  const model::Scenario& s = plan.scenario();
+  if (plan.network() != nullptr || plan.own_network() != nullptr || !s.policy.in_step() ||
+      s.price != model::CollectivePrice::Rounds)
+    return std::nullopt;
+  std::map<Meeting, double> steps;
+  for (std::int64_t k = 0; k < s.job.steps; ++k) ++steps[meeting_of(s, k)];
+  StepLoads loads(plan);
+  for (const auto& [meeting, times] : steps)
+    for (int stage = 0; stage < plan.stages(); ++stage)
+      loads.add(stage, bytes_of(plan, plan.code(meeting)[static_cast<std::size_t>(stage)]), times);
+  return loads.busiest(total);
+}
+
+}  // namespace cox::simulate::training

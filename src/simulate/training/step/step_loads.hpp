@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What the steps of a job put on cards where no network is played.
+#pragma once
+
+#include <optional>
+
+#include "cox/base/units.hpp"
+#include "cox/simulate/outcome.hpp"
+
+#include "simulate/training/plan/plan.hpp"
+
+namespace cox::simulate::training {
+
+/// Of all steps, over `total`. Nothing where links are known, where whole collectives are priced (nobody knows their messages),
+/// and under policies without a common step. Cost: O(ranks x kinds of collectives). Held by: src/simulate/training/step/step_loads_test.cpp
+[[nodiscard]] std::optional<PortLoad> busiest_port(const Plan& plan, Seconds total);
+
+}  // namespace cox::simulate::training

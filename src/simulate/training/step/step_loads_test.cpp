@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/training/step/step_loads.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cox/simulate/training.hpp"
+
+#include "simulate/training/scenarios.hpp"
+
+namespace cox::simulate::training {
+namespace {
+
+using testing::work_of;
+
+Outcome by(model::Scenario s, model::EngineKind engine) {
+  s.engine = engine;
+  const auto made = simulate_training(s, {});
+  EXPECT_TRUE(made) << made.error().to_string();
+  return made ? *made : Outcome{};
+}
+
+/// On nodes of so many devices, one card a node, one switch between all.
+model::Scenario job(model::Layout layout, int devices) {
+  model::Scenario s;
+  model::TrainingJob work;
+  work.layout = layout;
+  work.layers.assign(4, {.forward = Seconds{1e-3},
+                         .backward = Seconds{2e-3},
+                         .gradients = Bytes{8'000'000},
+                         .activations = Bytes{2'000'000}});
+  work.bucket = Bytes{8'000'000};
+  work.micro_batches = 2;
+  s.job.work = work;
+  s.job.steps = 2;
+  s.cluster.devices_per_node = devices;
+  s.cluster.nodes = layout.data * layout.tensor * layout.context * layout.pipeline / devices;
+  s.cluster.nics_per_node = 1;
+  s.cluster.nic.bandwidth = Bandwidth::gbyte_per_s(1);
+  s.cluster.scale_up.bandwidth = Bandwidth::gbyte_per_s(100);
+  s.inside = {.per_byte = s.cluster.scale_up.bandwidth.time_per_byte()};
+  s.across = {.per_byte = s.cluster.nic.bandwidth.time_per_byte()};
+  return s;
+}
+
+TEST(StepLoads, AreThoseOfTheLinksByFlow) {
+  for (const auto& [layout, devices] : {std::pair<model::Layout, int>{{.data = 8}, 1},
+                                        {{.data = 4, .pipeline = 4}, 1},
+                                        {{.data = 4, .tensor = 2}, 2},
+                                        {{.data = 2, .tensor = 4}, 2},
+                                        {{.data = 2, .context = 4}, 2},
+                                        {{.data = 4, .tensor = 2, .pipeline = 2}, 4}})
+    for (const int zero : {0, 3}) {
+      model::Scenario s = job(layout, devices);
+      work_of(s).zero_stage = zero;
+      const Outcome counted = by(s, model::EngineKind::MaxPlus);
+      ASSERT_TRUE(counted.busiest_port);
+      const Outcome played = by(s, model::EngineKind::Flow);
+      EXPECT_FALSE(played.busiest_port);
+      double most = 0;
+      for (const LinkLoad& link : played.links)
+        if (link.name.find("switch") != std::string::npos)
+          most = std::max(most, static_cast<double>(link.bytes.count()));
+      EXPECT_NEAR(static_cast<double>(counted.busiest_port->bytes.count()), most, 1e-6 * most)
+          << layout.data << " x " << layout.tensor << " x " << layout.context << " x " << layout.pipeline
+          << ", ZeRO " << zero;
+    }
+}
+
+TEST(StepLoads, LocalStepsSumOnlyWhereTheyMeet) {
+  model::Scenario s = job({.data = 8}, 1);
+  s.job.steps = 6;
+  s.policy.kind = model::PolicyKind::LocalSgd;
+  s.policy.local_steps = 3;
+  const Outcome o = by(s, model::EngineKind::MaxPlus);
+  ASSERT_TRUE(o.busiest_port);
+  EXPECT_EQ(o.busiest_port->bytes, Bytes{2 * 4 * 14'000'000});  // twice four buckets, 2 x 7 / 8 of each
+}
+
+}  // namespace
+}  // namespace cox::simulate::training
