@@ -25,8 +25,8 @@ EngineKind engine_for(const Scenario& s) {
 bool plays_links(const Scenario& s, Workload workload) {
   if (workload == Workload::Goal || workload == Workload::Iteration) return false;
   // Links of a graph file say nothing of what a worker sends inside itself.
-  const bool servers = s.policy.has_servers() && s.fabric.kind != FabricKind::Graph;
-  if (workload == Workload::Training && !s.policy.in_step() && !servers) return false;
+  if (workload == Workload::Training && !s.policy.in_step() && s.fabric.kind == FabricKind::Graph)
+    return false;
   return s.price == CollectivePrice::Rounds && engine_for(s) == EngineKind::Flow;
 }
 

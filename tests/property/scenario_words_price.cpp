@@ -180,5 +180,18 @@ TEST_F(PriceWords, OfServersOnLinks) {
     }
 }
 
+TEST_F(PriceWords, OfBackupsOnLinks) {
+  for (const std::string e : {"auto", "flow"}) {
+    Table training = training_;
+    std::erase_if(training, [](const auto& entry) { return entry.first == "job.bucket"; });
+    const Table policy = {{"policy.kind", "\"backup\""}, {"job.steps", "12"}, {"policy.backups", "1"}};
+    walk({e + " backups on a tree",
+          kEight + kTree + training + policy + engine(e),
+          layers_,
+          {{"law", "\"lognormal\""}, {"cv", "0.5"}},
+          {"draws", "outside", "cards", "meets"}});
+  }
+}
+
 }  // namespace
 }  // namespace cox::simulate::words

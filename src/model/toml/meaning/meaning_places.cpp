@@ -56,6 +56,10 @@ std::optional<Unread> unread_in_places(std::string_view key, const Draft& d) {
   }
   if (w != Workload::Collective && w != Workload::Training)
     return Unread{.chooses = "job.workload", .whose = "collective or training"};
+  if (w == Workload::Training && d.scenario.policy.kind == PolicyKind::Backup)
+    return Unread{.chooses = "policy.kind",
+                  .whose = "synchronous, local-sgd or a policy with servers",
+                  .not_simulated = true};
   if (d.scenario.cluster.nodes == 1) return one_node();
   return unless(plays_links(d), no_links(d));
 }

@@ -77,10 +77,8 @@ Unread no_links(const Draft& d) {
   const Workload w = d.job.workload;
   if (w == Workload::Goal || w == Workload::Iteration)
     return {.chooses = "job.workload", .whose = "collective, training or chakra"};
-  if (w == Workload::Training && d.scenario.policy.kind == PolicyKind::Backup)
-    return {.chooses = "policy.kind",
-            .whose = "synchronous, local-sgd or a policy with servers",
-            .not_simulated = true};
+  if (w == Workload::Training && !is_synchronous(d) && d.scenario.fabric.kind == FabricKind::Graph)
+    return {.chooses = "policy.kind", .whose = "synchronous or local-sgd", .not_simulated = true};
   if (d.scenario.price != CollectivePrice::Rounds) return {.chooses = "cost.form", .whose = "rounds"};
   if (d.scenario.engine != EngineKind::Auto)
     return {.chooses = "engine", .hint = "only the flow engine plays links: leave `engine` out, or say flow"};

@@ -139,6 +139,8 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
     COX_TRY(Network network, Network::make(scenario.cluster, scenario.fabric));
     plan.take_network(std::make_shared<const Network>(std::move(network)));
     if (plan.network_) COX_CHECK(plan.find_striped());
+    COX_TRY(const bool too_many, plan.too_many_for_backups());
+    if (too_many) plan.server_network_.reset();
   }
   COX_CHECK(plan.write_programs());
   COX_CHECK(plan.play_ports());
@@ -437,13 +439,15 @@ Status Plan::find_striped() {
 }
 
 Bytes Plan::in_equal_chunks(Bytes bytes, ReplicaGroup of) const {
-  const int members = costs(of).members;
+  return network() != nullptr || striped_ ? equal_chunks(bytes, costs(of).members) : bytes;
+}
+
+Bytes Plan::equal_chunks(Bytes bytes, int members) const {
   constexpr std::int64_t kMany = 64;      // below it every message is computed in no time
   constexpr std::int64_t kLeast = 1'000;  // bytes of a chunk, to which one is added
   const std::int64_t chunks = std::int64_t{members} * std::max(1, job().collective.channels);
   const std::int64_t over = bytes.count() % chunks;
-  const bool changes =
-      (network() != nullptr || striped_) && members >= kMany && over > 0 && bytes.count() / chunks >= kLeast;
+  const bool changes = members >= kMany && over > 0 && bytes.count() / chunks >= kLeast;
   return changes ? bytes + Bytes{chunks - over} : bytes;
 }
 
@@ -505,9 +509,16 @@ std::vector<std::string> Plan::not_modelled() const {
     all.emplace_back("time-outs of the messages of a tensor x context group");
   if (std::string met = met_at_ports(); !met.empty()) all.push_back(std::move(met));
   if (!scenario_.policy.in_step() && !server_network_ && engine_for(scenario_) == model::EngineKind::Flow)
-    all.emplace_back("links that workers share, who have no common step");
+    all.emplace_back(
+        scenario_.fabric.kind == model::FabricKind::Graph
+            ? "links that workers share, who have no common step"
+            : "links that workers share: more messages than can be played soon (--engine flow does it)");
   if (server_network_ && ranks_per_unit() * stages() > 1)
-    all.emplace_back("messages inside a worker on links that those to the servers cross");
+    all.emplace_back(scenario_.policy.has_servers()
+                         ? "messages inside a worker on links that those to the servers cross"
+                         : "messages inside a worker on links that sums among workers cross");
+  if (server_network_ && scenario_.policy.backups > 0)
+    all.emplace_back("what a late worker reads, on links that the others use");
   if (inner_meets_ && !inner_on_network_)
     all.emplace_back(
         "messages of tensor and context groups on links that they share with others: more than can be played soon "

@@ -233,7 +233,7 @@ class Plan {
   }
   /// What the step's collectives and messages share; null where they are priced alone.
   [[nodiscard]] const Network* network() const { return own_links_ ? nullptr : network_.get(); }
-  /// What workers and servers share; null where their messages have arithmetic of their own.
+  /// What workers and servers share, or backup workers that are in time; null where their messages are priced alone.
   [[nodiscard]] const Network* server_network() const { return server_network_.get(); }
   /// Where the servers sit: beside ranks, evenly spread.
   [[nodiscard]] std::vector<int> server_devices() const;
@@ -247,6 +247,7 @@ class Plan {
   [[nodiscard]] bool is_striped() const { return striped_; }
   /// At most 1e-3 more than `bytes`: whole chunks for each of the group's members, where these are many.
   [[nodiscard]] Bytes in_equal_chunks(Bytes bytes, ReplicaGroup of) const;
+  [[nodiscard]] Bytes equal_chunks(Bytes bytes, int members) const;
   /// Messages may meet at ports, and are too many to be played there.
   [[nodiscard]] bool misses_ports() const {
     return scenario_.policy.in_step() && network_ == nullptr && !striped_ && may_meet_at_ports();
@@ -307,6 +308,7 @@ class Plan {
   [[nodiscard]] bool may_meet_at_ports() const;
   [[nodiscard]] Result<double> messages_of_step() const;
   [[nodiscard]] Status play_ports();
+  [[nodiscard]] Result<bool> too_many_for_backups() const;
   /// For `not_modelled`: what meets and is priced as if it had the port to itself; empty = nothing.
   [[nodiscard]] std::string met_at_ports() const;
   [[nodiscard]] Status write_programs();

@@ -50,9 +50,7 @@ class Cards {
 };
 
 std::string Plan::flow_does_it() const {
-  const bool plays = scenario_.price == model::CollectivePrice::Rounds &&
-                     (scenario_.policy.in_step() || scenario_.policy.has_servers());
-  return plays ? " (--engine flow does it)" : "";
+  return scenario_.price == model::CollectivePrice::Rounds ? " (--engine flow does it)" : "";
 }
 
 /// Where not all meet in a step, only sets of shards have collectives with neighbours that are known.

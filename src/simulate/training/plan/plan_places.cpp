@@ -11,7 +11,8 @@ namespace cox::simulate::training {
 
 Status Plan::set_places() {
   const model::Scenario& s = scenario_;
-  COX_CHECK(check_places(s, plays_links(s, model::Workload::Training), true));
+  COX_CHECK(
+      check_places(s, plays_links(s, model::Workload::Training), s.policy.kind != model::PolicyKind::Backup));
   COX_TRY(devices_, devices_of_job(s, s.seed, ranks()));
   slowness_ = slowness_of(s.cluster, devices_);
   if (s.job.places.rule == model::PlaceRule::Packed) return {};

@@ -2,6 +2,7 @@
 // Who sums gradients, where a policy does not wait for all.
 #include <algorithm>
 
+#include "simulate/collective/shared_cards.hpp"
 #include "simulate/training/plan/plan.hpp"
 
 namespace cox::simulate::training {
@@ -23,6 +24,19 @@ Bytes Plan::widest_stage() const {
   Bytes widest{};
   for (int s = 0; s < stages(); ++s) widest = std::max(widest, stage_bytes(s));
   return widest;
+}
+
+/// Sums among backup workers on a shared network, where nothing asks for links but the fabric: more than are played soon.
+Result<bool> Plan::too_many_for_backups() const {
+  if (scenario_.policy.kind != model::PolicyKind::Backup || scenario_.engine != model::EngineKind::Auto ||
+      scenario_.fabric.timeouts.of_ports() ||
+      model::needs_links(scenario_.cluster, scenario_.job.places, scenario_.neighbours))
+    return false;
+  const ReplicaGroup of = job().is_hybrid() ? ReplicaGroup::Copies : ReplicaGroup::All;
+  COX_TRY(const model::Schedule made, schedule(model::Collective::AllReduce, Bytes{}, of, summing(of)));
+  const double groups = double{1} * ranks() / std::max(1, costs(of).members);  // of all stages
+  const double runs = double{1} * scenario_.job.steps * scenario_.replicas;
+  return about_messages(made) * groups * runs > static_cast<double>(kMostPlayed);
 }
 
 }  // namespace cox::simulate::training

@@ -2,7 +2,12 @@
 #include "simulate/training/policy/backup_meeting.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <optional>
 #include <utility>
+
+#include "simulate/flow/engine.hpp"
+#include "simulate/flow/places.hpp"
 
 namespace cox::simulate::training {
 
@@ -35,6 +40,12 @@ std::vector<int> BackupMeeting::ranks(int stage, int beside) const {
   return ranks;
 }
 
+/// For the draws: beyond those of all other messages.
+std::int64_t BackupMeeting::number(int stage) const {
+  constexpr std::int64_t kOfMeetings = std::int64_t{1} << 50;
+  return kOfMeetings + std::int64_t{2} * stage * beside_;
+}
+
 Result<BackupMeeting::Left> BackupMeeting::play(int stage, std::span<const Seconds> arrivals,
                                                 const MessageTrouble& trouble, std::int64_t version) const {
   const model::Compressed sum = this->sum(stage);
@@ -57,9 +68,8 @@ Result<BackupMeeting::Left> BackupMeeting::play(int stage, std::span<const Secon
     options.protocol = plan_.scenario().protocol;
     std::vector<int> nodes;
     if (trouble.any()) {
-      constexpr std::int64_t kOfMeetings = std::int64_t{1} << 50;
       options.step = version;
-      options.number = kOfMeetings + 2 * (std::int64_t{stage} * beside_ + copy);
+      options.number = number(stage) + std::int64_t{2} * copy;
       options.ranks = ranks(stage, copy);
       for (const int rank : options.ranks)
         nodes.push_back(plan_.device_of(rank) / std::max(1, plan_.scenario().cluster.devices_per_node));
@@ -74,6 +84,51 @@ Result<BackupMeeting::Left> BackupMeeting::play(int stage, std::span<const Secon
     for (std::size_t r = 0; r < arrivals.size() * each; ++r)
       left.at[r / each] = std::max(left.at[r / each], all[r] + sum.decode);
   }
+  return left;
+}
+
+Result<BackupMeeting::Left> BackupMeeting::play_on_links(std::span<const Seconds> arrivals,
+                                                         const MessageTrouble& trouble, std::int64_t version,
+                                                         std::uint64_t seed) const {
+  const bool draws = trouble.noise->disturbs_messages() || trouble.noise->disturbs_bandwidth();
+  std::deque<model::Schedule> schedules;  // which outlive the engine
+  FlowEngine engine(*plan_.server_network(), plan_.scenario().fabric,
+                    FlowOptions{.noise = trouble.noise,
+                                .timeouts = trouble.timeouts,
+                                .step = version,
+                                .seed = seed,
+                                .protocol = plan_.scenario().protocol},
+                    *std::ranges::min_element(arrivals));
+  for (int s = 0; s < plan_.stages(); ++s) {
+    const model::Compressed sum = this->sum(s);
+    const Bytes bytes = draws ? sum.bytes : plan_.equal_chunks(sum.bytes, members());
+    COX_TRY(model::Schedule made, plan_.schedule(sum.kind, bytes, of(), members()));
+    schedules.push_back(std::move(made));
+    std::vector<int> devices;
+    for (int copy = 0; copy < beside_; ++copy) {
+      std::vector<int> group = ranks(s, copy);
+      for (int& rank : group) rank = plan_.device_of(rank);
+      add_servers(group, schedules.back().participants());
+      devices.insert(devices.end(), group.begin(), group.end());
+    }
+    const FlowCourseId course = engine.begin({.schedule = &schedules.back(),
+                                              .rank_of = std::move(devices),
+                                              .groups = beside_,
+                                              .number = number(s)});
+    for (int place = 0; place < members(); ++place)
+      engine.arrive(course, place, arrivals[static_cast<std::size_t>(place / each_)] + sum.encode);
+  }
+  Left left{.at = {arrivals.begin(), arrivals.end()}};
+  while (const std::optional<FlowDeparture> one = engine.next()) {
+    if (one->place >= members()) continue;  // a server or switch
+    Seconds& at = left.at[static_cast<std::size_t>(one->place / each_)];
+    at = std::max(at, one->at + sum(static_cast<int>(one->course)).decode);
+  }
+  FlowOutcome flow = engine.take_outcome();
+  left.messages = flow.messages;
+  left.evaluated = flow.played + flow.evaluated;
+  left.memo = flow.memo;
+  left.link_bytes = std::move(flow.link_bytes);
   return left;
 }
 

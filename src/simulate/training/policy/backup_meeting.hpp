@@ -34,13 +34,19 @@ class BackupMeeting {
     std::vector<Seconds> at;  ///< per worker
     std::int64_t messages = 0;
     std::int64_t evaluated = 0;
+    bool memo = false;
+    std::vector<double> link_bytes{};
   };
   /// When each worker has the sum of `stage`'s gradients, by the messages of the job's algorithm, played alone. Errors: those
   /// of the schedule.
   [[nodiscard]] Result<Left> play(int stage, std::span<const Seconds> arrivals, const MessageTrouble& trouble,
                                   std::int64_t version) const;
+  /// When each worker has the sums of all stages, which share the plan's network with each other and nothing else.
+  [[nodiscard]] Result<Left> play_on_links(std::span<const Seconds> arrivals, const MessageTrouble& trouble,
+                                           std::int64_t version, std::uint64_t seed) const;
 
  private:
+  [[nodiscard]] std::int64_t number(int stage) const;
   /// Of copy `beside` of the collective, in the order of its places.
   [[nodiscard]] std::vector<int> ranks(int stage, int beside) const;
 

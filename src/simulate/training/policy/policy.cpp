@@ -59,7 +59,9 @@ class Job {
         left_(static_cast<std::size_t>(plan.scenario().job.steps), workers_),
         to_come_(std::int64_t{workers_} * plan.scenario().job.steps) {
     out_.step_ends.resize(left_.size());
-    if (plan.server_network() != nullptr) network_.emplace(plan, trouble_, seed);
+    if (barrier() && plan.server_network() != nullptr)
+      out_.link_bytes.resize(plan.server_network()->links().size());  // a worker alone sends nothing
+    if (plan.server_network() != nullptr && !barrier()) network_.emplace(plan, trouble_, seed);
   }
 
   Result<Played> play() {
@@ -288,6 +290,15 @@ class Job {
     const BackupMeeting meeting(plan_, released_);
     if (meeting.members() == 1) return {};
     const std::vector<Seconds> arrivals = times;
+    if (plan_.server_network() != nullptr) {
+      COX_TRY(BackupMeeting::Left left, meeting.play_on_links(arrivals, trouble_, policy_.version(), seed_));
+      for (std::size_t l = 0; l < out_.link_bytes.size(); ++l) out_.link_bytes[l] += left.link_bytes[l];
+      out_.messages += left.messages;
+      out_.evaluated += left.evaluated;
+      out_.memo = out_.memo || left.memo;
+      times = std::move(left.at);
+      return {};
+    }
     for (int s = 0; s < plan_.stages(); ++s) {
       const model::Compressed sum = meeting.sum(s);
       if (const auto whole = plan_.whole_time(sum.kind, sum.bytes, meeting.of(), meeting.members())) {

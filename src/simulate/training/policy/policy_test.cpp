@@ -315,6 +315,90 @@ TEST(TrainingPolicy, WaitingForNobodyAheadIsABarrierOnLinksToo) {
   EXPECT_NEAR(run(s).total.count(), 5 * (3e-3 + 6e-3) + 4 * 6e-3, 1e-12);
 }
 
+/// As many workers, the last of them three times as slow and not waited for: 3 ms, then a ring of the others.
+model::Scenario backups_on_links(int workers) {
+  model::Scenario s = on_links(1, PolicyKind::Backup);
+  s.policy.backups = 1;
+  s.cluster.nodes = workers;
+  work_of(s).layout.data = workers;
+  s.noise = {slow_rank(workers - 1, 2)};
+  return s;
+}
+
+TEST(TrainingPolicy, BackupsSumOverLinks) {
+  // A ring of three: 4 rounds of 8/3 MB, nothing shared.
+  model::Scenario s = backups_on_links(4);
+  EXPECT_NEAR(run(s).total.count(), 3e-3 + 4 * 8e-3 / 3, 1e-8);
+  // Five of six, whose nodes lie by turns behind two leaf switches with one link each: 0 3 1 4 2. Four of five messages of a
+  // round cross, two each way, at half the rate: 8 rounds of 8/5 MB.
+  s = backups_on_links(6);
+  s.fabric.kind = model::FabricKind::FatTree;
+  s.fabric.hosts_per_leaf = 3;
+  s.fabric.oversubscription = 3;
+  EXPECT_NEAR(run(s).total.count(), 3e-3 + 8 * 8e-3 / 5, 1e-8) << "in order one crosses each way";
+  s.job.places.nodes = {0, 3, 1, 4, 2, 5};
+  EXPECT_NEAR(run(s).total.count(), 3e-3 + 8 * 2 * 8e-3 / 5, 1e-8);
+  const auto out = simulate_training(s, {});
+  ASSERT_TRUE(out) << out.error().to_string();
+  EXPECT_EQ(out->engine, model::EngineKind::Flow);
+  EXPECT_FALSE(out->links.empty());
+}
+
+// Beyond four million messages in all steps `auto` leaves links alone and says so.
+TEST(TrainingPolicy, BackupsOfManyMessagesAreLeftAlone) {
+  model::Scenario s = backups_on_links(6);
+  s.fabric.kind = model::FabricKind::FatTree;
+  s.fabric.hosts_per_leaf = 3;
+  s.fabric.oversubscription = 3;
+  s.engine = model::EngineKind::Auto;
+  const auto says = [](const Outcome& out) {
+    return std::ranges::any_of(out.not_modelled, [](const std::string& line) {
+      return line.find("more messages than can be played soon (--engine flow") != std::string::npos;
+    });
+  };
+  s.job.steps = 100;  // of 40 messages
+  const auto few = simulate_training(s, {});
+  s.job.steps = 110'000;
+  const auto many = simulate_training(s, {});
+  ASSERT_TRUE(few && many);
+  EXPECT_EQ(few->engine, model::EngineKind::Flow);
+  EXPECT_EQ(many->engine, model::EngineKind::Event);
+  EXPECT_FALSE(says(*few));
+  EXPECT_TRUE(says(*many));
+}
+
+// Four of five by halving and doubling.
+TEST(TrainingPolicy, BackupsSumByTheJobsAlgorithm) {
+  model::Scenario s = backups_on_links(5);
+  s.engine = model::EngineKind::Event;
+  work_of(s).collective.algorithm = model::Algorithm::HalvingDoubling;
+  EXPECT_NEAR(run(s).total.count(), 3e-3 + 2 * 6e-3, 1e-8) << "4 MB and 2, and back";
+  s.engine = model::EngineKind::Flow;
+  EXPECT_NEAR(run(s).total.count(), 3e-3 + 2 * 6e-3, 1e-8);
+}
+
+TEST(TrainingPolicy, NoBackupIsTheBarrierOnLinksToo) {
+  model::Scenario s = on_links(1, PolicyKind::Synchronous);
+  s.cluster = cluster(4, 2);
+  s.cluster.nics_per_node = 2;
+  s.cluster.nic = s.cluster.scale_up = {.latency = Seconds{1e-6}, .bandwidth = Bandwidth::gbyte_per_s(1)};
+  s.fabric.kind = model::FabricKind::FatTree;
+  s.fabric.hosts_per_leaf = 2;
+  s.fabric.oversubscription = 4;
+  work_of(s).layout = {.data = 4, .tensor = 2};
+  work_of(s).overlap = false;
+  s.job.steps = 8;
+  s.noise = {jitter(0.2)};
+  const auto barrier = simulate_training(s, {});
+  s.policy = {.kind = PolicyKind::Backup};
+  const auto backup = simulate_training(s, {});
+  ASSERT_TRUE(barrier && backup);
+  for (std::size_t k = 0; k < 8; ++k)
+    EXPECT_NEAR(backup->step_ends[k].count(), barrier->step_ends[k].count(),
+                1e-9 * barrier->step_ends[k].count());
+  EXPECT_EQ(backup->engine, model::EngineKind::Flow);
+}
+
 TEST(TrainingPolicy, ServersThatSetThePaceAreNamed) {
   model::Scenario s = server_job(16, {.kind = PolicyKind::Asynchronous, .servers = 1});
   const auto named = [&] {
