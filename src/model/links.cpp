@@ -19,6 +19,8 @@ bool may_share(const Scenario& s) {
 
 EngineKind engine_for(const Scenario& s) {
   if (s.engine != EngineKind::Auto) return s.engine;
+  // What messages take of processors the flow engine does not know.
+  if (s.protocol == Protocol::LogGops) return EngineKind::MaxPlus;
   return s.plays_links || may_share(s) ? EngineKind::Flow : EngineKind::MaxPlus;
 }
 

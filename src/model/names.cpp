@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 15> kAlgorithms = {"ring",
                                                           "chain"};
 static_assert(kAlgorithms.size() == static_cast<std::size_t>(kLastAlgorithm) + 1);
 constexpr std::array<std::string_view, 3> kForms = {"alpha-beta", "loggops", "nccl"};
-constexpr std::array<std::string_view, 3> kProtocols = {"rendezvous", "eager", "eager-gap"};
+constexpr std::array<std::string_view, 4> kProtocols = {"rendezvous", "eager", "eager-gap", "loggops"};
 constexpr std::array<std::string_view, 5> kEngines = {"auto", "closed-form", "max-plus", "flow", "event"};
 
 }  // namespace

@@ -97,6 +97,30 @@ TEST_F(PriceWords, OfNccl) {
   walk({"NCCL's model with backups", kPairs + nccl + backups(), layers_, {}}, "policy.");
 }
 
+// What messages take of processors and ports at both ends.
+TEST_F(PriceWords, OfProcessors) {
+  const Table loggops = {{"cost.protocol", "\"loggops\""}, {"cost.across.overhead", "\"1us\""},
+                         {"cost.across.gap", "\"2us\""},   {"cost.inside.overhead", "\"500ns\""},
+                         {"cost.inside.gap", "\"300ns\""}, {"cost.reduce", "\"10ps/B\""}};
+  for (const std::string e : {"auto", "max-plus"}) {
+    walk({e + " ring by processors", kPairs + kRing + loggops + engine(e)}, e == "auto" ? "" : "cost.");
+    walk({e + " step by processors", kPairs + training_ + loggops + engine(e), layers_}, "cost.");
+  }
+  walk({"step with backups by processors", kPairs + backups() + loggops, layers_, {}, {"outside"}}, "cost.");
+  // The root sends the next piece when the one before was taken, which is longer than its port is busy.
+  const Table chain = {{"job.collective.kind", "\"broadcast\""},
+                       {"job.collective.algorithm", "\"chain\""},
+                       {"job.collective.bytes", "\"1kB\""},
+                       {"job.collective.chunks", "4"},
+                       {"cost.protocol", "\"loggops\""}};
+  walk({"late receivers across", kEight + chain, {}, {}, {"late"}}, "cost.across.eager_limit");
+  Table node = kPairs + chain;
+  say(node, "cluster.nodes", "1");
+  say(node, "cluster.devices_per_node", "8");
+  std::erase_if(node, [](const auto& entry) { return entry.first.starts_with("cluster.nic."); });
+  walk({"late receivers inside", node, {}, {}, {"late"}}, "cost.inside.eager_limit");
+}
+
 TEST_F(PriceWords, OfMeasuredTimes) {
   const Table table = {{"cost.form", "\"table\""}, {"cost.table", "\"one.table\""}};
   const Table machines = {{"cluster.nodes", "4"}, {"cluster.devices_per_node", "2"}};

@@ -24,7 +24,10 @@ enum class CostForm : std::uint8_t {
 ///   EagerGap:   as Eager, and ports are busy: with gap = cost - latency,
 ///               s = max(sender ready, sender's port free), port free = s + gap, arrival = s + latency, and
 ///               the receiver goes on at max(own send's s, max(arrival, own send's s) + gap).
-enum class Protocol : std::uint8_t { Rendezvous, Eager, EagerGap };
+///   LogGops:    what a message does to the processors and ports at both ends, by o, g, O, S of its cost and as
+///               the event engine does it (docs/concepts/event-engine.md): messages longer than S are done
+///               for their sender when the receiver has them.
+enum class Protocol : std::uint8_t { Rendezvous, Eager, EagerGap, LogGops };
 [[nodiscard]] std::string_view name_of(Protocol p);
 
 /// Cost of a message on one link without anybody else on it.
@@ -36,7 +39,7 @@ struct MessageCost {
   Seconds gap{};                    ///< g: between messages of one port
   TimePerByte overhead_per_byte{};  ///< O
   Bytes eager_limit{};              ///< S: longer messages wait for the receiver (LogGOPS)
-  TimePerByte reduce{};             ///< arithmetic of a reduction, per byte received; 0 = hidden
+  TimePerByte reduce{};             ///< arithmetic of a reduction, per byte received; 0 = hidden (LogGOPS)
 
   /// Time from start to complete arrival. Formula: by `form`. Held by: src/model/message_cost_test.cpp
   [[nodiscard]] constexpr Seconds operator()(Bytes n) const {
@@ -45,6 +48,11 @@ struct MessageCost {
   }
   /// What of it keeps the port busy.
   [[nodiscard]] constexpr Seconds occupied(Bytes n) const { return (*this)(n)-latency; }
+  /// What of it keeps the processor at each end busy beyond o: n O, in LogGOPS (n - 1) O.
+  [[nodiscard]] constexpr Seconds copied(Bytes n) const {
+    const bool first_free = form == CostForm::LogGops && n.count() > 0;
+    return overhead_per_byte.over(first_free ? n - Bytes{1} : n);
+  }
 };
 
 }  // namespace cox::model

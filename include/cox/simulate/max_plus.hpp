@@ -66,7 +66,10 @@ struct CollectiveOptions {
 };
 
 struct CollectiveOutcome {
-  bool closure = false;        ///< an identity was used
+  bool closure = false;  ///< an identity was used
+  /// LogGops: messages came in another order than that of the rounds, or rounds have none, so that ranks, ports and
+  /// messages were played event by event.
+  bool by_events = false;
   std::int64_t messages = 0;   ///< that were evaluated (closure: that it stands for)
   std::int64_t evaluated = 0;  ///< messages swept; ranks and rounds of an identity
   /// When the last server or switch is done; zero where there are none. A rank that only sends may leave

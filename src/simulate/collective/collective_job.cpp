@@ -111,22 +111,24 @@ void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Ou
     else if (s.cluster.nodes > 1)
       out.not_modelled.emplace_back(kNcclKnowsNoFabric);
   }
+  if (shares_links_beyond_loggops(s)) out.not_modelled.emplace_back(kLogGopsSharesNoLinks);
+  const auto by_flow = [&s](std::string_view how) {
+    return s.protocol == model::Protocol::LogGops ? std::string() : fmt::format(" (--engine flow {})", how);
+  };
   const bool trees = spec.algorithm == model::Algorithm::DoubleBinaryTree;
   if (out.engine == EngineKind::MaxPlus && s.cluster.nodes > 1 &&
       (trees || spec.algorithm == model::Algorithm::BidirectionalRing))
-    out.not_modelled.push_back(
-        fmt::format("both {} at one card: each has a card of its own (--engine flow shares it)",
-                    trees ? "trees" : "directions of a ring"));
+    out.not_modelled.push_back(fmt::format("both {} at one card: each has a card of its own{}",
+                                           trees ? "trees" : "directions of a ring", by_flow("shares it")));
   if (out.engine == EngineKind::MaxPlus && meets_in_exchange(s, job.schedule))
-    out.not_modelled.emplace_back(
-        "two messages of a rank that meet in its network card and share it: one goes after the other "
-        "(--engine flow does it)");
+    out.not_modelled.push_back(fmt::format(
+        "two messages of a rank that meet in its network card and share it: one goes after the other{}",
+        by_flow("does it")));
   else if (out.engine == EngineKind::MaxPlus && shares_cards_in_lists(s, job.schedule))
     out.not_modelled.push_back(fmt::format(
-        "{} devices of a node share {} network interface{}: {} gives each a way of its own (--engine flow "
-        "shares it)",
+        "{} devices of a node share {} network interface{}: {} gives each a way of its own{}",
         s.cluster.devices_per_node, s.cluster.nics_per_node, s.cluster.nics_per_node == 1 ? "" : "s",
-        model::name_of(spec.algorithm)));
+        model::name_of(spec.algorithm), by_flow("shares it")));
 }
 
 Outcome outcome_of(const CollectiveSetup& job, const model::CollectiveSpec& spec,

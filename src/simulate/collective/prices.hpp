@@ -28,6 +28,13 @@ struct WholePrice {
 /// What NCCL's tuning model leaves out.
 inline constexpr std::string_view kNcclKnowsNoFabric =
     "links, switches and routes of the fabric: NCCL's tuning model knows collectives as a whole";
+/// What the protocol `loggops` leaves out where `shares_links_beyond_loggops`.
+inline constexpr std::string_view kLogGopsSharesNoLinks =
+    "links that messages share: under loggops each has its way to itself";
+[[nodiscard]] inline bool shares_links_beyond_loggops(const model::Scenario& s) {
+  return s.protocol == model::Protocol::LogGops && s.price == model::CollectivePrice::Rounds &&
+         s.cluster.nodes > 1 && s.fabric.kind != model::FabricKind::FullBisection;
+}
 /// The sentence of an Outcome that names what NCCL's tuning model chose for `what`.
 [[nodiscard]] std::string nccl_note(std::string_view what, const model::NcclEstimate& made,
                                     const model::NcclCost& cost);

@@ -12,6 +12,9 @@
 #include "simulate/max_plus/closure.hpp"
 #include "simulate/max_plus/folded_doubling.hpp"
 #include "simulate/max_plus/list_rounds.hpp"
+#include "simulate/max_plus/loggops_events.hpp"
+#include "simulate/max_plus/loggops_rounds.hpp"
+#include "simulate/max_plus/message_parts.hpp"
 #include "simulate/max_plus/regular_rounds.hpp"
 #include "simulate/noise/lane_losses.hpp"
 
@@ -52,7 +55,10 @@ class Lane {
         lane_(lane),
         rounds_(options.first_rounds < 0 ? schedule.rounds(lane)
                                          : std::min(options.first_rounds, schedule.rounds(lane))) {
-    if (rounds_ > 0 && schedule.regular(0, lane))
+    const bool regular = rounds_ > 0 && schedule.regular(0, lane).has_value();
+    if (options.protocol == model::Protocol::LogGops) {
+      if (regular) processors_.emplace(this->costs(), schedule.ranks());
+    } else if (regular)
       regular_.emplace(this->costs(), options.protocol, schedule.ranks());
     else if (rounds_ == schedule.rounds(lane) && FoldedDoubling::fits(schedule, costs))
       folded_.emplace(schedule, costs, options.protocol);
@@ -94,6 +100,12 @@ class Lane {
                      TimeoutDraws::Row{.step = draws.step, .number = draws.number, .lane = lane_},
                      schedule_.rounds(lane_), schedule_.participants());
     find_late(losses ? &*losses : nullptr);
+    if (options_.protocol == model::Protocol::LogGops) {
+      draws.nodes = options_.nodes;
+      run_loggops(draws, losses ? &*losses : nullptr, times, outcome);
+      outcome.evaluated = outcome.messages;
+      return outcome;
+    }
     if (options_.closure && draws.noise == nullptr && !late_.empty() &&
         close_late(schedule_, lane_, rounds_, costs(), options_.protocol, late_, times)) {
       const auto late = static_cast<std::int64_t>(late_.size());
@@ -125,7 +137,7 @@ class Lane {
   /// Regular rounds: which messages come later.
   void find_late(LaneLosses* losses) {
     late_.clear();
-    if (losses == nullptr || !regular_) return;
+    if (losses == nullptr || !(regular_ || processors_)) return;
     const model::PlaceOrder order = schedule_.order(lane_);
     for (const TimeoutDraws::Lost& lost : losses->all()) {
       const std::int64_t k = lost.message / schedule_.participants();
@@ -198,17 +210,61 @@ class Lane {
     }
   }
 
-  // Servers and switches are ready when the first rank is.
+  /// In the order of the rounds where that is the processors', else event by event. Inside, times are picoseconds from
+  /// the first arrival on.
+  void run_loggops(MessageDraws draws, LaneLosses* losses, std::span<double> times,
+                   CollectiveOutcome& outcome) {
+    const double first = *std::ranges::min_element(times);
+    for (double& t : times) t = in_picoseconds(t - first);
+    if (processors_) processors_->begin(times);
+    if (processors_ && in_order(draws, outcome)) {
+      processors_->end(times);
+    } else {
+      outcome.by_events = true;
+      if (!events_) events_.emplace(schedule_, lane_, rounds_, costs());
+      draws.losses = losses;
+      const std::span<double> ready = with_servers(times);
+      outcome.messages = events_->run(draws, ready);
+      without_servers(ready, times, outcome);
+    }
+    if (schedule_.participants() > schedule_.ranks())
+      outcome.behind_ranks = Seconds{first + outcome.behind_ranks.count() * 1e-12};
+    for (double& t : times) t = first + t * 1e-12;
+  }
+
+  bool in_order(MessageDraws draws, CollectiveOutcome& outcome) {
+    std::span<const LateMessage> late = late_;
+    std::int64_t messages = 0;
+    for (std::int64_t k = 0; k < rounds_; ++k) {
+      const RegularRound round = regular_round(k);
+      draws.late = take_late(late, k, 1).first;
+      if (!processors_->run(round, k, draws)) return false;
+      messages += round.size > 1 ? schedule_.ranks() : 0;
+      if (options_.progress && lane_ == 0 && k % 64 == 0)
+        options_.progress(static_cast<double>(k) / static_cast<double>(rounds_));
+    }
+    outcome.messages = messages;
+    return true;
+  }
+
   void run_lists(const MessageDraws& draws, std::span<double> times, CollectiveOutcome& outcome) {
     if (!lists_) lists_.emplace(schedule_, costs_, options_.protocol);
-    const auto participants = static_cast<std::size_t>(schedule_.participants());
-    std::span<double> ready = times;
-    if (participants > times.size()) {
-      ready_.assign(participants, *std::ranges::min_element(times));
-      std::ranges::copy(times, ready_.begin());
-      ready = ready_;
-    }
+    const std::span<double> ready = with_servers(times);
     for (std::int64_t k = 0; k < rounds_; ++k) outcome.messages += lists_->run(k, draws, ready);
+    without_servers(ready, times, outcome);
+  }
+
+  /// One per participant. Servers and switches are ready when the first rank is.
+  std::span<double> with_servers(std::span<double> times) {
+    const auto participants = static_cast<std::size_t>(schedule_.participants());
+    if (participants <= times.size()) return times;
+    ready_.assign(participants, *std::ranges::min_element(times));
+    std::ranges::copy(times, ready_.begin());
+    return ready_;
+  }
+
+  static void without_servers(std::span<const double> ready, std::span<double> times,
+                              CollectiveOutcome& outcome) {
     if (ready.data() == times.data()) return;
     const auto behind = ready.subspan(times.size());
     outcome.behind_ranks = Seconds{*std::ranges::max_element(behind)};
@@ -224,6 +280,8 @@ class Lane {
   std::optional<RegularRounds> regular_;
   std::optional<FoldedDoubling> folded_;
   std::optional<ListRounds> lists_;
+  std::optional<LogGopsRounds> processors_;  ///< LogGops
+  std::optional<LogGopsEvents> events_;
   std::vector<RegularRound> together_;
   std::optional<RegularRound> ahead_;
   std::vector<double> ready_;
@@ -255,6 +313,7 @@ class MaxPlus::State {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       for (std::size_t r = 0; r < times.size(); ++r) times[r] = std::max(times[r], departures_[i][r]);
       all.closure = all.closure || outcomes[i].closure;
+      all.by_events = all.by_events || outcomes[i].by_events;
       all.messages += outcomes[i].messages;
       all.evaluated += outcomes[i].evaluated;
       all.behind_ranks = std::max(all.behind_ranks, outcomes[i].behind_ranks);

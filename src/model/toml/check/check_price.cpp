@@ -55,6 +55,24 @@ Status check_whole(const Scenario& s, const JobKeys& job, const Notes& notes) {
   return {};
 }
 
+/// Who knows nothing of processors at both ends of a message.
+Status check_processors(const Scenario& s, const JobKeys& job, const Notes& notes) {
+  if (s.protocol != Protocol::LogGops) return {};
+  if (s.engine == EngineKind::Flow)
+    return notes.clash({"cost.protocol", "engine"},
+                       "cost.protocol \"loggops\" has no meaning for engine \"flow\"",
+                       "there is no processor at either end: leave `engine` out, or say max-plus");
+  if (job.workload == Workload::Chakra)
+    return notes.clash({"cost.protocol", "job.workload"},
+                       "cost.protocol \"loggops\" has no meaning for job.workload \"chakra\"",
+                       "only collective and training have it; a GOAL schedule has it always");
+  if (job.collective.algorithm == Algorithm::InNetwork)
+    return notes.clash({"cost.protocol", "job.collective.algorithm"},
+                       "cost.protocol \"loggops\" beside job.collective.algorithm \"in-network\"",
+                       "switches have no processor that a message would take time of: say another algorithm");
+  return {};
+}
+
 /// The kinds of collectives that the job has, each as if of all ranks.
 std::vector<CollectiveSpec> priced_of(const Scenario& s, const JobKeys& job) {
   using enum Collective;
@@ -149,6 +167,7 @@ Status check_compression(const Scenario& s, const JobKeys& job, const Notes& not
 
 Status check_price(const Draft& draft, const Notes& notes) {
   const Scenario& s = draft.scenario;
+  COX_CHECK(check_processors(s, draft.job, notes));
   COX_CHECK(check_table(s, notes));
   COX_CHECK(check_whole(s, draft.job, notes));
   COX_CHECK(check_nccl(s, draft.job, notes));

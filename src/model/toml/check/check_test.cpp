@@ -518,6 +518,33 @@ TEST(ScenarioCheck, KeysOfMessagesHaveNoMeaningForNccl) {
 }
 
 // Sharded gradients are scattered and gathered, which NCCL's trees do not do.
+TEST(ScenarioCheck, ProcessorsAtBothEndsNeedTheirProtocol) {
+  const auto with = [](const std::string& top, const std::string& more) {
+    return clash(top + "cost.protocol = \"loggops\"\n" + kNodes + "nodes = 2\n" + more);
+  };
+  const std::string words = "[cost.across]\noverhead = \"1us\"\ngap = \"2us\"\neager_limit = \"8KiB\"\n";
+  EXPECT_EQ(with("cost.reduce = \"1ps/B\"\n", words + "[cost.inside]\noverhead_per_byte = \"1ps/B\"\n"),
+            "no error");
+  EXPECT_EQ(with("engine = \"max-plus\"\n", words), "no error");
+  EXPECT_EQ(clash(kNodes + "nodes = 2\n" + words),
+            "f.toml:5:1: cost.across.overhead has no meaning for cost.protocol \"rendezvous\" | "
+            "only loggops has one: change cost.protocol, or leave cost.across.overhead out");
+  EXPECT_EQ(with("engine = \"flow\"\n", words),
+            "f.toml:2:6: cost.protocol \"loggops\" has no meaning for engine \"flow\" | "
+            "there is no processor at either end: leave `engine` out, or say max-plus");
+  EXPECT_EQ(with("", "[job.collective]\nalgorithm = \"in-network\"\n"),
+            "f.toml:1:6: cost.protocol \"loggops\" beside job.collective.algorithm \"in-network\" | "
+            "switches have no processor that a message would take time of: say another algorithm");
+  EXPECT_EQ(
+      with("cost.reduce = \"1ps/B\"\n", "[job.collective]\nkind = \"all-to-all\"\nalgorithm = \"direct\"\n"),
+      "f.toml:1:6: cost.reduce has no meaning for job.collective.kind \"all-to-all\" | only all-reduce, "
+      "reduce-scatter or reduce has one: change job.collective.kind, or leave cost.reduce out");
+  EXPECT_EQ(
+      with("", "[fabric]\nrouting = \"ecmp\"\n"),
+      "f.toml:6:1: fabric.routing has no meaning for cost.protocol \"loggops\" | under loggops each message "
+      "has its way to itself: say another protocol, and links are played");
+}
+
 TEST(ScenarioCheck, NcclIsAskedForTheCollectivesOfTheStep) {
   const std::string tree =
       "cost.nccl.algorithm = \"tree\"\ncost.form = \"nccl\"\ncluster.nodes = 4\ncluster.nic.bandwidth = \"1GB/s\"\n"

@@ -303,6 +303,7 @@ Status derive(Draft& draft, Notes& notes) {
   COX_CHECK(derive_micro_batches(draft, notes));
   derive_inside(s.cluster, s.inside, notes);
   derive_across(s.cluster, s.fabric, s.across, notes);
+  s.inside.reduce = s.across.reduce;  // the processor's, whichever way a message came
   derive_nccl(s.cluster, s.nccl, notes);
   derive_running(s, notes);
   return {};

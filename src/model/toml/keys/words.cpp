@@ -147,7 +147,7 @@ Words nccl_algorithm_words() {
   return kNcclAlgorithms;
 }
 Words protocol_words() {
-  return named<Protocol, Protocol::EagerGap>();
+  return named<Protocol, Protocol::LogGops>();
 }
 Words engine_words() {
   return named<EngineKind, EngineKind::Event>();

@@ -86,6 +86,7 @@ bool is_of_no_message(std::string_view key, const Draft& d) {
   const bool training = d.job.workload == Workload::Training;
   if (!training && d.job.workload != Workload::Collective) return false;
   if (key == "cost.protocol") return !training || !has_protocol(d);
+  if (key == "cost.reduce") return true;  // exchanges of experts add nothing up
   const WireKey wire = wire_of(key);
   if (wire == WireKey::None || names_places(key, d)) return false;
   return !training || !sends_messages(wire, d);

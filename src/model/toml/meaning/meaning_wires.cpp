@@ -60,6 +60,23 @@ std::optional<Unread> unread_by_kind(std::string_view key, const Draft& d) {
   return std::nullopt;
 }
 
+bool adds_up(Collective kind) {
+  return kind == Collective::AllReduce || kind == Collective::ReduceScatter || kind == Collective::Reduce;
+}
+
+/// What messages and sums take of the processors at both ends.
+std::optional<Unread> unread_of_processors(std::string_view key, const Draft& d) {
+  const Workload w = d.job.workload;
+  const bool reduce = key == "cost.reduce";
+  if (w != Workload::Collective && w != Workload::Training)
+    return Unread{.chooses = "job.workload",
+                  .whose = reduce ? "collective or training" : "goal, collective or training"};
+  if (d.scenario.protocol != Protocol::LogGops) return Unread{.chooses = "cost.protocol", .whose = "loggops"};
+  if (reduce && w == Workload::Collective && !adds_up(d.job.collective.kind))
+    return Unread{.chooses = "job.collective.kind", .whose = "all-reduce, reduce-scatter or reduce"};
+  return std::nullopt;
+}
+
 /// Where messages are played or drawn one by one.
 std::optional<Unread> unread_timeout(const Draft& d) {
   const Workload w = d.job.workload;
@@ -79,6 +96,11 @@ Unread no_links(const Draft& d) {
     return {.chooses = "job.workload", .whose = "collective, training or chakra"};
   if (w == Workload::Training && !is_synchronous(d) && d.scenario.fabric.kind == FabricKind::Graph)
     return {.chooses = "policy.kind", .whose = "synchronous or local-sgd", .not_simulated = true};
+  if (d.scenario.protocol == Protocol::LogGops && d.scenario.engine == EngineKind::Auto)
+    return {
+        .chooses = "cost.protocol",
+        .hint =
+            "under loggops each message has its way to itself: say another protocol, and links are played"};
   if (d.scenario.price != CollectivePrice::Rounds) return {.chooses = "cost.form", .whose = "rounds"};
   if (d.scenario.engine != EngineKind::Auto)
     return {.chooses = "engine", .hint = "only the flow engine plays links: leave `engine` out, or say flow"};
@@ -118,7 +140,8 @@ std::optional<Unread> unread_in_cluster(std::string_view key, const Draft& d) {
     const Cluster& c = d.scenario.cluster;
     if (key == "cluster.nics_per_node" && has_noise_of(d, NoiseScope::Rail)) return std::nullopt;
     const bool may_play = d.scenario.engine == EngineKind::Auto && is_synchronous(d) &&
-                          d.scenario.price == CollectivePrice::Rounds;
+                          d.scenario.price == CollectivePrice::Rounds &&
+                          d.scenario.protocol != Protocol::LogGops;
     if (key == "cluster.nics_per_node" && !plays_links(d) && !divides_cards(d) && !may_play &&
         c.nics_per_node < c.devices_per_node)
       return no_links(d);
@@ -170,15 +193,16 @@ std::optional<Unread> unread_in_cost(std::string_view key, const Draft& d) {
     return std::nullopt;
   }
   const std::string_view name = key.substr(key.rfind('.') + 1);
-  if (w == Workload::Goal) {
+  if (w == Workload::Goal && key != "cost.reduce") {
     if (key.starts_with("cost.inside."))
       return Unread{.chooses = "job.workload",
                     .hint = "all messages of a schedule cost what cost.across says"};
     return unless(name != "form",
                   {.chooses = "job.workload", .hint = "a schedule is simulated under LogGOPS"});
   }
-  if (is_one_of(name, {"overhead", "gap", "overhead_per_byte", "eager_limit"}))
-    return Unread{.chooses = "job.workload", .whose = "goal"};
+  if (is_one_of(name, {"overhead", "gap", "overhead_per_byte", "eager_limit", "reduce"}))
+    if (auto reason = unread_of_processors(key, d)) return reason;
+  if (key == "cost.reduce") return std::nullopt;
   const PolicyKind kind = d.scenario.policy.kind;
   if (w == Workload::Training && name == "form" && !is_synchronous(d) && kind != PolicyKind::Backup)
     return Unread{.chooses = "policy.kind", .whose = "synchronous, local-sgd or backup"};

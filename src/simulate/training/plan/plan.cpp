@@ -123,6 +123,8 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
     return bad("the job is no training", "write job.workload = \"training\"");
   Plan plan;
   plan.scenario_ = scenario;
+  plan.between_inside_ = plan.beside_computation(scenario.inside);
+  plan.between_across_ = plan.beside_computation(scenario.across);
   const model::TrainingJob& job = plan.job();
   const bool interleaved = job.schedule == model::PipelineSchedule::Interleaved && job.layout.pipeline > 1;
   plan.chunks_ = interleaved ? std::max(1, job.interleave) : 1;
@@ -180,9 +182,17 @@ bool Plan::needs(Meeting m) const {
   return m == Meeting::None;
 }
 
+/// A message that nobody waits for at its own processor: o + L + o + max(C, T) under LogGOPS.
+model::MessageCost Plan::beside_computation(const model::MessageCost& cost) const {
+  if (scenario_.protocol != model::Protocol::LogGops) return cost;
+  return {.form = cost.form,
+          .latency = cost.latency + 2 * cost.overhead,
+          .per_byte = std::max(cost.per_byte, cost.overhead_per_byte)};
+}
+
 const model::MessageCost& Plan::between(int from_unit, int to_unit) const {
   const bool inside = node_of(from_unit * ranks_per_unit()) == node_of(to_unit * ranks_per_unit());
-  return inside ? scenario_.inside : scenario_.across;
+  return inside ? between_inside_ : between_across_;
 }
 
 Result<model::Schedule> Plan::schedule(model::Collective kind, Bytes bytes, ReplicaGroup of,
@@ -525,6 +535,7 @@ std::vector<std::string> Plan::not_modelled() const {
         "(--engine flow does it)");
   if (has_unlike_ways(c) && ranks_per_unit() > c.devices_per_node && !inner_on_network_)
     all.emplace_back("cards that differ, in messages of a tensor x context group across nodes");
+  if (shares_links_beyond_loggops(scenario_)) all.emplace_back(kLogGopsSharesNoLinks);
   if (scenario_.price == model::CollectivePrice::Nccl && c.nodes > 1) all.emplace_back(kNcclKnowsNoFabric);
   if (scenario_.price == model::CollectivePrice::Table) all.emplace_back(kTableKnowsNoNeighbours);
   if (meets_unpriced_at_cards())

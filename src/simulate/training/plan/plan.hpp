@@ -326,7 +326,11 @@ class Plan {
   void note_collectives(std::vector<std::string>& notes) const;
   void note_compression(std::vector<std::string>& notes) const;
 
+  [[nodiscard]] model::MessageCost beside_computation(const model::MessageCost& cost) const;
+
   model::Scenario scenario_;
+  model::MessageCost between_inside_;  ///< of messages between stages
+  model::MessageCost between_across_;
   int chunks_ = 1;
   std::vector<int> devices_;      ///< of the ranks
   std::vector<double> slowness_;  ///< of the ranks

@@ -50,7 +50,9 @@ class Cards {
 };
 
 std::string Plan::flow_does_it() const {
-  return scenario_.price == model::CollectivePrice::Rounds ? " (--engine flow does it)" : "";
+  const bool plays = scenario_.price == model::CollectivePrice::Rounds &&
+                     scenario_.protocol != model::Protocol::LogGops;
+  return plays ? " (--engine flow does it)" : "";
 }
 
 /// Where not all meet in a step, only sets of shards have collectives with neighbours that are known.
