@@ -175,12 +175,17 @@ RC_GTEST_PROP(LogGopsLaws, MaxPlusIsTheEventEngine, ()) {
   const CollectiveSpec spec = *rc::gen::elementOf(all);
   const auto s = *Schedule::make(spec);
   const MessageCost cost = any_cost(bytes.count());
-  const std::vector<std::int64_t> arrivals = any_arrivals(ranks);
-  const std::int64_t reduce_ns = *rc::gen::element(0, 0, 1, 7);
-  const Ends ours = by_max_plus(s, cost, arrivals, reduce_ns);
-  RC_CLASSIFY(ours.by_events, "by events");
-  RC_CLASSIFY(!ours.by_events, "as a recurrence");
-  assert_same(ours, by_events(s, cost, arrivals, reduce_ns), spec);
+  int played = 0;
+  constexpr int kDraws = 10;  // of arrivals, for each of which another order may be that of events
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const std::vector<std::int64_t> arrivals = any_arrivals(ranks);
+    const std::int64_t reduce_ns = *rc::gen::element(0, 1, 7);
+    const Ends ours = by_max_plus(s, cost, arrivals, reduce_ns);
+    played += ours.by_events ? 1 : 0;
+    assert_same(ours, by_events(s, cost, arrivals, reduce_ns), spec);
+  }
+  RC_CLASSIFY(played > 0, "by events");
+  RC_CLASSIFY(played < kDraws, "as a recurrence");
 }
 
 /// One that is sent in regular rounds.
@@ -201,7 +206,8 @@ RC_GTEST_PROP(LogGopsLaws, WithoutWordsItIsEagerWithPorts, ()) {
   MessageCost cost = any_cost(spec.bytes.count());
   cost.overhead = cost.gap = Seconds{};
   cost.overhead_per_byte = {};
-  cost.eager_limit = spec.bytes;
+  cost.eager_limit = Bytes{
+      std::numeric_limits<std::int64_t>::max()};  // blocks that travel together are longer than the buffer
   const std::vector<std::int64_t> arrivals = any_arrivals(ranks);
   const Ends ours = by_max_plus(s, cost, arrivals, 0);
   RC_CLASSIFY(!ours.by_events, "as a recurrence");

@@ -90,6 +90,15 @@ LogGopsEvents::Message LogGopsEvents::received(const Side& side) const {
   return {.peer = from, .bytes = r.bytes_from(from), .combine = r.combine, .round = numbers_[side.round]};
 }
 
+int LogGopsEvents::source(const Side& side) const {
+  if (!lists_.empty()) return received(side).peer;
+  return regular_[side.round].from(static_cast<int>(side.participant));
+}
+
+model::Combine LogGopsEvents::combine(const Side& side) const {
+  return lists_.empty() ? regular_[side.round].combine : received(side).combine;
+}
+
 /// Servers are across from everybody.
 const model::MessageCost& LogGopsEvents::cost_of(int from, int to) const {
   const bool ranks = from < schedule_.ranks() && to < schedule_.ranks();
@@ -97,10 +106,14 @@ const model::MessageCost& LogGopsEvents::cost_of(int from, int to) const {
   return ranks || own_cost ? costs_.of(from, to) : costs_.across;
 }
 
-MessageParts LogGopsEvents::parts(std::uint32_t from, const Message& m) const {
+MessageParts LogGopsEvents::parts(std::uint32_t from, const Message& m) {
   const auto sender = static_cast<int>(from);
   const model::MessageCost& cost = cost_of(sender, m.peer);
-  MessageParts parts = parts_of(cost, m.bytes, m.combine);
+  Known& known = known_[m.bytes.count() % 2];
+  if (known.cost != &cost || known.bytes != m.bytes || known.combine != m.combine)
+    known = {
+        .cost = &cost, .bytes = m.bytes, .combine = m.combine, .parts = parts_of(cost, m.bytes, m.combine)};
+  MessageParts parts = known.parts;
   if (draws_->noise != nullptr) {
     Seconds whole = cost(m.bytes);
     const auto rank = m.peer < schedule_.ranks() ? draws_->ranks_on(static_cast<std::size_t>(m.peer), 1)
@@ -221,7 +234,7 @@ void LogGopsEvents::send(const Event& e, Participant& p) {
 }
 
 void LogGopsEvents::receive(const Event& e, Participant& p) {
-  const auto from = static_cast<std::uint32_t>(received(e.side).peer);
+  const auto from = static_cast<std::uint32_t>(source(e.side));
   const auto begin = p.unexpected.begin() + static_cast<std::ptrdiff_t>(p.first_unexpected);
   const auto found =
       std::find_if(begin, p.unexpected.end(), [from](const Side& side) { return side.participant == from; });
@@ -274,9 +287,8 @@ void LogGopsEvents::send_is_done(const Side& send) {
 }
 
 void LogGopsEvents::receive_is_done(const Side& receive) {
-  const Message m = received(receive);
-  const int to = static_cast<int>(receive.participant);
-  if (m.combine == model::Combine::Add && cost_of(m.peer, to).reduce > TimePerByte{})
+  const bool adds = combine(receive) == model::Combine::Add;
+  if (adds && cost_of(source(receive), static_cast<int>(receive.participant)).reduce > TimePerByte{})
     enable(Kind::Calculate, receive);
   else
     is_combined(receive);

@@ -111,7 +111,10 @@ class LogGopsEvents {
   [[nodiscard]] Round round_of(const Side& side) const;
   [[nodiscard]] Message sent(const Side& side) const;
   [[nodiscard]] Message received(const Side& side) const;
-  [[nodiscard]] MessageParts parts(std::uint32_t from, const Message& message) const;
+  /// Of a receive, without the bytes, which take the longest to find.
+  [[nodiscard]] int source(const Side& side) const;
+  [[nodiscard]] model::Combine combine(const Side& side) const;
+  [[nodiscard]] MessageParts parts(std::uint32_t from, const Message& message);
   [[nodiscard]] const model::MessageCost& cost_of(int from, int to) const;
 
   void handle(const Event& e);
@@ -129,6 +132,14 @@ class LogGopsEvents {
   void enable(Kind kind, const Side& side);
   void push_enabled();
 
+  /// Parts that were asked for last.
+  struct Known {
+    const model::MessageCost* cost = nullptr;
+    Bytes bytes{};
+    model::Combine combine = model::Combine::Copy;
+    MessageParts parts;
+  };
+
   const model::Schedule& schedule_;
   int lane_;
   std::int64_t rounds_;
@@ -136,6 +147,7 @@ class LogGopsEvents {
   std::vector<model::RegularRound> regular_;  ///< those in which messages are sent
   std::vector<std::int64_t> numbers_;         ///< of these in the schedule
   std::vector<Lists> lists_;                  ///< by participant; empty where rounds are regular
+  Known known_[2];                            ///< of even and odd sizes: pieces of a buffer differ by a byte
   const MessageDraws* draws_ = nullptr;
   std::vector<Participant> participants_;
   Queue queue_;
