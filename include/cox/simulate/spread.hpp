@@ -3,6 +3,7 @@
 /// Mean, quantiles and interval of a result over seeds.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -18,7 +19,10 @@ struct ReplicaSpread {
   Seconds p99{};
   int replicas = 1;
 
-  [[nodiscard]] Seconds low_95() const { return mean - half_width_95; }
+  /// Of what is a time: not below zero.
+  [[nodiscard]] Seconds low_95() const {
+    return mean < Seconds{} ? mean - half_width_95 : std::max(Seconds{}, mean - half_width_95);
+  }
   [[nodiscard]] Seconds high_95() const { return mean + half_width_95; }
 };
 

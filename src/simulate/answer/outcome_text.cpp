@@ -25,6 +25,12 @@ std::string shown(Seconds s) {
   return to_string(s, kDigits);
 }
 
+/// A mean over seeds and its interval. No time is below zero: an interval that would be is cut there, and says so.
+std::string with_interval(const ReplicaSpread& s) {
+  if (s.half_width_95 <= s.mean) return with_half_width(s.mean, s.half_width_95, kDigits) + " (95 %)";
+  return fmt::format("{} (95 %: 0 to {}, cut at 0)", shown(s.mean), shown(s.high_95()));
+}
+
 /// Binary where that is whole, as people write message sizes.
 std::string size(Bytes b) {
   constexpr std::int64_t kKiB = 1 << 10;
@@ -270,9 +276,8 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o, 
   lines.push_back(how(o));
   lines.emplace_back();
   if (const ReplicaSpread& spread = o.over_replicas; spread.replicas > 1) {
-    lines.push_back(fmt::format(
-        "total        mean of {} seeds {} (95 %), p50 {}, p99 {}", grouped(spread.replicas),
-        with_half_width(spread.mean, spread.half_width_95, kDigits), shown(spread.p50), shown(spread.p99)));
+    lines.push_back(fmt::format("total        mean of {} seeds {}, p50 {}, p99 {}", grouped(spread.replicas),
+                                with_interval(spread), shown(spread.p50), shown(spread.p99)));
     add_all_steps(o, lines);
   } else {
     lines.push_back(fmt::format("total        {}", shown(o.total)));
@@ -370,9 +375,7 @@ std::vector<std::string> text_lines(const std::vector<SizeOutcome>& sizes) {
   for (const SizeOutcome& p : sizes) {
     const double efficiency = p.efficiency(sizes.front());
     const double ranks = static_cast<double>(p.ranks) / static_cast<double>(sizes.front().ranks);
-    const std::string step = p.step.replicas > 1
-                                 ? with_half_width(p.step.mean, p.step.half_width_95, kDigits) + " (95 %)"
-                                 : shown(p.step.mean);
+    const std::string step = p.step.replicas > 1 ? with_interval(p.step) : shown(p.step.mean);
     lines.push_back(fmt::format("{:>8} {:>10}  {:<30} {:>10} {:>11}", p.nodes, grouped(p.ranks), step,
                                 percent(efficiency), fmt::format("x{:.3g}", ranks * efficiency)));
     if (!p.attribution) continue;

@@ -12,6 +12,7 @@
 #include "cox/base/random.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/simulate/switches.hpp"
+#include "cox/simulate/training.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -36,9 +37,7 @@ class Totals {
     if (const auto known = known_.find(on); known != known_.end()) return known->second;
     model::Scenario one = scenario_;
     switch_off(switches_, on, one);
-    COX_TRY(const Outcome outcome, simulate(one, options_));
-    known_[on] = outcome.over_replicas.mean;
-    if (known_.size() == 1) pin(outcome.engine);
+    COX_TRY(known_[on], total(on, one));
     if (told_)
       told_(static_cast<double>(simulated()), static_cast<double>(std::max(simulated(), expected())));
     return known_[on];
@@ -46,6 +45,26 @@ class Totals {
   [[nodiscard]] std::int64_t simulated() const { return static_cast<std::int64_t>(known_.size()); }
 
  private:
+  /// The first is simulated as it is: it says which engine. Failures and the start change no step, so combinations of others
+  /// are played once for all of those.
+  Result<Seconds> total(Set on, const model::Scenario& one) {
+    const bool first = std::exchange(first_, false);
+    if (first || one.job.workload() != model::Workload::Training) {
+      COX_TRY(const Outcome outcome, simulate(one, options_));
+      if (first) pin(outcome.engine);
+      return outcome.over_replicas.mean;
+    }
+    Set steps = on;
+    for (std::size_t i = 0; i < switches_.size(); ++i)
+      if (switches_[i].kind == SwitchKind::Failures || switches_[i].kind == SwitchKind::Start)
+        steps &= ~(Set{1} << i);
+    auto played = played_.find(steps);
+    if (played == played_.end()) {
+      COX_TRY(SeedSteps made, play_seeds(one, options_));
+      played = played_.emplace(steps, std::move(made)).first;
+    }
+    return mean_total(one, played->second);
+  }
   /// One engine for all, or its own small differences would be somebody's cost: that of the job as it is, which is asked first.
   void pin(model::EngineKind engine) {
     const model::Workload workload = scenario_.job.workload();
@@ -67,6 +86,8 @@ class Totals {
   std::function<void(double, double)> told_;
   std::span<const Switch> switches_;
   std::map<Set, Seconds> known_;
+  std::map<Set, SeedSteps> played_;  ///< by what is on of all that changes steps
+  bool first_ = true;
 };
 
 /// By all sets: a set of k others comes before i in k! (n - 1 - k)! of the n! orders.

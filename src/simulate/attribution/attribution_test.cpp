@@ -136,5 +136,27 @@ TEST(Attribution, APolicyWithoutACommonStepIsAttributedToo) {
   EXPECT_EQ(a->with, simulate(s, {})->total);
 }
 
+// What the attribution takes for combinations of failures over the same steps is what a simulation of each says, to the last bit.
+TEST(Attribution, StepsThatArePlayedOnceAreThoseOfEachCombination) {
+  model::Scenario s = testing::data_parallel(8, 3);
+  s.job.steps = 50;
+  s.replicas = 5;
+  s.noise = {{.target = model::NoiseTarget::Compute, .law = model::NoiseLaw::Gaussian, .cv = 0.1}};
+  model::Scenario failing = s;
+  failing.failures = {
+      .node_mtbf = Seconds{2}, .restart = Seconds{0.01}, .checkpoint_interval = Seconds{0.05}};
+  model::Scenario starting = failing;
+  starting.start.fixed = Seconds{0.5};
+  const auto steps = play_seeds(failing, {});
+  ASSERT_TRUE(steps);
+  for (const model::Scenario& one : {s, failing, starting}) {
+    const auto whole = simulate(one, {});
+    const auto mean = mean_total(one, *steps);
+    ASSERT_TRUE(whole && mean);
+    EXPECT_EQ(*mean, whole->over_replicas.mean);
+  }
+  EXPECT_LT(*mean_total(s, *steps), *mean_total(failing, *steps));
+}
+
 }  // namespace
 }  // namespace cox::simulate

@@ -58,6 +58,18 @@ struct Replica {
   std::int64_t changes_left_out = 0;
 };
 
+/// Lengths of steps that end so; one that ends before the step in front of it has none.
+std::vector<Seconds> lengths_of(std::span<const Seconds> ends) {
+  std::vector<Seconds> lengths;
+  Seconds before{};
+  for (const Seconds each : ends) {
+    const Seconds end = std::max(each, before);
+    lengths.push_back(end - before);
+    before = end;
+  }
+  return lengths;
+}
+
 Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcuts shortcuts,
                      Recorder* recorder, const training::StepsDone& progress) {
   const model::Scenario& s = plan.scenario();
@@ -86,14 +98,8 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
               .changes_left_out = played.changes_left_out};
   out.total = *std::max_element(out.step_ends.begin(), out.step_ends.end());
   if (!s.failures.lengthen() && !s.start.takes_time()) return out;
-  std::vector<Seconds> lengths(out.step_ends.size()), shift(out.step_ends.size());
-  Seconds before{};
-  for (std::size_t k = 0; k < lengths.size(); ++k) {
-    const Seconds end = std::max(out.step_ends[k], before);
-    lengths[k] = end - before;
-    before = end;
-  }
-  COX_TRY(FailureOutcome failed, run_with_failures(lengths, s, seed));
+  std::vector<Seconds> shift(out.step_ends.size());
+  COX_TRY(FailureOutcome failed, run_with_failures(lengths_of(out.step_ends), s, seed));
   for (std::size_t k = 0; k < shift.size(); ++k) shift[k] = failed.step_ends[k] - out.step_ends[k];
   if (recorder != nullptr) recorder->shift(shift);
   out.step_ends = failed.step_ends;
@@ -175,6 +181,10 @@ void add_server_notes(const Plan& plan, const Replica& r, std::vector<std::strin
     notes.push_back(fmt::format("{} server{} a device with a rank, on {}", plan.server_devices().size(),
                                 one ? " shares" : "s each share", fmt::join(places, ", ")));
   }
+  if (plan.server_network() == nullptr && plan.scenario().price == model::CollectivePrice::Rounds)
+    notes.emplace_back(
+        "servers have arithmetic of their own: each serves one message after the other; on links messages share its card, workers stay "
+        "together, and steps may take more than half as long again (--engine flow)");
   constexpr double kPace = 0.9;  // of the time: beyond it, faster workers would change little
   if (r.servers_busy >= kPace)
     notes.push_back(fmt::format("the servers set the pace: their busiest {} is taken {} of the time",
@@ -366,6 +376,39 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
   all.tally.put_into(out);
   if (recorder) out.run = recorder->take();
   return out;
+}
+
+Result<SeedSteps> play_seeds(const model::Scenario& scenario, const SimulateOptions& options) {
+  model::Scenario alone = scenario;
+  alone.failures = {};
+  alone.start = {};
+  COX_TRY(const Plan plan, Plan::make(alone));
+  COX_CHECK(check_amounts(plan, options));
+  const auto seeds = static_cast<std::size_t>(alone.replicas);
+  SeedSteps out{.lengths = std::vector<std::vector<Seconds>>(seeds), .totals = std::vector<Seconds>(seeds)};
+  std::vector<std::optional<Error>> errors(seeds);
+  parallel_for(seeds, options.threads, [&](std::size_t i) {
+    const auto one = play_seed(plan, alone.seed + i, shortcuts_of(options));
+    if (!one) {
+      errors[i] = one.error();
+      return;
+    }
+    out.lengths[i] = lengths_of(one->step_ends);
+    out.totals[i] = one->total;
+  });
+  for (const std::optional<Error>& error : errors)
+    if (error) return fail(*error);
+  return out;
+}
+
+Result<Seconds> mean_total(const model::Scenario& s, const SeedSteps& steps) {
+  std::vector<Seconds> totals = steps.totals;
+  if (s.failures.lengthen() || s.start.takes_time())
+    for (std::size_t i = 0; i < totals.size(); ++i) {
+      COX_TRY(const FailureOutcome failed, run_with_failures(steps.lengths[i], s, s.seed + i));
+      totals[i] = failed.total;
+    }
+  return spread_of(totals).mean;
 }
 
 void take_one_engine(std::span<model::Scenario> scenarios) {
