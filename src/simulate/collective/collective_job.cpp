@@ -115,6 +115,9 @@ void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Ou
   const auto by_flow = [&s](std::string_view how) {
     return s.protocol == model::Protocol::LogGops ? std::string() : fmt::format(" (--engine flow {})", how);
   };
+  if (out.engine == EngineKind::MaxPlus && s.protocol != model::Protocol::LogGops)
+    if (std::string turns = serves_in_turn_note(job.schedule); !turns.empty())
+      out.notes.push_back(std::move(turns));
   const bool trees = spec.algorithm == model::Algorithm::DoubleBinaryTree;
   if (out.engine == EngineKind::MaxPlus && s.cluster.nodes > 1 &&
       (trees || spec.algorithm == model::Algorithm::BidirectionalRing))

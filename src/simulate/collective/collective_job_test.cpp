@@ -236,5 +236,25 @@ TEST(CollectiveJob, ProgressIsToldWithinALongCollective) {
   }
 }
 
+// A chain over nodes 0, 2, 1, 3 of two leaves with one up-link each: rank 0 is in the next step while node 1 still sends up the same
+// link, so that two steps take more than one step and the 8 ms by which the second sets out later.
+TEST(CollectiveJob, StepsThatFollowEachOtherShareTheirLinks) {
+  model::Scenario s = switched(4);
+  s.engine = EngineKind::Flow;
+  s.fabric.kind = model::FabricKind::FatTree;
+  s.fabric.hosts_per_leaf = 2;
+  s.fabric.oversubscription = 2;
+  s.job.places.nodes = {0, 2, 1, 3};
+  s.job.as<model::CollectiveJob>().collective = {
+      .kind = Collective::Broadcast, .algorithm = Algorithm::Chain, .ranks = 4, .bytes = Bytes{8'000'000}};
+  s.job.steps = 1;
+  const auto one = simulate(s, {});
+  s.job.steps = 2;
+  const auto two = simulate(s, {});
+  ASSERT_TRUE(one && two);
+  EXPECT_NEAR(one->total.count(), 24e-3, 1e-4);
+  EXPECT_GT(two->total.count(), one->total.count() + 8e-3 + 1e-3);
+}
+
 }  // namespace
 }  // namespace cox::simulate

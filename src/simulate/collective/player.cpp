@@ -47,7 +47,7 @@ CollectivePlayer::CollectivePlayer(const CollectiveSetup& job, int number)
 CollectiveReplica CollectivePlayer::play(StepRecorder* recorder, const SimulateOptions& options) {
   const model::Scenario& s = job_.scenario;
   const auto ranks = static_cast<std::size_t>(job_.schedule.ranks());
-  if (!s.neighbours.empty()) return play_beside(recorder, options);
+  if (!s.neighbours.empty() || goes_on()) return play_beside(recorder, options);
   std::vector<Seconds> now(ranks);
   const std::vector<Seconds> undisturbed = compute();
   std::vector<Seconds> work = undisturbed;
@@ -99,6 +99,13 @@ std::vector<Seconds> CollectivePlayer::compute() const {
   return work;
 }
 
+bool CollectivePlayer::goes_on() const {
+  const model::Scenario& s = job_.scenario;
+  return job_.network && !max_plus_ && s.job.steps > 1 &&
+         job_.schedule.participants() == job_.schedule.ranks() &&
+         collective_of(s).compression.kind == model::Compressor::None;
+}
+
 CollectiveReplica CollectivePlayer::play_beside(StepRecorder* recorder, const SimulateOptions& options) {
   const model::Scenario& s = job_.scenario;
   const bool disturbed = noise_.disturbs_messages() || noise_.disturbs_bandwidth();
@@ -119,22 +126,27 @@ CollectiveReplica CollectivePlayer::play_beside(StepRecorder* recorder, const Si
       recorder->depart(of_ranks(step.departures));
     }
     out_.total = *std::ranges::max_element(step.departures);
+    if (number_ == 0)
+      out_.rank_ends.assign(step.departures.begin(),
+                            step.departures.begin() + std::ssize(of_ranks(step.departures)));
     if (number_ == 0) out_.step_ends.push_back(out_.total);
     if (options.progress) options.progress(static_cast<double>(step.number + 1), s.job.steps);
   };
-  CollectiveCourses ours(engine,
-                         {.schedule = &job_.schedule,
-                          .rank_of = rank_of_,
-                          .compute =
-                              [this, work = compute()](std::int64_t step, int rank, Seconds begin) {
-                                Seconds time = work[static_cast<std::size_t>(rank)];
-                                if (noise_.disturbs_compute())
-                                  noise_.compute(step, rank, {&time, 1}, {&time, 1}, {&begin, 1});
-                                return time;
-                              },
-                          .steps = s.job.steps,
-                          .on_step = told},
-                         [](FlowCourseId) {});
+  CollectiveCourses ours(
+      engine,
+      {.schedule = &job_.schedule,
+       .rank_of = rank_of_,
+       .compute =
+           [this, work = compute(), who = ranks_on_places()](std::int64_t step, int place, Seconds begin) {
+             const auto at = static_cast<std::size_t>(place);
+             Seconds time = work[at];
+             if (noise_.disturbs_compute())
+               noise_.compute(step, who.empty() ? place : who[at], {&time, 1}, {&time, 1}, {&begin, 1});
+             return time;
+           },
+       .steps = s.job.steps,
+       .on_step = told},
+      [](FlowCourseId) {});
   NeighbourJobs neighbours(s, engine);
   ours.start(Seconds{});
   while (ours.done() < s.job.steps) {

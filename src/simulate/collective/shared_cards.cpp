@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/collective/shared_cards.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -31,15 +33,14 @@ bool is_cost_of_way(const Network& network, int from, int to, const model::Messa
          are_close(slowest, cost.per_byte.over(Bytes{1}).count());
 }
 
-bool is_affordable(const model::Scenario& s, const model::Schedule& schedule) {
-  const std::int64_t most = kMostPlayed / std::max<std::int64_t>(1, std::int64_t{s.job.steps} * s.replicas);
+bool is_affordable(const model::Schedule& schedule) {
   std::int64_t messages = 0;
   std::vector<model::Transfer> round;
   for (int lane = 0; lane < schedule.lanes(); ++lane)
     for (std::int64_t k = 0; k < schedule.rounds(lane); ++k) {
       schedule.transfers(k, round, lane);
       messages += static_cast<std::int64_t>(round.size());
-      if (messages > most) return false;
+      if (messages > kMostPlayed) return false;
     }
   return true;
 }
@@ -82,6 +83,28 @@ bool shares_cards_in_lists(const model::Scenario& s, const model::Schedule& sche
          schedule.spec().algorithm != model::Algorithm::Direct && has_lists(schedule);
 }
 
+std::string serves_in_turn_note(const model::Schedule& schedule) {
+  constexpr std::int64_t kLooked = 64;  // trees have full rounds soon
+  if (schedule.participants() != schedule.ranks() || !has_lists(schedule)) return {};
+  std::vector<model::Transfer> round;
+  std::vector<int> ends;
+  for (int lane = 0; lane < schedule.lanes(); ++lane)
+    for (std::int64_t k = 0; k < std::min(kLooked, schedule.rounds(lane)); ++k) {
+      schedule.transfers(k, round, lane);
+      for (const auto end : {&model::Transfer::from, &model::Transfer::to}) {
+        ends.clear();
+        for (const model::Transfer& m : round) ends.push_back(m.*end);
+        std::ranges::sort(ends);
+        if (std::ranges::adjacent_find(ends) != ends.end())
+          return fmt::format(
+              "{}: what a rank sends or gets in one round goes through its port one after the other; on links the messages "
+              "share it, which may take up to a tenth less or more (--engine flow)",
+              name_of(schedule.spec().algorithm));
+      }
+    }
+  return {};
+}
+
 bool network_may_stand_in(const model::Scenario& s, const Network& network) {
   const int devices = s.cluster.devices_per_node;
   return s.price == model::CollectivePrice::Rounds && max_plus_may_stand_in(s) && is_plain(s.across) &&
@@ -90,7 +113,7 @@ bool network_may_stand_in(const model::Scenario& s, const Network& network) {
 }
 
 bool flow_may_stand_in(const model::Scenario& s, const model::Schedule& schedule, const Network& network) {
-  return network_may_stand_in(s, network) && is_affordable(s, schedule);
+  return network_may_stand_in(s, network) && is_affordable(schedule);
 }
 
 }  // namespace cox::simulate

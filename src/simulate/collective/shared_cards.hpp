@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "cox/model/scenario.hpp"
 #include "cox/model/schedule.hpp"
@@ -11,7 +12,8 @@
 
 namespace cox::simulate {
 
-/// Messages that a run plays on links without being asked to: about ten seconds of them.
+/// Messages that a step plays on links without being asked to: about ten seconds of them. Of a step, not of a run: what a step takes
+/// must not depend on how many there are.
 inline constexpr std::int64_t kMostPlayed = 4'000'000;
 
 /// The card of a device, counted over all nodes: device i of d has card i n / d of n. Whom `nic_of` moves, links are played for.
@@ -34,11 +36,15 @@ inline constexpr std::int64_t kMostPlayed = 4'000'000;
 /// own there, and is too fast by up to the devices of a card.
 [[nodiscard]] bool shares_cards_in_lists(const model::Scenario& scenario, const model::Schedule& schedule);
 
+/// Of trees: whether a rank sends, or gets, several messages in a round. Max-plus lets its port serve one after the other, on links
+/// they share it. Looks at the first rounds of each lane. Empty: no; else what the outcome says.
+[[nodiscard]] std::string serves_in_turn_note(const model::Schedule& schedule);
+
 /// Whether the flow engine may stand in for max-plus, which `auto` chose: the links say what the scenario's costs say (nobody
 /// wrote `cost.across` beside them), and nothing is on that flow does not have.
 [[nodiscard]] bool network_may_stand_in(const model::Scenario& scenario, const Network& network);
 
-/// The same for a run of one collective a step: and it has at most four million messages.
+/// The same for steps of one collective: and it has at most four million messages.
 /// Cost: O(messages) up to that. Held by: src/simulate/collective/shared_cards_test.cpp
 [[nodiscard]] bool flow_may_stand_in(const model::Scenario& scenario, const model::Schedule& schedule,
                                      const Network& network);

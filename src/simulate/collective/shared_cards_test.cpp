@@ -74,7 +74,7 @@ TEST(SharedCards, StayWithMaxPlusWhereFlowWouldSayAnotherThing) {
   model::Scenario said = job(model::Algorithm::DoubleBinaryTree, 1);
   said.across.latency = Seconds{1e-6};
   model::Scenario many = job(model::Algorithm::DoubleBinaryTree, 1);
-  many.job.steps = 1'000'000;
+  many.job.as<model::CollectiveJob>().collective.chunks = 1'000'000;
   const auto schedule = model::Schedule::make(many.job.as<model::CollectiveJob>().collective);
   const auto network = Network::make(many.cluster, many.fabric);
   ASSERT_TRUE(schedule && network);
@@ -84,6 +84,34 @@ TEST(SharedCards, StayWithMaxPlusWhereFlowWouldSayAnotherThing) {
   const Outcome out = by(said, model::EngineKind::Auto);
   EXPECT_EQ(out.engine, model::EngineKind::MaxPlus);
   EXPECT_FALSE(out.not_modelled.empty());
+}
+
+TEST(SharedCards, TheNumberOfStepsAndSeedsDoesNotChooseTheEngine) {
+  model::Scenario s = job(model::Algorithm::DoubleBinaryTree, 1);
+  const auto network = Network::make(s.cluster, s.fabric);
+  const auto schedule = model::Schedule::make(s.job.as<model::CollectiveJob>().collective);
+  ASSERT_TRUE(network && schedule);
+  ASSERT_TRUE(flow_may_stand_in(s, *schedule, *network));
+  s.job.steps = 1'000'000;
+  s.replicas = 1000;
+  EXPECT_TRUE(flow_may_stand_in(s, *schedule, *network));
+}
+
+TEST(SharedCards, PortsThatServeInTurnAreSaidSo) {
+  const auto notes = [](model::Algorithm algorithm, model::EngineKind engine) {
+    model::Scenario s = job(algorithm, 4);
+    s.cluster.nodes = 16;
+    s.cluster.devices_per_node = 1;
+    s.cluster.nics_per_node = 1;
+    std::size_t found = 0;
+    for (const std::string& note : by(s, engine).notes)
+      found += note.find("one after the other") != std::string::npos ? 1 : 0;
+    return found;
+  };
+  EXPECT_EQ(notes(model::Algorithm::BinaryTree, model::EngineKind::MaxPlus), 1U);
+  EXPECT_EQ(notes(model::Algorithm::BinaryTree, model::EngineKind::Flow), 0U);
+  EXPECT_EQ(notes(model::Algorithm::Ring, model::EngineKind::MaxPlus), 0U);
+  EXPECT_EQ(notes(model::Algorithm::BinomialTree, model::EngineKind::MaxPlus), 0U);
 }
 
 }  // namespace

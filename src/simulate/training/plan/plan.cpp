@@ -346,6 +346,17 @@ Result<Plan::Inner> Plan::context_time(Bytes bytes) {
 }
 
 /// Where the job's algorithm is not what carries a collective out.
+/// Of the rounds that max-plus plays.
+void Plan::note_turns(std::vector<std::string>& notes) const {
+  if (network_ || scenario_.price != model::CollectivePrice::Rounds || scenario_.policy.has_servers()) return;
+  for (const ReplicaGroup of : kDataGroups) {
+    if (!uses(of) || costs(of).members == 1) continue;
+    const auto made = schedule(model::Collective::AllReduce, Bytes{1}, of);
+    if (std::string turns = made ? serves_in_turn_note(*made) : ""; !turns.empty())
+      return notes.push_back(std::move(turns));
+  }
+}
+
 void Plan::note_collectives(std::vector<std::string>& notes) const {
   const model::CollectiveSpec& asked = job().collective;
   const auto note = [&](std::string_view what, model::Collective kind, const GroupCosts& group) {
@@ -469,6 +480,7 @@ std::vector<std::string> Plan::notes() const {
         "channels meet only at devices' scale-up ports, each with its part of them: by max-plus, within a few per cent of "
         "the flow engine; loads of links are not counted");
   note_collectives(notes);
+  note_turns(notes);
   note_compression(notes);
   if (job().is_hybrid())
     notes.push_back(fmt::format(

@@ -323,6 +323,7 @@ class Plan {
                                                         const GroupCosts& group, int members) const;
   [[nodiscard]] Status check_whole() const;
   [[nodiscard]] Status find_striped();
+  void note_turns(std::vector<std::string>& notes) const;
   void note_collectives(std::vector<std::string>& notes) const;
   void note_compression(std::vector<std::string>& notes) const;
 

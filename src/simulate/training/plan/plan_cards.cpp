@@ -13,13 +13,12 @@ namespace cox::simulate::training {
 class Cards {
  public:
   explicit Cards(const model::Cluster& c)
-      : devices_(std::max(1, c.devices_per_node)),
-        cards_(std::max(1, c.nics_per_node)),
-        users_(static_cast<std::size_t>(c.nodes) * static_cast<std::size_t>(cards_), kNobody) {}
+      : cluster_(c),
+        users_(static_cast<std::size_t>(c.nodes) * static_cast<std::size_t>(std::max(1, c.nics_per_node)),
+               kNobody) {}
 
   void use(int device, int user) {
-    int& now = users_[static_cast<std::size_t>(node_of(device)) * static_cast<std::size_t>(cards_) +
-                      static_cast<std::size_t>(device % devices_ * cards_ / devices_)];
+    int& now = users_[static_cast<std::size_t>(card_of(cluster_, device))];
     met_ = met_ || (now != kNobody && now != user);
     now = user;
   }
@@ -40,11 +39,10 @@ class Cards {
   [[nodiscard]] bool met() const { return met_; }
 
  private:
-  [[nodiscard]] int node_of(int device) const { return device / devices_; }
+  [[nodiscard]] int node_of(int device) const { return device / std::max(1, cluster_.devices_per_node); }
 
   static constexpr int kNobody = -1;
-  int devices_;
-  int cards_;
+  const model::Cluster& cluster_;
   std::vector<int> users_;
   bool met_ = false;
 };
