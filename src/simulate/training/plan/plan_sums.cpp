@@ -26,7 +26,8 @@ Bytes Plan::widest_stage() const {
   return widest;
 }
 
-/// Sums among backup workers on a shared network, where nothing asks for links but the fabric: more than are played soon.
+/// Sums of one step among backup workers on a shared network, where nothing asks for links but the fabric: more than are
+/// played soon.
 Result<bool> Plan::too_many_for_backups() const {
   if (scenario_.policy.kind != model::PolicyKind::Backup || scenario_.engine != model::EngineKind::Auto ||
       scenario_.fabric.timeouts.of_ports() ||
@@ -35,8 +36,7 @@ Result<bool> Plan::too_many_for_backups() const {
   const ReplicaGroup of = job().is_hybrid() ? ReplicaGroup::Copies : ReplicaGroup::All;
   COX_TRY(const model::Schedule made, schedule(model::Collective::AllReduce, Bytes{}, of, summing(of)));
   const double groups = double{1} * ranks() / std::max(1, costs(of).members);  // of all stages
-  const double runs = double{1} * scenario_.job.steps * scenario_.replicas;
-  return about_messages(made) * groups * runs > static_cast<double>(kMostPlayed);
+  return about_messages(made) * groups > static_cast<double>(kMostPlayed);
 }
 
 }  // namespace cox::simulate::training
