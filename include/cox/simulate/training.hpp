@@ -45,17 +45,6 @@ struct StageOp {
 [[nodiscard]] Result<Outcome> simulate_training(const model::Scenario& scenario,
                                                 const SimulateOptions& options);
 
-/// The steps of all seeds of a training job, before its start and its failures.
-struct SeedSteps {
-  std::vector<std::vector<Seconds>> lengths;  ///< [seed][step]
-  std::vector<Seconds> totals;                ///< by seed, where nothing stops the job
-};
-/// Errors and cost: as simulate_training, without an account of the time.
-[[nodiscard]] Result<SeedSteps> play_seeds(const model::Scenario& scenario, const SimulateOptions& options);
-/// Mean total over the seeds of a job that has these steps: what simulate_training says, though another start and other
-/// failures were in the scenario that was played. Held by: src/simulate/attribution/attribution_test.cpp
-[[nodiscard]] Result<Seconds> mean_total(const model::Scenario& scenario, const SeedSteps& steps);
-
 /// Scenarios that are compared are by one engine: where `auto` plays the links of some for the sake of their ports, and others
 /// have more messages than are played, all of them are by max-plus. Others than training are left as they are.
 /// Held by: src/simulate/training/training_test.cpp

@@ -12,7 +12,8 @@
 #include "cox/base/random.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/simulate/switches.hpp"
-#include "cox/simulate/training.hpp"
+
+#include "simulate/training/seed_steps.hpp"
 
 namespace cox::simulate {
 namespace {

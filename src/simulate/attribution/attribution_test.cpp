@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "simulate/training/scenarios.hpp"
+#include "simulate/training/seed_steps.hpp"
 
 namespace cox::simulate {
 namespace {

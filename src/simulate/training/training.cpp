@@ -21,6 +21,7 @@
 #include "simulate/training/account/tally.hpp"
 #include "simulate/training/failures/failures.hpp"
 #include "simulate/training/policy/policy.hpp"
+#include "simulate/training/seed_steps.hpp"
 #include "simulate/training/step/play_steps.hpp"
 #include "simulate/training/step/step_loads.hpp"
 
