@@ -87,7 +87,8 @@ struct Player {
     RandomStream(seed(), Residuals).normals(at + 1, 0, out);
     const double phi = job.correlation;
     const double fresh = std::sqrt(1 - phi * phi);
-    const double common = kWork + job.drift * (static_cast<double>(k) / std::max(steps - 1, 1)) +
+    const double common = kWork * (1 + job.fold * std::log2(static_cast<double>(n))) +
+                          job.drift * (static_cast<double>(k) / std::max(steps - 1, 1)) +
                           job.step * RandomStream(seed(), OfSteps).normal(at, 0);
     std::vector<double> node((n + kNode - 1) / kNode);
     RandomStream(seed(), OfNodeSteps).uniforms(at, 0, node);
@@ -129,6 +130,16 @@ Job draw_job(std::uint64_t number) {
   job.slow_extra = between(3, 20);
   job.comm = between(3, 20);
   job.comm_fold = 2 * u();
+  return job;
+}
+
+Job hiding_job(Hidden what, double fold, std::uint64_t number) {
+  Job job{
+      .number = number, .family = Family::Normal, .residual = 3, .fold = fold, .comm = 0, .comm_fold = 0.7};
+  if (what == Hidden::Exponential) job.family = Family::Exponential;
+  if (what == Hidden::Student) job.family = Family::Student;
+  if (what == Hidden::Correlated) job.correlation = 0.9;
+  if (what == Hidden::Lasting) job.rank = 4;
   return job;
 }
 

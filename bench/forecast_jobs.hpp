@@ -26,6 +26,7 @@ struct Job {
   double step = 0;       ///< deviation of what all share in a step
   double correlation = 0;
   double drift = 0;
+  double fold = 0;  ///< of own work, for each doubling of the ranks, as a part of one rank's
   double slow_share = 0;
   double slow_extra = 0;
   double comm = 0;
@@ -35,6 +36,10 @@ struct Job {
 };
 
 [[nodiscard]] Job draw_job(std::uint64_t number);
+
+/// Of jobs in which what lasts may hide growth: own work that grows by `fold` a doubling.
+enum class Hidden : std::uint8_t { Exponential, Student, Correlated, Lasting };
+[[nodiscard]] Job hiding_job(Hidden what, double fold, std::uint64_t number);
 
 /// A run of it: ranks in nodes of 8. Rank by rank: a run of more ranks holds those of a smaller one.
 struct RunOf {

@@ -13,6 +13,7 @@
 
 #include "forecast/answer/curves.hpp"
 #include "forecast/answer/node_hours.hpp"
+#include "forecast/answer/sample_answer.hpp"
 #include "forecast/answer/several_sizes.hpp"
 #include "forecast/answer/structure_detail.hpp"
 #include "forecast/calibrate/calibrate.hpp"
@@ -26,17 +27,13 @@ namespace cox::forecast {
 namespace {
 
 constexpr double kApart = 0.1;  ///< two samples of one size differ so much, and by more than chance: told
-constexpr std::int64_t kLeastTimes = 8;
-constexpr double kErrors = 5;        ///< standard errors that chance explains
+constexpr double kErrors = 5;   ///< standard errors that chance explains
 constexpr double kLeastGrown = 0.7;  ///< of own work, from a smaller size to a larger one: less is no growth
 constexpr double kMostGrown = 1.3;   ///< times the ranks: more than a line does
 constexpr double kDivides = 0.3;     ///< own work times ranks is as much, within this: the whole is divided
 constexpr double kTold =
     1.25;  ///< own work that grows more is told, where it does by more than this power of the ranks
 constexpr double kToldPower = 0.45;
-/// One size does not tell growth. Of 30 published weak scalings half grow by more than N^0.03 and 26 by less than N^0.09, with what
-/// parts tell in it; jobs on one shared host and one shared link grew by N^0.3 and N^0.45 (docs/concepts/forecasting.md).
-constexpr GrowthPrior kGrowth{.usual = 0.03, .most = 0.5};
 constexpr std::int64_t kLeastRange = 4'096;  ///< ranks up to which bends are looked for, at least
 constexpr int kBandReplicates = 20;          ///< parameters drawn again for the band of a boundary
 
@@ -244,21 +241,6 @@ void tell(const Asked& question, Done done) {
     question.progress(static_cast<std::int64_t>(done), static_cast<std::int64_t>(Done::All));
 }
 
-/// So few times say nothing of how they are spread.
-Status check_enough(const std::vector<Sample>& samples) {
-  std::int64_t times = 0;
-  for (const Sample& s : samples) times += s.size() * static_cast<std::int64_t>(s.steps.size());
-  if (times >= kLeastTimes) return {};
-  const Sample& first = samples.front();
-  return fail(Error{.code = Errc::InvalidInput,
-                    .id = "forecast-001",
-                    .message = fmt::format(
-                        "{}: {} times of own work, {} rank{} in {} steps; expected at least {}", first.name,
-                        times, first.size(), first.size() == 1 ? "" : "s", first.steps.size(), kLeastTimes),
-                    .hint = "record more steps",
-                    .where = {}});
-}
-
 /// What the largest sample says of itself; asked for, how its margin moves too.
 void add_structure(FullForecast& out, const Sample& sample, const Asked& question) {
   if (auto structure = structure_of(sample)) out.structure = *std::move(structure);
@@ -271,30 +253,21 @@ void add_structure(FullForecast& out, const Sample& sample, const Asked& questio
   if (question.structure.asked) out.detail = detail_of(out, &sample, question);
 }
 
-bool is_one_size(const std::vector<Sample>& samples) {
-  return std::ranges::all_of(samples, [&](const Sample& s) { return s.size() == samples.front().size(); });
-}
-
 /// From samples: calibrated, projected, compared.
 Status from_samples(FullForecast& out, const Evidence& given, const Asked& asked) {
   const Evidence e{.inputs = {}, .samples = ordered(given.samples)};
   if (e.samples.size() > 1) COX_CHECK(check_enough(e.samples));
   COX_CHECK(check_one_job(e.samples, asked.project.scaling, out.contradictions));
-  COX_TRY(out.parts, calibrate(e.samples));
-  if (e.samples.size() == 1) COX_CHECK(check_enough(e.samples));
+  COX_TRY(SampleAnswer answer, answer_samples(e.samples, asked.sizes, asked.project));
   tell(asked, Done::Calibrated);
-  if (asked.project.scaling == Scaling::Weak) compare_sizes(*out.parts, e.samples);
   Asked question = asked;
-  // Several sizes tell how communication grows; one does not, so it is priced.
-  if (is_one_size(e.samples)) {
-    question.project.growth = out.growth = kGrowth;
-    if (!question.project.rest) question.project.rest = rest_of(*out.parts, largest(e.samples));
-  }
+  question.project = answer.project;
+  out.parts = std::move(answer.parts);
+  out.growth = question.project.growth;
   out.seen_ranks = out.parts->ranks;
   out.rest = question.project.rest;
-  out.projection = project(*out.parts, question.sizes, question.project);
-  const std::vector<Way> ways = ways_of(e.samples, question.project);
-  apply_ways(out.projection, ways, e.samples, *out.parts);
+  out.projection = std::move(answer.projection);
+  const std::vector<Way> ways = std::move(answer.ways);
   out.projection.notes.insert(out.projection.notes.begin(), out.parts->notes.begin(), out.parts->notes.end());
   if (!ways.empty()) out.projection.notes.push_back(ways_text(ways));
   tell(asked, Done::Projected);
@@ -340,13 +313,10 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   out.rest = question.project.rest;
   out.projection = project(*out.parts, question.sizes, question.project);
   out.seen = project_one(*out.parts, out.seen_ranks, question.project);
-  const bool is_weak = question.project.scaling == Scaling::Weak;
   out.simulated = simulate_sizes(
-      *e.scenario, out.seen_ranks, is_weak ? out.projection.points : std::vector<SizePoint>{},
+      *e.scenario, out.seen_ranks, question.project.scaling == Scaling::Weak,
       [&](std::int64_t ranks) { return project_one(*out.parts, ranks, question.project).mean; },
       question.project.threads);
-  if (!is_weak)
-    std::erase_if(out.simulated.sizes, [&](const CheckedSize& s) { return s.ranks != out.seen_ranks; });
   follow_simulated(out, question);
   find_heavier(out.simulated, *e.scenario,
                [&](std::int64_t ranks) { return project_one(*out.parts, ranks, question.project); });

@@ -17,7 +17,7 @@
 #include "cox/base/units_text.hpp"
 
 #include "forecast/answer/curves.hpp"
-#include "forecast/calibrate/calibrate.hpp"
+#include "forecast/calibrate/divided_work.hpp"
 #include "forecast/project/nests.hpp"
 
 namespace cox::forecast {
@@ -58,7 +58,7 @@ std::optional<Way> parts_held_out(std::span<const Sample> samples, std::int64_t 
   std::vector<Sample> smaller;
   for (const Sample& s : samples)
     if (s.size() < largest) smaller.push_back(s);
-  Result<Parts> parts = calibrate(smaller);
+  Result<Parts> parts = parts_of_samples(smaller, work_of(options.scaling));
   if (!parts) return std::nullopt;
   if (options.scaling == Scaling::Weak) compare_sizes(*parts, smaller);
   ProjectOptions few = options;
@@ -141,7 +141,8 @@ Together together(const std::vector<Way>& ways, const std::map<std::string, Told
   Together out;
   for (const Way& w : ways) {
     sum += w.weight;
-    missed += w.weight * w.held_out * w.held_out;
+    const double chance = w.chance / kEnd;  // which is in the parts' own band
+    missed += w.weight * std::max(w.held_out * w.held_out - chance * chance, 0.0);
     out.value += w.weight * told.at(w.name).steps[at];
   }
   out.value /= sum;

@@ -9,6 +9,7 @@
 
 #include "cox/base/units.hpp"
 
+#include "forecast/calibrate/calibrate.hpp"
 #include "forecast/calibrate/parts.hpp"
 #include "forecast/project/project.hpp"
 #include "forecast/sample/sample.hpp"
@@ -22,6 +23,11 @@ struct StepMean {
   Seconds error{};
 };
 [[nodiscard]] StepMean step_mean(const Sample& sample);
+
+/// What own work is at other sizes.
+[[nodiscard]] inline WorkOf work_of(Scaling scaling) {
+  return scaling == Scaling::Strong ? WorkOf::Whole : WorkOf::Rank;
+}
 
 /// One way to foretell other sizes from those seen: by parts, or by a curve.
 struct Way {
@@ -39,8 +45,8 @@ struct Way {
 /// Cost: one calibration. Held by: src/forecast/answer/several_sizes_test.cpp
 [[nodiscard]] std::vector<Way> ways_of(std::span<const Sample> samples, const ProjectOptions& options);
 
-/// The value becomes the ways' mean by weight; what parts missed is in the band where they answer alone, too. The band, beside that by parts, holds 1.645 times the ways' spread and their
-/// held-out error times how many times further the size is than the largest was from the one before it, in logarithms;
+/// The value becomes the ways' mean by weight; what parts missed is in the band where they answer alone, too. The band, beside that by parts, holds 1.645 times the ways' spread and what of
+/// their held-out error is more than chance, times how many times further the size is than the largest was from the one before it, in logarithms;
 /// the three add by squares. Quantiles move with the mean.
 /// Where the tail of `parts` may have no mean, curves alone answer: the median is then as far from the mean as at the largest size,
 /// and no other quantile is told. A band wider than a factor of 2 is refused.

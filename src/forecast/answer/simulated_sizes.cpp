@@ -23,8 +23,7 @@ namespace {
 
 constexpr std::int64_t kMostSimulated = 4'096;
 constexpr std::int64_t kMostPlayed = 256;  ///< where messages share links or are disturbed
-constexpr std::size_t kMostSizes = 4;
-constexpr std::size_t kMostPlayedSizes = 2;
+constexpr int kSizes = 4;                  ///< of which one is the scenario's own
 constexpr std::int64_t kRankSteps = 65'536;
 constexpr std::int64_t kPlayedRankSteps = 1'024;
 constexpr double kRounding = 5e-3;
@@ -45,17 +44,17 @@ model::Scenario simulated_at(const model::Scenario& scenario, std::int64_t ranks
   return s;
 }
 
-/// The scenario's own size and the smallest of those asked that can be made and simulated, at least twice its own.
-std::set<std::int64_t> sizes_to_simulate(const model::Scenario& scenario, std::int64_t seen,
-                                         const std::vector<SizePoint>& asked) {
-  const std::size_t most = is_played(scenario) ? kMostPlayedSizes : kMostSizes;
-  std::set<std::int64_t> others;
-  for (const SizePoint& p : asked)
-    if (p.refused.empty() && p.ranks != seen && p.ranks % unit_of(scenario) == 0) others.insert(p.ranks);
+/// The scenario's own size times powers of two, as far apart from each other up to the largest that is simulated: whatever is asked.
+std::set<std::int64_t> sizes_to_simulate(const model::Scenario& scenario, std::int64_t seen, bool others) {
   std::set<std::int64_t> out{seen};
-  for (const std::int64_t ranks : others)
-    if (out.size() < most && is_small_enough(simulated_at(scenario, ranks))) out.insert(ranks);
-  if (out.size() == 1) out.insert(2 * seen);
+  if (!others || is_played(scenario)) {
+    out.insert(2 * seen);
+    return out;
+  }
+  int doublings = 0;
+  while (seen << (doublings + 1) <= kMostSimulated) ++doublings;
+  doublings = std::max(doublings, 1);
+  for (int i = 1; i < kSizes; ++i) out.insert(seen << (doublings * i / (kSizes - 1)));
   return out;
 }
 
@@ -149,8 +148,7 @@ std::string too_large_text() {
                      kMostPlayed);
 }
 
-CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen,
-                            const std::vector<SizePoint>& asked,
+CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen, bool others,
                             const std::function<TimeBand(std::int64_t ranks)>& forecast, int threads) {
   CheckedSizes out;
   if (!is_small_enough(scenario)) {
@@ -159,7 +157,7 @@ CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen,
   }
   const std::int64_t devices = scenario.cluster.devices_per_node;
   SimulatedScalingOptions options{.nodes = {}, .replicates = 0, .mechanisms = false, .threads = threads};
-  for (const std::int64_t ranks : sizes_to_simulate(scenario, seen, asked))
+  for (const std::int64_t ranks : sizes_to_simulate(scenario, seen, others))
     options.nodes.push_back(ranks / devices);
   const ScenarioAt at = [&](std::int64_t nodes) -> Result<model::Scenario> {
     return simulated_at(scenario, nodes * devices);
@@ -178,6 +176,7 @@ CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen,
                          .forecast = by_parts,
                          .lengths = s.lengths});
   }
+  if (!others) std::erase_if(out.sizes, [seen](const CheckedSize& s) { return s.ranks != seen; });
   return out;
 }
 

@@ -126,6 +126,24 @@ TEST(SimulatedSizes, ADifferenceThatIsGoneStaysAway) {
   EXPECT_EQ(far.mean.high, Seconds{1});
 }
 
+// Parts and simulation differ there, by another ratio at each size: the answer at 8,192 ranks is the same bits alone and beside others.
+TEST(SimulatedSizes, AnAnswerIsTheSameWhateverElseIsAsked) {
+  auto read = model::read_scenario(COX_EXAMPLES "/why-scaling-fails.toml");
+  ASSERT_TRUE(read);
+  const std::string text = model::scenario_toml(read->scenario);
+  const FullForecast alone = forecast_of(text, {8192});
+  const FullForecast beside = forecast_of(text, {512, 2048, 8192});
+  ASSERT_TRUE(alone.over_parts);
+  ASSERT_EQ(alone.simulated.sizes.size(), beside.simulated.sizes.size());
+  EXPECT_GE(alone.simulated.sizes.size(), 2U);
+  const SizePoint& a = alone.projection.points[0];
+  const SizePoint& b = beside.projection.points[2];
+  EXPECT_EQ(a.mean.value, b.mean.value);
+  EXPECT_EQ(a.mean.low, b.mean.low);
+  EXPECT_EQ(a.mean.high, b.mean.high);
+  EXPECT_EQ(a.p99.value, b.p99.value);
+}
+
 // Parts that are right within rounding are kept, and their band meets what was simulated.
 TEST(SimulatedSizes, BandsMeetWhatAgrees) {
   const CheckedSizes sizes{.sizes = {size_of(8, 1.003, 0.001, 1)}};
@@ -209,8 +227,8 @@ TEST(SimulatedSizes, WhatIsTooLargeSaysSo) {
 TEST(SimulatedSizes, SameForAnyNumberOfThreads) {
   const model::Scenario s = scenario(kRing + "[[noise]]\nlaw = \"gaussian\"\ncv = 0.05\n");
   const auto none = [](std::int64_t) { return TimeBand{}; };
-  const CheckedSizes one = simulate_sizes(s, 32, {}, none, 1);
-  const CheckedSizes four = simulate_sizes(s, 32, {}, none, 4);
+  const CheckedSizes one = simulate_sizes(s, 32, true, none, 1);
+  const CheckedSizes four = simulate_sizes(s, 32, true, none, 4);
   ASSERT_EQ(one.sizes.size(), four.sizes.size());
   for (std::size_t i = 0; i < one.sizes.size(); ++i) {
     EXPECT_EQ(one.sizes[i].step, four.sizes[i].step);

@@ -111,18 +111,14 @@ TimeEstimate deviation_of(const Component& c, std::int64_t units) {
   return e;
 }
 
-/// What a table's level may be off by.
-double level_error(const Decomposed& t, const WorkTable& shape) {
-  const auto ranks = static_cast<double>(shape.ranks());
-  const auto nodes = static_cast<double>(shape.nodes.size());
-  const double steps = std::max(static_cast<double>(shape.steps) * t.independent, 1.0);
-  const auto part = [](const Component& c, double n) { return std::max(c.variance, 0.0) / n; };
-  return std::sqrt(part(t.node, nodes) + part(t.rank, ranks) + part(t.step, steps) +
-                   part(t.residual, ranks * steps) + part(t.node_step, nodes * steps));
-}
-
 /// Up to here, as a part of its work, one rank alone is taken to differ from others for good.
 constexpr double kMostAlone = 0.05;
+/// Slopes by e-fold of ranks, as a part of the time: own work's as a rule (what one size leaves open) and where all share something,
+/// and communication's.
+constexpr double kUsualWork = 0.03;
+constexpr double kSharedWork = 0.3;
+constexpr double kUsualRest = 0.3;
+constexpr double kUndivided = 0.5;  ///< mean part of own work that is not divided, where something is not
 /// Part of the level that is rounding, not noise.
 constexpr double kDust = 1e-9;
 
@@ -175,10 +171,18 @@ struct Sized {
   std::map<std::int32_t, RoleColumns> roles;
 };
 
+/// What one table's level was drawn from.
+struct LevelUnits {
+  double ranks = 0;
+  double nodes = 0;
+  double steps = 0;  ///< independent ones
+};
+
 /// One position of one role in all samples: their tables taken apart, with sums over these.
 struct Tables {
-  std::vector<Decomposed> all{};  ///< without their residuals
-  std::vector<SizedTime> levels{};
+  std::vector<Decomposed> all{};    ///< without their residuals
+  std::vector<SizedTime> levels{};  ///< without errors
+  std::vector<LevelUnits> units{};  ///< of each level
   std::vector<double> residuals{};
   std::vector<double> pooled{};
   SlowNodes slow{};
@@ -194,7 +198,10 @@ struct Tables {
 
 void Tables::add(Decomposed d, const WorkTable& shape, std::int64_t size) {
   const auto weight = static_cast<double>(d.residuals.size());
-  levels.push_back({.ranks = size, .value = Seconds{d.level}, .error = Seconds{level_error(d, shape)}});
+  levels.push_back({.ranks = size, .value = Seconds{d.level}, .error = {}});
+  units.push_back({.ranks = static_cast<double>(shape.ranks()),
+                   .nodes = static_cast<double>(shape.nodes.size()),
+                   .steps = std::max(static_cast<double>(shape.steps) * d.independent, 1.0)});
   residuals.insert(residuals.end(), d.residuals.begin(), d.residuals.end());
   pooled.insert(pooled.end(), d.pooled.begin(), d.pooled.end());
   narrower += weight * d.narrower;
@@ -246,7 +253,26 @@ double node_step_skewness(const std::vector<Decomposed>& tables, const Component
   return std::clamp(third / told / std::pow(shared.variance, 1.5), 0.0, 4.0);
 }
 
-PositionParts fit_position(const std::vector<Sized>& samples, std::size_t p, std::int32_t role,
+/// What each level may be off by: one draw of what lasts, and its steps. By the deviations of all tables, since few ranks show
+/// little of what they differ by.
+void add_level_errors(Tables& tables, const PositionParts& part) {
+  const auto of = [](const TimeEstimate& e, double n) { return e.value.count() * e.value.count() / n; };
+  for (std::size_t i = 0; i < tables.levels.size(); ++i) {
+    const LevelUnits& u = tables.units[i];
+    tables.levels[i].error =
+        Seconds{std::sqrt(of(part.node, u.nodes) + of(part.rank, u.ranks) + of(part.step, u.steps) +
+                          of(part.residual_sd, u.ranks * u.steps) + of(part.node_step, u.nodes * u.steps))};
+  }
+}
+
+/// What own work of this level is thought to grow by.
+GrowthBelief belief_of(WorkOf work, Seconds level) {
+  if (work == WorkOf::Rank) return {.usual = kUsualWork * level, .shared = kSharedWork * level};
+  return {
+      .usual = kUsualWork * level, .shared = kUndivided * level, .as_rule = 0.05, .tree = 0, .line = 0.45};
+}
+
+PositionParts fit_position(const std::vector<Sized>& samples, std::size_t p, std::int32_t role, WorkOf work,
                            std::vector<std::string>& notes) {
   PositionParts part;
   part.role = role;
@@ -268,13 +294,16 @@ PositionParts fit_position(const std::vector<Sized>& samples, std::size_t p, std
   const Component residual = together(tables.all, &Decomposed::residual, true);
   part.residual_sd = deviation_of(residual, static_cast<std::int64_t>(all));
   const Decomposed& last = tables.all.back();
+  add_level_errors(tables, part);
   const std::vector<SizedTime> levels = merged_by_size(tables.levels);
   const auto& [size, level, error] = levels.back();
-  part.level = {.value = level,
-                .low = level - 1.645 * error,
-                .high = level + 1.645 * error,
-                .origin = Origin::Measured,
-                .units = samples.back().sample->size()};
+  part.growth = fit_growth(levels, belief_of(work, level));
+  part.level = by_best({.value = level,
+                        .low = level - 1.645 * error,
+                        .high = level + 1.645 * error,
+                        .origin = Origin::Measured,
+                        .units = samples.back().sample->size()},
+                       part.growth);
   fit_residual(part, std::move(tables.residuals), tables.narrower / all, tables.independent / all);
   std::sort(tables.pooled.begin(), tables.pooled.end());
   part.pooled = tailed_law(tables.pooled, tables.independent / all).law;
@@ -289,7 +318,6 @@ PositionParts fit_position(const std::vector<Sized>& samples, std::size_t p, std
                 .high = Seconds{last.drift},
                 .origin = Origin::Measured,
                 .units = tables.steps};
-  part.growth = fit_growth(levels);
   return part;
 }
 
@@ -320,12 +348,20 @@ void fit_rest(const std::vector<Sized>& samples, Parts& parts) {
     parts.rest_sd = deviation_of(spread, w.count());
   }
   times = merged_by_size(times);
-  parts.rest = {.value = times.back().value,
-                .low = std::max(times.back().value - 1.645 * times.back().error, Seconds{}),
-                .high = times.back().value + 1.645 * times.back().error,
-                .origin = Origin::Measured,
-                .units = parts.steps};
-  parts.rest_growth = fit_growth(times);
+  const SizedTime& last = times.back();
+  parts.rest_growth = fit_growth(times, {.usual = kUsualRest * last.value,
+                                         .shared = last.value,
+                                         .never = 0.35,
+                                         .as_rule = 0.62,
+                                         .tree = 0,
+                                         .line = 0.03});
+  parts.rest = by_best({.value = last.value,
+                        .low = last.value - 1.645 * last.error,
+                        .high = last.value + 1.645 * last.error,
+                        .origin = Origin::Measured,
+                        .units = parts.steps},
+                       parts.rest_growth);
+  for (Seconds* end : {&parts.rest.value, &parts.rest.low}) *end = std::max(*end, Seconds{});
 }
 
 void say_growth(const std::vector<GrowthFit>& fits, const std::string& what, Parts& parts) {
@@ -427,7 +463,7 @@ Status check_alike(const std::vector<Sized>& samples) {
 
 }  // namespace
 
-Result<Parts> calibrate(std::span<const Sample> samples) {
+Result<Parts> calibrate(std::span<const Sample> samples, WorkOf work) {
   if (samples.empty()) return fail(refuse("forecast-001", "no sample, expected at least one", "").error());
   std::vector<Sized> sized;
   for (const Sample& sample : samples) {
@@ -459,7 +495,7 @@ Result<Parts> calibrate(std::span<const Sample> samples) {
   for (const Sized& s : sized) parts.steps += static_cast<std::int64_t>(s.sample->steps.size());
   for (std::size_t p = 0; p < largest.positions.size(); ++p)
     for (const auto& [role, columns] : sized.back().roles)
-      parts.positions.push_back(fit_position(sized, p, role, parts.notes));
+      parts.positions.push_back(fit_position(sized, p, role, work, parts.notes));
   fit_rest(sized, parts);
   say(sized, nodes_known, parts);
   return parts;

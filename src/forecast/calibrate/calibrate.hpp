@@ -12,6 +12,12 @@
 
 namespace cox::forecast {
 
+/// What own work is at another size.
+enum class WorkOf : std::uint8_t {
+  Rank,   ///< as much: what grows does so slowly, as a rule
+  Whole,  ///< a part of the whole, here times ranks over those of the largest sample: what is not divided grows by a line
+};
+
 /// The parts of one job, from samples of it: one, or several at different sizes, in any order. What is a rank's, a node's or a
 /// step's is estimated from all of them together; how the level and the rest go on with the size, from their comparison.
 ///
@@ -20,7 +26,7 @@ namespace cox::forecast {
 /// Errors:  forecast-001 (a sample that is none), forecast-010 (step times only), forecast-011 (samples of different jobs).
 /// Cost:    about 0.3 us a time of own work, most of it sorting. Permuting ranks or samples changes no bit beyond the order of sums.
 /// Held by: src/forecast/calibrate/calibrate_test.cpp, bench/forecast_accuracy.cpp
-[[nodiscard]] Result<Parts> calibrate(std::span<const Sample> samples);
+[[nodiscard]] Result<Parts> calibrate(std::span<const Sample> samples, WorkOf work = WorkOf::Rank);
 [[nodiscard]] Result<Parts> calibrate(const Sample& sample);
 
 }  // namespace cox::forecast

@@ -2,6 +2,7 @@
 #include "forecast/calibrate/over_sizes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <map>
@@ -12,37 +13,99 @@
 namespace cox::forecast {
 namespace {
 
+constexpr double kLeastError = 1e-9;  ///< of the largest time: no law of growth is exact
+constexpr double kEnd = 1.645;        ///< deviations to the end of an interval of 90 %
+constexpr double kFarBelow = -8;      ///< a normal law's tail is exponential there
+constexpr double kLogRootTwoPi = 0.9189385332046727;
+
+/// ln P(Z <= z).
+double log_normal_below(double z) {
+  if (z > kFarBelow) {
+    std::array<double, 1> p = {z};
+    normal_probabilities(p);
+    return logarithm(p[0]);
+  }
+  const double square = z * z;
+  return -square / 2 - logarithm(-z) - kLogRootTwoPi - 1 / square;
+}
+
+/// A line by weighted least squares, and how far times are from it: in squares of their errors.
 struct Line {
-  double at_seen = 0;
+  Pivot pivot{};
   double slope = 0;
-  double error = 0;  // of the slope
+  double error = 0;        // of the slope; 0 = it has none
+  double misfit = 0;       // with a slope not below zero
+  double misfit_free = 0;  // with a slope that may be below zero
 };
 
-/// Least squares of the first `count` times on g; a slope that would be below zero is zero.
-Line fit(const std::vector<SizedTime>& times, std::size_t count, Growth growth) {
+Line fit(const std::vector<SizedTime>& times, Growth growth) {
   const std::int64_t seen = times.back().ranks;
+  double sum = 0;
   double mean_g = 0;
   double mean_y = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    mean_g += growth_at(growth, times[i].ranks, seen) / static_cast<double>(count);
-    mean_y += times[i].value.count() / static_cast<double>(count);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const double weight = 1 / (times[i].error.count() * times[i].error.count());
+    sum += weight;
+    mean_g += weight * growth_at(growth, times[i].ranks, seen);
+    mean_y += weight * times[i].value.count();
   }
+  mean_g /= sum;
+  mean_y /= sum;
   double gg = 0;
   double gy = 0;
-  double noise = 0;
-  for (std::size_t i = 0; i < count; ++i) {
+  Line line{.pivot = {.value = Seconds{mean_y}, .error = Seconds{1 / std::sqrt(sum)}, .from = mean_g}};
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const double weight = 1 / (times[i].error.count() * times[i].error.count());
     const double g = growth_at(growth, times[i].ranks, seen) - mean_g;
-    gg += g * g;
-    gy += g * (times[i].value.count() - mean_y);
-    noise = std::max(noise, times[i].error.count());
+    const double y = times[i].value.count() - mean_y;
+    gg += weight * g * g;
+    gy += weight * g * y;
   }
-  Line line;
   if (gg > 0) {
-    line.slope = std::max(gy / gg, 0.0);
-    line.error = noise / std::sqrt(gg);
+    line.slope = gy / gg;
+    line.error = 1 / std::sqrt(gg);
   }
-  line.at_seen = mean_y - line.slope * mean_g;
+  const auto misfit_of = [&](double slope) {
+    double out = 0;
+    for (const SizedTime& t : times) {
+      const double away = t.value.count() - mean_y - slope * (growth_at(growth, t.ranks, seen) - mean_g);
+      out += away * away / (t.error.count() * t.error.count());
+    }
+    return out;
+  };
+  line.misfit = misfit_of(std::max(line.slope, 0.0));
+  line.misfit_free = misfit_of(line.slope);
   return line;
+}
+
+/// In units of the largest, so that no square is too small for a number; with errors that no law is surer than.
+std::vector<SizedTime> in_units(std::vector<SizedTime> times, double unit) {
+  for (SizedTime& t : times) {
+    t.value /= unit;
+    t.error = std::max(t.error / unit, Seconds{kLeastError});
+  }
+  return times;
+}
+
+/// A growing law with an exponential prior of this mean on its slope, and ln of its evidence but for the prior's chance.
+struct Grown {
+  GrowthFit fit{};
+  double log_evidence = 0;
+};
+Grown grown(const Line& line, Growth growth, double mean) {
+  const double peak = line.slope - line.error * line.error / mean;
+  const double place = peak / line.error;
+  const double below = log_normal_below(place);
+  const double at_zero = exponential(-place * place / 2 - kLogRootTwoPi - below);
+  Grown out{.fit = {.growth = growth,
+                    .slope = Seconds{std::max(peak + line.error * at_zero, 0.0)},
+                    .peak = Seconds{peak},
+                    .error = Seconds{line.error},
+                    .pivot = line.pivot}};
+  // Completed squares: the likelihood at the free slope, that of the prior, and what lies above zero.
+  out.log_evidence = -line.misfit_free / 2 - line.slope / mean + line.error * line.error / (2 * mean * mean) +
+                     kLogRootTwoPi + logarithm(line.error / mean) + below;
+  return out;
 }
 
 }  // namespace
@@ -73,28 +136,72 @@ std::vector<SizedTime> merged_by_size(const std::vector<SizedTime>& times) {
   return out;
 }
 
-std::vector<GrowthFit> fit_growth(const std::vector<SizedTime>& times) {
+std::vector<GrowthFit> fit_growth(const std::vector<SizedTime>& times, const GrowthBelief& belief) {
   if (times.size() < 2) return {};
-  const SizedTime& largest = times.back();
-  std::vector<GrowthFit> fits;
-  for (const Growth growth : {Growth::None, Growth::Logarithm, Growth::Linear}) {
-    const Line all = fit(times, times.size(), growth);
-    GrowthFit found{
-        .growth = growth, .slope = Seconds{all.slope}, .error = Seconds{all.error}, .held_out = {}};
-    if (growth == Growth::None || times.size() > 2) {
-      found.held_out =
-          Seconds{std::abs(fit(times, times.size() - 1, growth).at_seen - largest.value.count())};
-    } else {
-      found.held_out = largest.error;
-    }
-    fits.push_back(found);
+  double unit = 0;
+  for (const SizedTime& t : times) unit = std::max(unit, std::abs(t.value.count()));
+  if (!(unit > 0)) unit = 1;
+  std::vector<SizedTime> scaled = in_units(times, unit);
+  const auto line_of = [&](Growth growth) { return fit(scaled, growth); };
+  const double misfit = std::min(line_of(Growth::Logarithm).misfit, line_of(Growth::Linear).misfit);
+  const double freedom = static_cast<double>(times.size()) - 2;
+  if (freedom > 0 && misfit > freedom)
+    for (SizedTime& t : scaled) t.error *= std::sqrt(misfit / freedom);
+  const Line still = line_of(Growth::None);
+  std::vector<Grown> laws{{.fit = {.growth = Growth::None, .pivot = still.pivot},
+                           .log_evidence = logarithm(belief.never) - still.misfit / 2}};
+  const auto add = [&](Growth growth, double chance, double mean) {
+    if (!(chance > 0 && mean > 0)) return;
+    laws.push_back(grown(line_of(growth), growth, mean / unit));
+    laws.back().log_evidence += logarithm(chance);
+  };
+  add(Growth::Logarithm, belief.as_rule, belief.usual.count());
+  add(Growth::Logarithm, belief.tree, belief.shared.count());
+  add(Growth::Linear, belief.line, belief.shared.count() / static_cast<double>(times.back().ranks));
+  double best = laws.front().log_evidence;
+  for (const Grown& law : laws) best = std::max(best, law.log_evidence);
+  double sum = 0;
+  for (Grown& law : laws) sum += law.fit.share = exponential(law.log_evidence - best);
+  std::vector<GrowthFit> out;
+  for (Grown& law : laws) {
+    law.fit.share /= sum;
+    for (Seconds* time :
+         {&law.fit.slope, &law.fit.peak, &law.fit.error, &law.fit.pivot->value, &law.fit.pivot->error})
+      *time *= unit;
+    out.push_back(law.fit);
   }
-  const SizedTime& before = times[times.size() - 2];
-  const double chance = 2 * std::hypot(largest.error.count(), before.error.count());
-  const bool still = fits.front().held_out.count() <= chance;
-  std::stable_sort(fits.begin() + (still ? 1 : 0), fits.end(),
-                   [](const GrowthFit& a, const GrowthFit& b) { return a.held_out < b.held_out; });
-  return fits;
+  const bool is_still = out.front().share >= 0.5;
+  std::stable_sort(out.begin() + (is_still ? 1 : 0), out.end(), [](const GrowthFit& a, const GrowthFit& b) {
+    if ((a.growth == Growth::None) != (b.growth == Growth::None)) return b.growth == Growth::None;
+    return a.share > b.share;
+  });
+  return out;
+}
+
+Seconds slope_at(const GrowthFit& fit, double place) {
+  if (fit.growth == Growth::None || !(fit.error > Seconds{})) return fit.slope;
+  const double at = fit.peak / fit.error;
+  if (at < kFarBelow) return fit.error * (-logarithm(place) / -at);
+  std::array<double, 1> z = {at};
+  normal_probabilities(z);
+  z[0] *= place;
+  normal_quantiles(z);
+  return std::max(fit.peak - fit.error * z[0], Seconds{});
+}
+
+Seconds at_seen(const TimeEstimate& time, const GrowthFit& fit, double score) {
+  if (!fit.pivot) return time.value + score * (time.high - time.low) / (2 * kEnd);
+  return fit.pivot->value + score * fit.pivot->error - fit.slope * fit.pivot->from;
+}
+
+TimeEstimate by_best(TimeEstimate time, const std::vector<GrowthFit>& fits) {
+  if (fits.empty() || !fits.front().pivot) return time;
+  const GrowthFit& best = fits.front();
+  time.value = at_seen(time, best, 0);
+  const Seconds half{kEnd * std::hypot(best.pivot->error.count(), best.pivot->from * best.error.count())};
+  time.low = time.value - half;
+  time.high = time.value + half;
+  return time;
 }
 
 }  // namespace cox::forecast

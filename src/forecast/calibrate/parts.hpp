@@ -48,12 +48,21 @@ enum class Growth : std::uint8_t {
   Linear,     ///< slope (N - ranks seen): something is shared by all
 };
 
-/// One law of growth, fitted to samples of several sizes.
+/// Where a line over sizes is known best: there its slope says nothing of its value.
+struct Pivot {
+  Seconds value{};
+  Seconds error{};
+  double from = 0;  ///< in the law's unit of growth, from the ranks seen: below zero
+};
+
+/// One law of growth, fitted to samples of several sizes. Slopes are a normal law of mean `peak` and deviation `error`, above zero.
 struct GrowthFit {
   Growth growth = Growth::None;
-  Seconds slope{};
-  Seconds error{};     ///< standard error of the slope
-  Seconds held_out{};  ///< how far the law, fitted to the smaller sizes, misses the largest
+  Seconds slope{};  ///< its mean
+  Seconds peak{};
+  Seconds error{};
+  double share = 0;  ///< that it is this law, given the prior and what was seen; all sum to 1
+  std::optional<Pivot> pivot{};
 };
 
 /// A tail as seen above one threshold of the residual. Shape and scale by maximum likelihood.
@@ -133,6 +142,7 @@ struct Parts {
   std::int64_t steps = 0;   ///< that carry it
   /// Of a pipeline one for each stage, in order: its ranks' work of a whole step.
   std::vector<PositionParts> positions{};
+  double spread_power = 1;  ///< strong scaling: with which power of own work its deviations go
   Pipeline pipeline{};
   TimeEstimate rest{};     ///< of a step, beside own work: communication that nothing hides, at `ranks`
   TimeEstimate rest_sd{};  ///< from step to step

@@ -8,6 +8,7 @@
 #include "cox/base/elementary.hpp"
 #include "cox/base/random.hpp"
 
+#include "forecast/calibrate/over_sizes.hpp"
 #include "forecast/calibrate/tail.hpp"
 #include "forecast/law/special.hpp"
 
@@ -125,18 +126,15 @@ const GrowthFit* best_growth(const std::vector<GrowthFit>& fits) {
 
 GrowthFit drawn_growth(const std::vector<GrowthFit>& fits, const DrawKey& key, std::uint64_t parameter) {
   if (fits.empty()) return {};
-  const GrowthFit& best = fits.front();
-  std::vector<const GrowthFit*> possible;
+  double left = uniform_of(key, parameter);
+  GrowthFit chosen = fits.front();
   for (const GrowthFit& fit : fits) {
-    // Not growing is kept out where growth was found; a law that misses by more than twice the best is too.
-    if (fit.growth == Growth::None && best.growth != Growth::None) continue;
-    if (best.growth == Growth::None ? fit.growth == Growth::None : fit.held_out <= 2 * best.held_out)
-      possible.push_back(&fit);
+    left -= fit.share;
+    if (left > 0) continue;
+    chosen = fit;
+    break;
   }
-  const double u = uniform_of(key, parameter);
-  GrowthFit chosen = *possible[std::min(static_cast<std::size_t>(u * static_cast<double>(possible.size())),
-                                        possible.size() - 1)];
-  chosen.slope = std::max(chosen.slope + normal_of(key, parameter + 1) * chosen.error, Seconds{});
+  chosen.slope = slope_at(chosen, uniform_of(key, parameter + 1));
   return chosen;
 }
 
@@ -165,7 +163,11 @@ PositionLaws as_estimated(const PositionParts& part) {
 PositionLaws drawn(const PositionParts& part, const DrawKey& key) {
   PositionLaws laws = as_estimated(part);
   laws.residual = draw_residual(part, key);
-  laws.level += normal_of(key, Parameter::Level) * (part.level.high - part.level.low) / (2 * 1.645);
+  const GrowthFit fit = drawn_growth(part.growth, {key.seed, key.replicate, key.position + 1000},
+                                     static_cast<std::uint64_t>(Parameter::Slope));
+  laws.growth = fit.growth;
+  laws.slope = fit.slope;
+  laws.level = at_seen(part.level, fit, normal_of(key, Parameter::Level));
   // Of two ranks that differ much the interval reaches below: no work takes less.
   laws.level = std::max(laws.level, Seconds{});
   laws.rank = draw_deviation(part.rank, key, Parameter::Rank);
@@ -177,10 +179,6 @@ PositionLaws drawn(const PositionParts& part, const DrawKey& key) {
     laws.slow_share =
         beta_quantile(k + 0.5, static_cast<double>(part.slow.of) - k + 0.5, uniform_of(key, Parameter::Slow));
   }
-  const GrowthFit fit = drawn_growth(part.growth, {key.seed, key.replicate, key.position + 1000},
-                                     static_cast<std::uint64_t>(Parameter::Slope));
-  laws.growth = fit.growth;
-  laws.slope = fit.slope;
   return laws;
 }
 

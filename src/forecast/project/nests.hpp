@@ -50,7 +50,7 @@ struct DrawKey {
 [[nodiscard]] Nest nested(const PositionLaws& laws, const Parts& parts, double factor);
 [[nodiscard]] Nest pooled(const PositionLaws& laws, const Parts& parts, double factor);
 
-/// A time at N as fitted over sizes: a draw takes one of the laws that held-out errors do not rule out.
+/// A time at N as fitted over sizes: a draw takes one of the laws by its share, and a slope of it.
 [[nodiscard]] const GrowthFit* best_growth(const std::vector<GrowthFit>& fits);
 [[nodiscard]] GrowthFit drawn_growth(const std::vector<GrowthFit>& fits, const DrawKey& key,
                                      std::uint64_t parameter);

@@ -18,6 +18,7 @@
 #include "forecast/calibrate/over_sizes.hpp"
 #include "forecast/law/maximum.hpp"
 #include "forecast/law/special.hpp"
+#include "forecast/project/beside_work.hpp"
 #include "forecast/project/nests.hpp"
 #include "forecast/project/pipeline.hpp"
 #include "forecast/project/unknown.hpp"
@@ -27,28 +28,17 @@ namespace {
 
 constexpr std::int64_t kMostRanks = 1'048'576;
 constexpr std::array<double, 4> kLevels = {0.5, 0.95, 0.99, 0.999};
+/// Slopes of what steps take beyond parts, by e-fold of ranks and as a part of the step: as a rule, and where all share something.
+constexpr double kUsualBeyond = 0.03;
+constexpr double kSharedBeyond = 0.3;
 constexpr Quadrature kCoarse = {.points = 128, .shared_points = 16};
-/// In the space of parameters of one draw, beside those of positions.
-constexpr std::uint64_t kWhole = 1 << 20;
-enum : std::uint64_t {
-  kModel,
-  kBetween,
-  kSampling,
-  kRest,
-  kRestGrowth,
-  kShare = kRestGrowth + 2,
-  kSlowDown,
-  kBeyondGrowth,
-  kUsualGrowth = kBeyondGrowth + 2,
-  kSharedGrowth
-};
-
 /// One step at one size.
 struct Step {
   double mean = 0;
   double variance = 0;
   std::array<double, 4> quantiles{};
   double growth = 0;   // of the own work's maxima, by e-fold of ranks, at fixed work of a rank
+  double drift = 0;    // of it, what own work itself grows by
   double own = 0;      // mean own work of a rank
   double slowest = 0;  // mean without the rest
 };
@@ -79,8 +69,16 @@ double factor_at(const Parts& parts, std::int64_t ranks, Scaling scaling) {
   return scaling == Scaling::Strong ? static_cast<double>(parts.ranks) / static_cast<double>(ranks) : 1;
 }
 
-PositionLaws at_size(PositionLaws laws, const Parts& parts, std::int64_t ranks) {
-  laws.level += laws.slope * growth_at(laws.growth, ranks, parts.ranks);
+/// Laws at a size, which then take `factor` times as long. What own work of a strong scaling varies by goes with a power of it.
+PositionLaws at_size(PositionLaws laws, const Parts& parts, std::int64_t ranks, double factor) {
+  const Seconds seen = laws.level;
+  laws.level = std::max(laws.level + laws.slope * growth_at(laws.growth, ranks, parts.ranks), Seconds{});
+  if (factor == 1 || (parts.spread_power == 1 && laws.growth == Growth::None)) return laws;
+  if (!(seen > Seconds{} && laws.level > Seconds{})) return laws;
+  const double wider = power(factor * (laws.level / seen), parts.spread_power) / factor;
+  for (Law* law : {&laws.residual, &laws.pooled, &laws.group_step}) *law = law->times(wider);
+  for (Seconds* one : {&laws.rank, &laws.node, &laws.step, &laws.node_step}) *one *= wider;
+  laws.slow_extra *= laws.level / seen;
   return laws;
 }
 
@@ -96,7 +94,7 @@ Step evaluate(const Parts& parts, const std::vector<PositionLaws>& laws, std::in
     double own = 0;
     double drift = 0;
     for (const std::size_t i : position) {
-      const PositionLaws here = at_size(laws[i], parts, ranks);
+      const PositionLaws here = at_size(laws[i], parts, ranks, factor);
       if (parts.pipeline.stages > 1)
         stages.push_back(model(here, parts, factor));
       else
@@ -111,6 +109,7 @@ Step evaluate(const Parts& parts, const std::vector<PositionLaws>& laws, std::in
     step.mean += slowest.mean().count();
     step.own += own;
     step.growth += slowest.growth().count() + drift;
+    step.drift += drift;
     const double sd = slowest.deviation().count();
     step.variance += sd * sd;
     // A quantile of a sum: distances from the mean add by their squares, exactly so for scaled copies of one symmetric law.
@@ -156,7 +155,7 @@ double lasting(const Parts& parts, const std::vector<PositionLaws>& laws, std::i
   if (parts.pipeline.stages > 1) return lasting_of_replicas(parts, laws, ranks, factor);
   double sum = 0;
   for (std::size_t i = 0; i < laws.size(); ++i) {
-    const PositionLaws& l = laws[i];
+    const PositionLaws l = at_size(laws[i], parts, ranks, factor);
     const double others = std::hypot(l.node.count(), l.node_step.count());
     double variance = 0;
     if (l.rank > Seconds{}) {
@@ -177,47 +176,6 @@ double lasting(const Parts& parts, const std::vector<PositionLaws>& laws, std::i
     sum += factor * std::sqrt(variance);  // what lasts is the same unit's at every position
   }
   return sum;
-}
-
-TimeEstimate rest_at(const Parts& parts, std::int64_t ranks, const ProjectOptions& options) {
-  if (options.rest) return options.rest(ranks);
-  TimeEstimate rest = parts.rest;
-  if (const GrowthFit* fit = best_growth(parts.rest_growth)) {
-    rest.value += fit->slope * growth_at(fit->growth, ranks, parts.ranks);
-    return rest;
-  }
-  if (parts.rest_growth.empty() && ranks > parts.ranks) {
-    rest.high = std::max(rest.high, 2 * rest.value);
-    rest.origin = Origin::Range;
-  }
-  return rest;
-}
-
-double drawn_rest(const Parts& parts, std::int64_t ranks, const ProjectOptions& options, const DrawKey& key) {
-  const TimeEstimate rest = rest_at(parts, ranks, options);
-  if (!options.rest && !parts.rest_growth.empty()) {
-    const GrowthFit fit = drawn_growth(parts.rest_growth, key, kRestGrowth);
-    const double error = (parts.rest.high - parts.rest.low).count() / (2 * 1.645);
-    return std::max(parts.rest.value.count() + fit.slope.count() * growth_at(fit.growth, ranks, parts.ranks) +
-                        error * normal_of(key, kRest),
-                    0.0);
-  }
-  if (rest.origin == Origin::Range)
-    return rest.low.count() + uniform_of(key, kRest) * (rest.high - rest.low).count();
-  return std::max(rest.value.count() + normal_of(key, kRest) * (rest.high - rest.low).count() / (2 * 1.645),
-                  0.0);
-}
-
-/// What steps of several sizes took beyond the parts, at another size.
-double beyond_at(const Parts& parts, std::int64_t ranks, const GrowthFit* fit) {
-  const double grown = fit == nullptr ? 0 : fit->slope.count() * growth_at(fit->growth, ranks, parts.ranks);
-  return parts.beyond.value.count() + grown;
-}
-
-double drawn_beyond(const Parts& parts, std::int64_t ranks, const DrawKey& key) {
-  if (parts.beyond_growth.empty()) return 0;
-  const GrowthFit fit = drawn_growth(parts.beyond_growth, key, kBeyondGrowth);
-  return beyond_at(parts, ranks, &fit);
 }
 
 bool has_pooled(const Parts& parts) {
@@ -259,8 +217,7 @@ Answer answer(const Parts& parts, std::int64_t ranks, const ProjectOptions& opti
     a.apart = a.step.mean - evaluate(parts, laws, ranks, factor, pooled, kCoarse).mean;
     if (!std::isfinite(a.apart)) a.apart = 0;
   }
-  const double told = rest_at(parts, ranks, options).value.count() - a.apart / 2 +
-                      beyond_at(parts, ranks, best_growth(parts.beyond_growth));
+  const double told = rest_at(parts, ranks, options).value.count() - a.apart / 2 + beyond_at(parts, ranks);
   a.by_parts = a.step.mean + told;
   const double move = told + (over_parts_at(options.over_parts, ranks) - 1) * a.by_parts;
   a.step.mean += move;
@@ -274,6 +231,13 @@ Answer answer(const Parts& parts, std::int64_t ranks, const ProjectOptions& opti
 
 std::string sizes_text(double n) {
   return grouped(static_cast<std::int64_t>(std::llround(std::min(n, 1e15))));
+}
+
+/// What a strong scaling takes off a step by e-fold of ranks: own work that is divided, and what it varies by.
+double shrinking(const Parts& parts, Scaling scaling, const Step& step) {
+  if (scaling == Scaling::Weak) return 0;
+  const double divided = step.own > 0 ? 1 - step.drift / step.own : 1;
+  return step.own + parts.spread_power * divided * (step.slowest - step.own);
 }
 
 SizePoint point_of(const Parts& parts, std::int64_t ranks, const ProjectOptions& options, const Answer& a) {
@@ -291,16 +255,15 @@ SizePoint point_of(const Parts& parts, std::int64_t ranks, const ProjectOptions&
   // d / d ln N by the chord around N: exact for what grows with N, and within 1e-4 for what grows with its logarithm.
   const auto more = std::max<std::int64_t>(ranks + 1, std::llround(1.01 * static_cast<double>(ranks)));
   const auto less = std::max<std::int64_t>(1, 2 * ranks - more);
-  const GrowthFit* beyond = best_growth(parts.beyond_growth);
   const double chord = (rest_at(parts, more, options).value - rest_at(parts, less, options).value).count() +
-                       beyond_at(parts, more, beyond) - beyond_at(parts, less, beyond);
+                       beyond_at(parts, more) - beyond_at(parts, less);
   const double rest_growth = chord * static_cast<double>(ranks) / static_cast<double>(more - less);
-  const double shrinks = options.scaling == Scaling::Strong ? a.step.slowest : 0;
   const double over_growth =
       (over_parts_at(options.over_parts, more) - over_parts_at(options.over_parts, less)) *
       static_cast<double>(ranks) / static_cast<double>(more - less) /
       over_parts_at(options.over_parts, ranks);
-  const double by_fold = (a.step.growth - shrinks + rest_growth) / a.by_parts + over_growth;
+  const double by_fold =
+      (a.step.growth - shrinking(parts, options.scaling, a.step) + rest_growth) / a.by_parts + over_growth;
   point.elasticity = options.scaling == Scaling::Strong ? -by_fold : 1 - by_fold;
   double independent = 0;
   for (const PositionParts& p : parts.positions) independent = std::max(independent, p.residual_sd.freedom);
@@ -394,7 +357,7 @@ class Replicates {
       const double sd = std::min(std::sqrt(step.variance), (step.quantiles[2] - step.quantiles[0]) / 2);
       const double move =
           drawn_rest(parts_, ranks, options_, whole) - rest_at(parts_, ranks, options_).value.count() +
-          drawn_beyond(parts_, ranks, whole) - beyond_at(parts_, ranks, best_growth(parts_.beyond_growth)) +
+          drawn_beyond(parts_, ranks, whole) - beyond_at(parts_, ranks) +
           a.apart * (uniform_of(whole, kModel) - 0.5) + between_[s] * normal_of(whole, kBetween);
       const double sampled = sd / std::sqrt(steps) * normal_of(whole, kSampling);
       out[s].mean[r] = a.step.mean + step.mean - coarse_[s].mean + move + sampled;
@@ -570,10 +533,12 @@ void compare_sizes(Parts& parts, std::span<const Sample> samples) {
   for (const Sample& sample : samples) by_size[sample.size()].push_back(&sample);
   if (by_size.size() < 2) return;
   std::vector<SizedTime> times;
+  Welford mean_step;
   for (const auto& [ranks, of_size] : by_size) {
     Welford steps;
     for (const Sample* sample : of_size)
       for (const SampleStep& step : sample->steps) steps.add(step.length.count());
+    mean_step.add(steps.mean());
     const double told = answer(parts, ranks, {}).step.mean;
     if (!std::isfinite(told)) return;
     // A run draws what lasts once: it is no growth.
@@ -584,13 +549,21 @@ void compare_sizes(Parts& parts, std::span<const Sample> samples) {
                      .value = Seconds{steps.mean() - told},
                      .error = Seconds{std::hypot(sampled, drawn_once)}});
   }
-  parts.beyond_growth = fit_growth(times);
-  const SizedTime& last = times.back();
-  parts.beyond = {.value = last.value,
-                  .low = last.value - 1.645 * last.error,
-                  .high = last.value + 1.645 * last.error,
-                  .origin = Origin::Measured,
-                  .units = parts.steps};
+  const double step = mean_step.mean();
+  parts.beyond_growth = fit_growth(times, {.usual = Seconds{kUsualBeyond * step},
+                                           .shared = Seconds{kSharedBeyond * step},
+                                           .never = 0.8,
+                                           .as_rule = 0.1,
+                                           .tree = 0.05,
+                                           .line = 0.05});
+  // What chance explains of it is none: Stein's factor.
+  for (GrowthFit& fit : parts.beyond_growth) {
+    const double noise = fit.pivot->error / fit.pivot->value;
+    fit.pivot->value *= std::max(1 - noise * noise, 0.0);
+  }
+  parts.beyond =
+      by_best({.value = {}, .low = {}, .high = {}, .origin = Origin::Measured, .units = parts.steps},
+              parts.beyond_growth);
 }
 
 }  // namespace cox::forecast

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/answer/sample_answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "cox/base/number_text.hpp"
+
+#include "forecast/calibrate/divided_work.hpp"
+#include "forecast/scenario/scenario_parts.hpp"
+
+namespace cox::forecast {
+namespace {
+
+constexpr std::int64_t kLeastTimes = 8;
+constexpr double kWidest = 2;           ///< of a band, upper over lower end
+constexpr double kLeastMissed = 0.001;  ///< relative: less is no miss
+
+/// How far what was measured lies outside the answer's own band, as a part of it: the most of all sizes.
+double missed_by(std::span<const Sample> samples, const SampleAnswer& answer) {
+  std::vector<std::int64_t> sizes;
+  for (const Sample& s : samples) sizes.push_back(s.size());
+  Projection here = forecast::project(answer.parts, sizes, answer.project);
+  apply_ways(here, answer.ways, samples, answer.parts);
+  double out = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const TimeBand& band = here.points[i].mean;
+    const Seconds step = step_mean(samples[i]).mean;
+    if (band.low > Seconds{}) out = std::max({out, step / band.high - 1, 1 - step / band.low});
+  }
+  return std::isfinite(out) ? out : 0;
+}
+
+/// A model that misses what it was made from is no surer of another size.
+void widen(SizePoint& point, double missed) {
+  for (TimeBand* band : {&point.mean, &point.median, &point.p95, &point.p99, &point.p999, &point.with_unseen,
+                         &point.with_shared}) {
+    band->low = std::max(Seconds{}, band->low - missed * band->value);
+    band->high += missed * band->value;
+  }
+  if (point.refused.empty() && point.mean.high > kWidest * point.mean.low)
+    point.refused =
+        fmt::format("parts miss a size that was measured by {} more than their band", percent(missed));
+}
+
+bool is_one_size(std::span<const Sample> samples) {
+  return std::ranges::all_of(samples, [&](const Sample& s) { return s.size() == samples.front().size(); });
+}
+
+}  // namespace
+
+Status check_enough(std::span<const Sample> samples) {
+  std::int64_t times = 0;
+  for (const Sample& s : samples) times += s.size() * static_cast<std::int64_t>(s.steps.size());
+  if (times >= kLeastTimes) return {};
+  const Sample& first = samples.front();
+  return fail(Error{.code = Errc::InvalidInput,
+                    .id = "forecast-001",
+                    .message = fmt::format(
+                        "{}: {} times of own work, {} rank{} in {} steps; expected at least {}", first.name,
+                        times, first.size(), first.size() == 1 ? "" : "s", first.steps.size(), kLeastTimes),
+                    .hint = "record more steps",
+                    .where = {}});
+}
+
+Result<SampleAnswer> answer_samples(std::span<const Sample> samples, const std::vector<std::int64_t>& sizes,
+                                    ProjectOptions project) {
+  SampleAnswer out{.project = std::move(project)};
+  COX_TRY(out.parts, parts_of_samples(samples, work_of(out.project.scaling)));
+  COX_CHECK(check_enough(samples));
+  if (out.project.scaling == Scaling::Weak) compare_sizes(out.parts, samples);
+  // Several sizes tell how communication grows; one does not, so it is priced.
+  if (is_one_size(samples)) {
+    out.project.growth = kOneSizeGrowth;
+    if (!out.project.rest) out.project.rest = rest_of(out.parts, samples.back());
+  }
+  out.projection = forecast::project(out.parts, sizes, out.project);
+  out.ways = ways_of(samples, out.project);
+  apply_ways(out.projection, out.ways, samples, out.parts);
+  if (is_one_size(samples)) return out;
+  out.missed = missed_by(samples, out);
+  if (out.missed > kLeastMissed)
+    for (SizePoint& point : out.projection.points) widen(point, out.missed);
+  return out;
+}
+
+}  // namespace cox::forecast

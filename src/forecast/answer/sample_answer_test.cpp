@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/answer/sample_answer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "cox/base/stats.hpp"
+
+#include "forecast/calibrate/divided_work.hpp"
+#include "support/forecast_sample.hpp"
+
+namespace cox::forecast {
+namespace {
+
+/// A run of a job whose ranks differ by 4 for good, own work of 100 that grows by so much a doubling.
+Sample run_of(int ranks, double growth, std::uint64_t seed) {
+  Sample out = test::sample_of({.rank = 4, .residual = 2}, ranks / 8, 8, 200, seed);
+  const Seconds more{growth * std::log2(ranks / 8)};
+  for (Seconds& x : out.positions[0].own) x += more;
+  for (SampleStep& s : out.steps) s.length += more;
+  return out;
+}
+
+SizePoint foretold(const std::vector<Sample>& samples) {
+  return answer_samples(samples, {512}, {.replicates = 100}).value().projection.points[0];
+}
+
+// What lasts hides growth: 20 jobs each, which more than one of a thousand times hold as few as this where nine in ten bands hold.
+TEST(SampleAnswer, BandsOfTwoSizesHoldWhereWhatLastsHidesGrowth) {
+  constexpr int kJobs = 20;
+  for (const double growth : {0.0, 1.0}) {
+    std::int64_t outside = 0;
+    for (std::uint64_t j = 0; j < kJobs; ++j) {
+      const std::uint64_t seed = 1000 * (j + 1) + (growth > 0 ? 500 : 0);
+      const SizePoint at = foretold({run_of(16, growth, seed + 1), run_of(64, growth, seed + 2)});
+      const Seconds truth = step_mean(run_of(512, growth, seed + 4)).mean;
+      if (at.refused.empty() && (truth < at.mean.low || truth > at.mean.high)) ++outside;
+    }
+    EXPECT_GT(binomial_upper_tail(outside, kJobs, 0.1), 1e-3) << growth << ", " << outside << " outside";
+  }
+}
+
+// One size leaves growth open; a second of which what lasts hides all growth closes that by what it says, and not to nothing.
+TEST(SampleAnswer, ASecondSizeNarrowsByWhatItSays) {
+  double one = 0;
+  double far = 0;
+  double near = 0;
+  double steady = 0;
+  for (std::uint64_t j = 0; j < 8; ++j) {
+    const auto width = [&](const std::vector<Sample>& seen) {
+      const TimeBand band = foretold(seen).mean;
+      return (band.high - band.low).count() / 8;
+    };
+    const Sample large = run_of(64, 0, 100 * j + 1);
+    one += width({large});
+    far += width({run_of(8, 0, 100 * j + 2), large});
+    near += width({run_of(56, 0, 100 * j + 3), large});
+    steady += width({test::sample_of({.residual = 2}, 1, 8, 200, 100 * j + 4),
+                     test::sample_of({.residual = 2}, 8, 8, 200, 100 * j + 5)});
+  }
+  EXPECT_LT(far, one);
+  EXPECT_LT(steady, far) << "where nothing lasts a second size tells more";
+  EXPECT_GT(near, far) << "sizes that are near each other tell less of growth";
+  EXPECT_GT(near, 0.3 * one) << "they tell next to nothing";
+}
+
+/// So many ranks of a job whose own work is 20 + 1280 / N, with a residual of this part of it and of this deviation beside.
+Sample strong(int ranks, double part, double fixed, std::uint64_t seed) {
+  Sample out = test::sample_of({.residual = 1}, ranks / 8, 8, 400, seed);
+  const double work = 20 + 1280.0 / ranks;
+  for (std::size_t k = 0; k < out.steps.size(); ++k) {
+    Seconds slowest{};
+    for (int r = 0; r < ranks; ++r) {
+      Seconds& x = out.positions[0].own[k * static_cast<std::size_t>(ranks) + static_cast<std::size_t>(r)];
+      x = Seconds{work + (part * work + fixed) * (x.count() - 100)};
+      slowest = std::max(slowest, x);
+    }
+    out.steps[k].length = slowest + Seconds{3};
+  }
+  return out;
+}
+
+double step_of(const Sample& sample) {
+  return step_mean(sample).mean.count();
+}
+
+SizePoint foretold_strong(const std::vector<Sample>& samples, std::int64_t ranks) {
+  return answer_samples(samples, {ranks}, {.scaling = Scaling::Strong}).value().projection.points[0];
+}
+
+TEST(DividedWork, WhatIsNotDividedIsFoundInTwoSizes) {
+  for (const auto& [part, fixed] : {std::pair{0.05, 0.0}, {0.0, 2.0}}) {
+    const SizePoint at = foretold_strong({strong(16, part, fixed, 1), strong(64, part, fixed, 2)}, 256);
+    const double truth = step_of(strong(256, part, fixed, 3));
+    ASSERT_TRUE(at.refused.empty()) << at.refused;
+    EXPECT_NEAR(at.mean.value.count(), truth, 0.02 * truth) << part;
+    EXPECT_LE(at.mean.low.count(), truth);
+    EXPECT_GE(at.mean.high.count(), truth);
+  }
+}
+
+TEST(DividedWork, ItsSizesComeBack) {
+  const std::vector<Sample> samples{strong(16, 0.05, 0, 1), strong(64, 0.05, 0, 2)};
+  for (const Sample& s : samples)
+    EXPECT_NEAR(foretold_strong(samples, s.size()).mean.value.count(), step_of(s), 0.01 * step_of(s));
+}
+
+TEST(DividedWork, ElasticityIsThatOfTheSteps) {
+  const std::vector<Sample> samples{strong(16, 0.05, 0, 1), strong(64, 0.05, 0, 2)};
+  const double ratio = foretold_strong(samples, 264).mean.value / foretold_strong(samples, 248).mean.value;
+  EXPECT_NEAR(foretold_strong(samples, 256).elasticity, -std::log(ratio) / std::log(264.0 / 248), 0.01);
+}
+
+TEST(DividedWork, OneSizeIsDividedWhole) {
+  const Parts one = parts_of_samples(std::vector{strong(64, 0.05, 0, 1)}, WorkOf::Whole).value();
+  EXPECT_EQ(one.spread_power, 1);
+  EXPECT_TRUE(one.positions[0].growth.empty());
+}
+
+// What a step has beside own work falls with the ranks, as nothing that grows does: one size is missed, and other sizes are no surer.
+TEST(DividedWork, AMissAtAMeasuredSizeIsInTheBand) {
+  std::vector<Sample> samples{strong(16, 0.05, 0, 1), strong(64, 0.05, 0, 2)};
+  const SampleAnswer held = answer_samples(samples, {256}, {.scaling = Scaling::Strong}).value();
+  EXPECT_LT(held.missed, 0.01);
+  for (SampleStep& s : samples[0].steps) s.length += Seconds{30};
+  const SampleAnswer missed = answer_samples(samples, {256}, {.scaling = Scaling::Strong}).value();
+  EXPECT_GT(missed.missed, 0.05);
+  const TimeBand before = held.projection.points[0].mean;
+  const TimeBand after = missed.projection.points[0].mean;
+  EXPECT_GT((after.high - after.low).count(),
+            (before.high - before.low).count() + missed.missed * after.value.count());
+}
+
+}  // namespace
+}  // namespace cox::forecast
