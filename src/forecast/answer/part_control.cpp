@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cox/base/assert.hpp"
 
 #include "forecast/answer/forecast.hpp"
 #include "forecast/answer/node_hours.hpp"
+#include "forecast/answer/several_sizes.hpp"
 #include "forecast/levers/by_parts.hpp"
 
 namespace cox::forecast {
@@ -18,7 +20,10 @@ void add_part_levers(FullForecast& f, const Evidence& evidence, const Asked& ask
   if (f.margins_at == 0)
     f.full_control->notes.push_back(fmt::format(
         "levers: no size that was asked has a number, so they are those of {} ranks", f.seen_ranks));
-  const auto seen = std::ranges::max_element(evidence.samples, {}, &Sample::size);
+  // Of several that are largest the one of the shortest steps: not the one that was named first.
+  const auto seen = std::ranges::max_element(evidence.samples, {}, [](const Sample& s) {
+    return std::pair{s.size(), -step_mean(s).mean};
+  });
   const PartsCase job{.parts = *f.parts,
                       .rest = f.rest,
                       .ranks = f.margins_at > 0 ? f.margins_at : f.seen_ranks,

@@ -62,6 +62,30 @@ TEST(PartControl, LeversOfARunNameItsRanksAndTheSetIsTakenToAllSizes) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
+// Two runs of one size, of which each has a slow rank of its own: whichever is named first, one rank is named.
+TEST(PartControl, TheOrderOfRunsChangesNoLever) {
+  std::vector<Sample> runs = slow_rank().samples;
+  runs.push_back(runs.front());
+  for (std::size_t k = 0; k < runs[1].steps.size(); ++k) {
+    std::swap(runs[1].positions[0].own[16 * k + 9], runs[1].positions[0].own[16 * k + 4]);
+    runs[1].steps[k].length += Seconds{1};
+  }
+  std::vector<std::string> texts;
+  for (const bool turned : {false, true}) {
+    Evidence evidence;
+    evidence.samples = turned ? std::vector{runs[1], runs[0]} : runs;
+    FullForecast made;
+    made.parts = calibrate(runs).value();
+    made.seen_ranks = made.margins_at = 16;
+    ControlQuestion control;
+    control.levers = true;
+    add_part_levers(made, evidence, {}, control);
+    texts.push_back(joined(text_lines(*made.full_control)));
+    EXPECT_NE(texts.back().find("rank 9 replaced"), std::string::npos) << texts.back();
+  }
+  EXPECT_EQ(texts[0], texts[1]);
+}
+
 /// 16 ranks whose work is normal with a tenth of it as deviation, and 7 s behind it.
 FullForecast even_job(Evidence& evidence) {
   evidence.samples.push_back(test::sample_of({.residual = 10}, 4, 4, 400, 3));
