@@ -127,7 +127,7 @@ TEST(StructureDetail, AScenarioIsPlayedBesideItsTwins) {
   EXPECT_NEAR(d.first, 0.715, 0.15) << "8 normals, 5 deviations: 0.715";
   EXPECT_NEAR(f->detail->sizes[0].kept, 0.715, 0.01);
   EXPECT_FALSE(f->detail->twins.empty());
-  ASSERT_EQ(f->simulated.sizes.size(), 2U);
+  ASSERT_EQ(f->simulated.sizes.size(), 4U);
   for (const CheckedSize& c : f->simulated.sizes)
     EXPECT_NEAR(c.step / c.forecast.value, 1, 0.02) << c.ranks << " ranks, two ways";
   const std::vector<TextLine> lines = text_lines(*f);
