@@ -19,6 +19,7 @@
 #include "cox/base/stats.hpp"
 
 #include "forecast/answer/curves.hpp"
+#include "forecast/answer/sample_answer.hpp"
 #include "forecast/calibrate/calibrate.hpp"
 #include "forecast/project/project.hpp"
 #include "forecast_jobs.hpp"
@@ -44,6 +45,7 @@ struct Score {
   double alone = 0;  ///< one rank's work and the communication of the size asked
   double low = 0;
   double high = 0;
+  double printed_high = 0;  ///< with the growth that one size leaves open
   double unseen_low = 0;
   double unseen_high = 0;
   bool heavy = false;
@@ -102,6 +104,8 @@ Score score(std::uint64_t number, int ranks) {
   s.value = point.mean.value.count();
   s.low = point.mean.low.count();
   s.high = point.mean.high.count();
+  options.growth = kOneSizeGrowth;
+  s.printed_high = project(*parts, {kAsked}, options).points[0].mean.high.count();
   s.unseen_low = point.with_unseen.low.count();
   s.unseen_high = point.with_unseen.high.count();
   s.flagged = point.unseen_chance > 0.05;
@@ -120,10 +124,12 @@ std::vector<Score> scores_of(std::uint64_t first, std::size_t jobs, int ranks) {
 /// Of a set of jobs.
 struct Summary {
   std::size_t jobs = 0;
-  double median = 0;  ///< error, percent of the step
-  double worst = 0;   ///< of the worst decile
-  double excess = 0;  ///< median, percent of what the larger job adds to one rank
-  double held = 0;    ///< percent of the bands
+  double median = 0;   ///< error, percent of the step
+  double worst = 0;    ///< of the worst decile
+  double excess = 0;   ///< median, percent of what the larger job adds to one rank
+  double held = 0;     ///< percent of the bands without growth
+  double printed = 0;  ///< of those that are printed
+  double wider = 0;    ///< median width of these over those without
   double interval_score = 0;
   double held_unseen = 0;
   double flagged = 0;
@@ -137,6 +143,7 @@ Summary summary_of(const std::vector<Score>& scores, const Keep& keep) {
   std::vector<double> error;
   std::vector<double> excess;
   std::vector<double> needed;
+  std::vector<double> wider;
   for (const Score& s : scores) {
     if (!keep(s)) continue;
     ++out.jobs;
@@ -144,6 +151,8 @@ Summary summary_of(const std::vector<Score>& scores, const Keep& keep) {
     excess.push_back(100 * std::abs(s.value - s.truth) / std::abs(s.truth - s.alone));
     needed.push_back(s.needed);
     out.held += s.truth >= s.low && s.truth <= s.high ? 100 : 0;
+    out.printed += s.truth >= s.low && s.truth <= s.printed_high ? 100 : 0;
+    if (s.high > s.low) wider.push_back((s.printed_high - s.low) / (s.high - s.low));
     out.held_unseen += s.truth >= s.unseen_low && s.truth <= s.unseen_high ? 100 : 0;
     out.flagged += s.flagged ? 100 : 0;
     out.refused += s.refused ? 100 : 0;
@@ -151,18 +160,22 @@ Summary summary_of(const std::vector<Score>& scores, const Keep& keep) {
     out.interval_score += 100 * (s.high - s.low + 20 * outside) / s.truth;
   }
   const double n = static_cast<double>(std::max<std::size_t>(out.jobs, 1));
-  for (double* v : {&out.held, &out.held_unseen, &out.flagged, &out.refused, &out.interval_score}) *v /= n;
+  for (double* v :
+       {&out.held, &out.printed, &out.held_unseen, &out.flagged, &out.refused, &out.interval_score})
+    *v /= n;
   out.median = quantile(error, 0.5);
   out.worst = quantile(error, 0.9);
   out.excess = quantile(excess, 0.5);
+  out.wider = quantile(wider, 0.5);
   out.needed = quantile(needed, 0.9);
   return out;
 }
 
 std::string row(const std::string& name, const Summary& s) {
-  return fmt::format("| {} | {} | {:.1f} / {:.1f} | {:.0f} | {:.0f} | {:.1f} | {:.0f} | {:.0f} | {:.0f} |\n",
-                     name, s.jobs, s.median, s.worst, s.excess, s.held, s.interval_score, s.held_unseen,
-                     s.flagged, s.refused);
+  return fmt::format(
+      "| {} | {} | {:.1f} / {:.1f} | {:.0f} | {:.0f} | {:.0f} ({:.1f} x) | {:.1f} | {:.0f} | {:.0f} | {:.0f} |\n",
+      name, s.jobs, s.median, s.worst, s.excess, s.held, s.printed, s.wider, s.interval_score, s.held_unseen,
+      s.flagged, s.refused);
 }
 
 std::string rows(int ranks, const std::vector<Score>& scores) {
@@ -197,8 +210,8 @@ std::string plain_rows(const std::vector<Score>& scores) {
 std::string table() {
   constexpr std::size_t kJobs = 400;
   std::string out =
-      "| seen | jobs | error median / worst decile, % | of the excess, % | band holds, % | interval score, % | with unseen holds, "
-      "% | flagged, % | refused, % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+      "| seen | jobs | error median / worst decile, % | of the excess, % | band without growth holds, % | band as printed holds, % (width) | interval score, % | with unseen holds, "
+      "% | flagged, % | refused, % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
   std::vector<Score> largest;
   for (const int ranks : {64, 32, 16}) {
     std::vector<Score> scores = scores_of(kTable, kJobs, ranks);
