@@ -69,6 +69,7 @@ class StreamLines {
       line_ += static_cast<char>(c);
     }
     if (!line_.empty() && line_.back() == '\r') line_.pop_back();
+    if (from_.bad()) return error("the file cannot be read to its end");
     return c == '\n' || !line_.empty();
   }
   [[nodiscard]] std::string_view line() const { return line_; }
@@ -107,7 +108,7 @@ std::optional<TimedEvent> event_of(std::string_view line) {
     return text.empty() ? std::optional(without) : number<std::int64_t>(text, least, most);
   };
   const auto at = number<double>(cells[0], 0, std::numeric_limits<double>::max());
-  const auto worker = whole(cells[2], 0, kMostWorkers, 0);
+  const auto worker = whole(cells[2], 0, kMostWorkers - 1, 0);
   const auto read = whole(cells[3], 0, kMost, 0);
   const auto applied = whole(cells[4], 0, kMost, 0);
   const auto steps = whole(cells[5], 1, kMostSteps, 1);
@@ -194,7 +195,8 @@ Status read_stream(std::istream& from, const std::string& name, const StreamBegi
           fmt::format("got an event at {} s after one at {} s", timed->at.count(), last.count()));
     last = timed->at;
     if (!ledger.take(timed->event)) return lines.error(ledger.error());
-    if (!take(timed->event, timed->at)) return {};
+    COX_TRY(const bool goes_on, take(timed->event, timed->at));
+    if (!goes_on) return {};
   }
 }
 

@@ -28,7 +28,7 @@ Taken taken(const std::string& text, std::size_t most = 1'000'000) {
         t.workers = workers;
         return Status{};
       },
-      [&](const StreamEvent& e, Seconds at) {
+      [&](const StreamEvent& e, Seconds at) -> Result<bool> {
         t.events.push_back(e);
         t.at.push_back(at.count());
         return t.events.size() < most;

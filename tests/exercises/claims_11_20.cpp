@@ -130,7 +130,7 @@ TEST(ExerciseA, A16RateTimesAgeTimesCurvature) {
   EXPECT_NEAR(learn::measured_curvature(*problem, x, {}).value, 7, 0.01);
 }
 
-// True: one rank that overflows spoils the sum of all. Clipping before is not enough in FP16; a flag, or the scale halved, is.
+// True: one rank that overflows spoils the sum of all. Clipping before is not enough in FP16; a flag, or a lower scale, is.
 TEST(ExerciseA, A17OneOverflowPoisonsAllRanks) {
   const auto fp16 = [](float x) {
     return learn::decode(learn::NumberFormat::Fp16, learn::encode(learn::NumberFormat::Fp16, x));

@@ -32,13 +32,13 @@ class StreamWriter {
 
 /// Takes `workers` once, before the first event.
 using StreamBegin = std::function<Status(int workers)>;
-/// Takes an event; false ends the reading.
-using StreamTake = std::function<bool(const StreamEvent& event, Seconds at)>;
+/// Takes an event; false ends the reading, and so does an error, which is returned.
+using StreamTake = std::function<Result<bool>(const StreamEvent& event, Seconds at)>;
 
 /// Reads a file of updates. What it says is checked by a ledger: versions rise by one, an update was computed at what its worker
 /// had read, times do not fall.
-/// Errors: base-002, base-003 (no such file), sync-001 with file and line (another format, a line that cannot be read, an event
-/// that cannot be); those of `begin`. Memory: a line, and O(workers). Cost: some 100 ns per line.
+/// Errors: sync-001 (no file that can be read to its end; with the line: another format, a line that cannot be read, an event
+/// that cannot be); those of `begin` and `take`. Memory: a line, and O(workers). Cost: some 100 ns per line.
 /// Held by: src/sync/stream_file_test.cpp, fuzz/updates_fuzz.cpp
 [[nodiscard]] Status read_stream(const std::filesystem::path& path, const StreamBegin& begin,
                                  const StreamTake& take);

@@ -2,19 +2,13 @@
 #include "cox/base/json.hpp"
 
 #include "learn/answer/comparison.hpp"
+#include "learn/answer/scaled.hpp"
 
 namespace cox::learn {
 namespace {
 
 Json json_of(const Interval& i) {
   return {{"low", i.low}, {"high", i.high}};
-}
-
-Json scaled_json(const ScaledSteps& s) {
-  return {{"factor", s.factor},
-          {"skipped_steps", s.skipped},
-          {"vanished_share", s.vanished},
-          {"last_overflow", or_null(s.last_overflow, [](const Divergence& d) { return d.place(); })}};
 }
 
 Json json_of(const Attempt& a) {
@@ -35,7 +29,7 @@ Json json_of(const Attempt& a) {
           {"loss", a.loss},
           {"accuracy", a.accuracy},
           {"diverged", a.diverged ? Json(a.diverged->text()) : Json(nullptr)},
-          {"loss_scale", or_null(a.scaled, scaled_json)}};
+          {"loss_scale", or_null(a.scaled, [](const ScaledSteps& scaled) { return json_of(scaled); })}};
 }
 
 Json json_of(const WayResult& w, bool baseline) {

@@ -15,6 +15,7 @@
 #include "cox/sync/stream_file.hpp"
 
 #include "learn/answer/cluster.hpp"
+#include "learn/answer/scaled.hpp"
 
 namespace cox::learn {
 namespace {
@@ -35,7 +36,11 @@ struct Point {
   Score score{};
 };
 
-/// A learner that follows a file.
+constexpr double kMostValues = 1e9;                       ///< 4 GB
+constexpr int kMostJoined = 4096;                         ///< each looks at all that were there
+constexpr double kMostSamples = 9'007'199'254'740'992.0;  ///< 2^53, that are numbered
+
+/// A learner that follows a file. What the problem or the way does not fit is refused before the learner sees it.
 class Follower {
  public:
   explicit Follower(const ReplayQuestion& question) : question_(question) {}
@@ -48,24 +53,22 @@ class Follower {
       return refuse(fmt::format("the problem is made for {} workers, and the file begins with {}",
                                 spec.workers, workers),
                     "leave workers= out, or say that number");
-    constexpr double kMostValues = 1e9;
-    if (static_cast<double>(spec.dimension) * (workers + 4.0) > kMostValues)
-      return refuse(fmt::format("{} parameters in {} copies are more than 4 GB", spec.dimension, workers + 4),
-                    "learn a smaller problem");
+    COX_CHECK(fits(static_cast<double>(spec.dimension), workers));
     COX_TRY(problem_, make_problem(spec));
+    COX_CHECK(fits(static_cast<double>(problem_->parameters()), workers));
     learner_.emplace(*problem_, question_.optimizer, question_.way, question_.share, workers);
     ledger_.emplace(workers);
     workers_ = workers;
+    steps_.assign(static_cast<std::size_t>(workers), 0);
     points_.push_back({.score = problem_->score(learner_->parameters())});
     return {};
   }
 
-  bool take(const sync::StreamEvent& e, Seconds at) {
+  Result<bool> take(const sync::StreamEvent& e, Seconds at) {
     ledger_->take(e);
-    if (e.kind == sync::StreamEvent::Kind::Delivered && e.update.steps > 1 && !question_.way.is_local()) {
-      local_steps_ = e.update.steps;
-      return false;
-    }
+    if (e.kind == sync::StreamEvent::Kind::Joined) COX_CHECK(join());
+    if (e.kind == sync::StreamEvent::Kind::Delivered) COX_CHECK(deliver(e.update));
+    if (e.kind == sync::StreamEvent::Kind::Advanced) in_rounds_.reset();
     last_ = at;
     const bool goes_on = learner_->take(e);
     if (e.kind == sync::StreamEvent::Kind::Advanced && learner_->version() >= 2 * points_.back().version)
@@ -83,10 +86,55 @@ class Follower {
   [[nodiscard]] const sync::Ledger& ledger() const { return *ledger_; }
   [[nodiscard]] int workers() const { return workers_; }
   [[nodiscard]] Seconds last() const { return last_; }
-  /// Of an update that the way does not have; 0 = none.
-  [[nodiscard]] int local_steps() const { return local_steps_; }
 
  private:
+  /// Versions, and what each worker keeps beside the one that it read: momentum, variates, what it has not sent.
+  [[nodiscard]] Status fits(double parameters, std::int64_t workers) const {
+    const double each = 2 + (question_.way.is_local() ? 3 : 0);
+    const double copies = each * static_cast<double>(workers) + 4;
+    if (parameters * copies <= kMostValues) return {};
+    return refuse(fmt::format("{} parameters in {} copies are more than 4 GB", parameters, copies),
+                  "learn a smaller problem");
+  }
+
+  Status join() {
+    const auto workers = static_cast<std::int64_t>(steps_.size()) + 1;
+    if (workers - workers_ > kMostJoined)
+      return refuse(fmt::format("more than {} workers join", kMostJoined), "begin with more of them");
+    if (question_.problem.spread > 0 || question_.problem.hessian_spread > 0)
+      return refuse(
+          "a worker joins, and the problem has unlike workers: nobody knows what the new one learns from",
+          "leave spread= and hessian-spread= out");
+    steps_.push_back(*std::ranges::min_element(steps_));
+    return fits(static_cast<double>(problem_->parameters()), workers);
+  }
+
+  Status deliver(const sync::Update& u) {
+    const Way& way = question_.way;
+    std::int64_t& steps = steps_[static_cast<std::size_t>(u.worker)];
+    const bool rounds = way.is_local() && steps >= way.synchronous_steps;
+    if (u.steps > 1 && !rounds)
+      return refuse(
+          fmt::format("an update holds {} local steps, and {} has none{}", u.steps, way.name,
+                      way.is_local() ? " there" : ""),
+          fmt::format("say --policies local-sgd,local-steps={}, diloco, fedprox or scaffold", u.steps));
+    if (u.applied && in_rounds_.value_or(rounds) != rounds)
+      return refuse(
+          fmt::format("a version holds gradients and differences of local steps, and {} has one of both",
+                      way.name),
+          "say another policy");
+    if (u.applied) in_rounds_ = rounds;
+    steps += u.steps;
+    all_steps_ += u.steps;
+    const double numbered = static_cast<double>(std::max(steps, all_steps_)) *
+                            static_cast<double>(std::size_t{1} << 20) *
+                            static_cast<double>(question_.share.batch());
+    if (numbered <= kMostSamples) return {};
+    return refuse(
+        fmt::format("{} steps of {} samples are more than are numbered", all_steps_, question_.share.batch()),
+        "a smaller --batch, or fewer updates");
+  }
+
   void add_point() {
     points_.push_back({.at = last_,
                        .version = learner_->version(),
@@ -101,7 +149,9 @@ class Follower {
   std::vector<Point> points_;
   Seconds last_{};
   int workers_ = 0;
-  int local_steps_ = 0;
+  std::vector<std::int64_t> steps_;  ///< of each worker
+  std::int64_t all_steps_ = 0;
+  std::optional<bool> in_rounds_;  ///< what the next version holds: differences of local steps, or gradients
 };
 
 std::vector<TextLine> lines_of(const Follower& f, const ReplayQuestion& q) {
@@ -123,31 +173,37 @@ std::vector<TextLine> lines_of(const Follower& f, const ReplayQuestion& q) {
     lines.push_back(TextLine::row(
         fmt::format("{:>10}  {:>9}  {:>10}  {:>10.4g}{}", to_string(p.at), p.version, p.samples, p.score.loss,
                     classes ? fmt::format("  {:>8}", percent(p.score.accuracy)) : "")));
+  if (q.way.compressor.loss_scale) {
+    const ScaledSteps scaled = f.learner().scaled_steps();
+    lines.emplace_back(scaled_text({&scaled, 1}, scaled.last_overflow ? scaled.last_overflow->place() : ""));
+  }
   if (const auto& diverged = f.learner().diverged())
     lines.emplace_back(fmt::format("diverged at {}: {}", to_string(f.last()), diverged->text()));
   return lines;
 }
 
-std::string json_of(const Follower& f, const ReplayQuestion& q, const std::vector<std::string>& inputs) {
+std::string text_of(const Follower& f, const ReplayQuestion& q, const std::vector<std::string>& inputs) {
   const sync::Ledger& ages = f.ledger();
   const auto& diverged = f.learner().diverged();
-  Json result{{"workers", f.workers()},
-              {"time_s", f.last().count()},
-              {"versions", f.learner().version()},
-              {"updates", ages.applied()},
-              {"discarded", ages.discarded()},
-              {"samples", f.learner().samples()},
-              {"wasted_samples", f.learner().wasted_samples()},
-              {"mean_age", ages.mean_age()},
-              {"largest_age", ages.largest_age()},
-              {"policy", q.way.name},
-              {"problem", name_of(q.problem.kind)},
-              {"parameters", f.problem().parameters()},
-              {"optimizer", name_of(q.optimizer.kind)},
-              {"rate", q.optimizer.rate},
-              {"batch_per_worker", q.share.batch()},
-              {"diverged", diverged ? Json(diverged->text()) : Json(nullptr)},
-              {"points", Json::array()}};
+  Json result{
+      {"workers", f.workers()},
+      {"time_s", f.last().count()},
+      {"versions", f.learner().version()},
+      {"updates", ages.applied()},
+      {"discarded", ages.discarded()},
+      {"samples", f.learner().samples()},
+      {"wasted_samples", f.learner().wasted_samples()},
+      {"mean_age", ages.mean_age()},
+      {"largest_age", ages.largest_age()},
+      {"policy", q.way.name},
+      {"problem", name_of(q.problem.kind)},
+      {"parameters", f.problem().parameters()},
+      {"optimizer", name_of(q.optimizer.kind)},
+      {"rate", q.optimizer.rate},
+      {"batch_per_worker", q.share.batch()},
+      {"diverged", diverged ? Json(diverged->text()) : Json(nullptr)},
+      {"loss_scale", q.way.compressor.loss_scale ? json_of(f.learner().scaled_steps()) : Json(nullptr)},
+      {"points", Json::array()}};
   for (const Point& p : f.points())
     result["points"].push_back({{"time_s", p.at.count()},
                                 {"version", p.version},
@@ -193,14 +249,9 @@ Result<Replayed> replay_updates(const std::filesystem::path& file, const ReplayQ
   COX_CHECK(sync::read_stream(
       file, [&](int workers) { return follower.begin(workers); },
       [&](const sync::StreamEvent& e, Seconds at) { return follower.take(e, at); }));
-  if (follower.local_steps() > 0)
-    return refuse(fmt::format("{}: an update holds {} local steps, and {} has none", file.string(),
-                              follower.local_steps(), question.way.name),
-                  fmt::format("say --policies local-sgd,local-steps={}, diloco, fedprox or scaffold",
-                              follower.local_steps()));
   follower.end();
   return Replayed{.lines = lines_of(follower, question),
-                  .json = json_of(follower, question, inputs),
+                  .json = text_of(follower, question, inputs),
                   .diverged = follower.learner().diverged().has_value()};
 }
 

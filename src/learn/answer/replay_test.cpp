@@ -71,6 +71,19 @@ TEST(Replay, SaysWhatItFollowedAndHowItWent) {
   EXPECT_NE(replayed->lines[1].text.find("quadratic of 10 parameters, sgd at rate 0.1"), std::string::npos);
 }
 
+TEST(Replay, SaysWhatALossScaleDid) {
+  const auto path = stored(recorded(testing::job(4), "synchronous", 50));
+  const auto replayed = replay_updates(path,
+                                       {.problem = {.dimension = 10, .curvature = 4},
+                                        .optimizer = {.rate = 0.1},
+                                        .way = way_of("synchronous+fp16,dynamic=yes")},
+                                       {});
+  ASSERT_TRUE(replayed);
+  EXPECT_NE(replayed->lines.back().text.find("steps were skipped by all, last for worker"), std::string::npos)
+      << replayed->lines.back().text;
+  EXPECT_EQ(replayed->json.find("\"loss_scale\": null"), std::string::npos);
+}
+
 TEST(Replay, DivergesInALine) {
   const auto path = stored(recorded(testing::job(4), "synchronous", 400));
   const auto replayed = replay_updates(path, {.problem = {.dimension = 10}, .optimizer = {.rate = 1000}}, {});
@@ -91,6 +104,39 @@ TEST(Replay, RefusesWhatTheFileDoesNotFit) {
   const auto large = replay_updates(path, {.problem = {.dimension = 1'000'000'000}}, {});
   ASSERT_FALSE(large);
   EXPECT_NE(large.error().message.find("more than 4 GB"), std::string::npos);
+  const std::string head =
+      "# cox.updates/1 workers=2\nseconds,event,worker,version_read,version_applied,steps,applied\n";
+  const auto refused = [&](const std::string& lines, const ReplayQuestion& question) {
+    const auto read = replay_updates(stored(head + lines), question, {});
+    EXPECT_FALSE(read) << lines;
+    return read ? std::string() : read.error().message;
+  };
+  const std::string joins = "0,joined,2,,,,\n0,read,2,0,,,\n1,delivered,2,0,0,1,1\n1,advanced,,,1,,\n";
+  EXPECT_NE(refused(joins, {.problem = {.spread = 0.5}}).find("a worker joins"), std::string::npos);
+  EXPECT_TRUE(replay_updates(stored(head + joins), {}, {}));
+  std::string many;
+  for (int i = 0; i <= 4096; ++i) many += "0,joined," + std::to_string(i + 2) + ",,,,\n";
+  EXPECT_NE(refused(many, {.problem = {.dimension = 2}}).find("more than 4096 workers join"),
+            std::string::npos);
+  EXPECT_NE(refused("1,delivered,0,0,0,4,1\n", {.way = way_of("post-local,synchronous-steps=10")})
+                .find("has none there"),
+            std::string::npos);
+  EXPECT_NE(
+      refused(
+          "1,delivered,0,0,0,1,1\n1,advanced,,,1,,\n1,read,0,1,,,\n2,delivered,0,1,1,3,1\n2,delivered,1,0,1,1,1\n",
+          {.way = way_of("post-local,synchronous-steps=1")})
+          .find("a version holds gradients and differences"),
+      std::string::npos);
+  EXPECT_NE(refused("1,delivered,0,0,0,1000000,0\n",
+                    {.share = {.samples = 1 << 20}, .way = way_of("local-sgd,local-steps=2")})
+                .find("more than are numbered"),
+            std::string::npos);
+  std::string crowd = head;
+  crowd.replace(crowd.find("=2"), 2, "=100000");
+  const auto wide =
+      replay_updates(stored(crowd), {.problem = {.kind = ProblemKind::Mlp, .dimension = 1000}}, {});
+  ASSERT_FALSE(wide);
+  EXPECT_NE(wide.error().message.find("more than 4 GB"), std::string::npos);
   EXPECT_FALSE(replay_updates("/nonexistent/updates.csv", {}, {}));
   EXPECT_FALSE(replay_updates(stored("nothing"), {}, {}));
 }

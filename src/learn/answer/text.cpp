@@ -8,6 +8,7 @@
 #include "cox/base/units_text.hpp"
 
 #include "learn/answer/comparison.hpp"
+#include "learn/answer/scaled.hpp"
 
 namespace cox::learn {
 namespace {
@@ -131,21 +132,14 @@ double suspicious(int workers) {
 
 /// What a loss scale did, over all seeds.
 void add_scaled(const WayResult& w, std::vector<TextLine>& lines) {
-  std::int64_t skipped = 0;
-  double vanished = 0;
+  std::vector<ScaledSteps> runs;
   std::string last;
   for (const Attempt& a : w.attempts) {
     if (!a.scaled) return;
-    skipped += a.scaled->skipped;
-    vanished = std::max(vanished, a.scaled->vanished);
-    if (a.scaled->last_overflow)
-      last = fmt::format(", last for {} (seed {})", a.scaled->last_overflow->place(), a.seed);
+    runs.push_back(*a.scaled);
+    if (a.scaled->last_overflow) last = fmt::format("{} (seed {})", a.scaled->last_overflow->place(), a.seed);
   }
-  if (w.attempts.empty()) return;
-  lines.push_back(
-      fmt::format("{}: {} skipped by all{}; up to {} of the elements vanished; the scale ended at {}",
-                  w.way.name, counted(skipped, "step was", "steps were"), last, percent(vanished),
-                  plain_number(w.attempts.back().scaled->factor)));
+  if (!runs.empty()) lines.push_back(fmt::format("{}: {}", w.way.name, scaled_text(runs, last)));
 }
 
 /// What a row says that is not in its figures.

@@ -33,7 +33,7 @@ struct Numbers {
   std::int64_t feedback = -1;
   double scale = LossScaleSpec{}.factor;
   std::int64_t dynamic = -1;
-  std::int64_t growth_interval = 0;
+  std::int64_t growth_interval = LossScaleSpec{}.growth_interval;
 };
 
 std::vector<Setting> settings_of(CompressorSpec& s, Numbers& n) {
@@ -62,7 +62,7 @@ std::vector<Setting> settings_of(CompressorSpec& s, Numbers& n) {
     case Kind::Fp16:
       add({{"loss-scale", &n.scale, 0x1p-24, 0x1p24},
            {"dynamic", &n.dynamic, -1, 1, false, kNoYes},
-           {"growth-interval", &n.growth_interval, 0, 1e9}});
+           {"growth-interval", &n.growth_interval, 1, 1e9}});
       break;
     default:
       break;
@@ -88,8 +88,11 @@ FeedbackKind usual_feedback(const CompressorSpec& s) {
 }
 
 /// The loss scale that the text asks for, if it does.
-Result<std::optional<LossScaleSpec>> loss_scale_of(const CompressorSpec& spec, const Numbers& n, bool said) {
-  if (!said) return std::optional<LossScaleSpec>{};
+Result<std::optional<LossScaleSpec>> loss_scale_of(const CompressorSpec& spec, const Numbers& n,
+                                                   std::string_view text) {
+  const auto says = [&](std::string_view key) { return text.find(key) != std::string_view::npos; };
+  if (!says("loss-scale=") && !says("growth-interval=") && n.dynamic != 1)
+    return std::optional<LossScaleSpec>{};
   const auto refuse = [](std::string message) {
     return fail({.code = Errc::Usage,
                  .id = "learn-001",
@@ -102,9 +105,9 @@ Result<std::optional<LossScaleSpec>> loss_scale_of(const CompressorSpec& spec, c
   scale.dynamic = n.dynamic == 1;
   int exponent = 0;
   if (std::frexp(scale.factor, &exponent) != 0.5) return refuse("loss-scale is no power of two");
-  if (n.growth_interval > 0 && !scale.dynamic)
+  if (says("growth-interval=") && !scale.dynamic)
     return refuse("growth-interval has no meaning without dynamic=yes");
-  if (n.growth_interval > 0) scale.growth_interval = n.growth_interval;
+  scale.growth_interval = n.growth_interval;
   if (spec.feedback != FeedbackKind::None)
     return refuse("loss-scale has no meaning with feedback: what overflows is not kept");
   return scale;
@@ -121,13 +124,12 @@ Result<CompressorSpec> read_compressor(std::string_view text) {
   COX_TRY(const std::size_t found, find_kind("compressor", name, kNames));
   CompressorSpec spec{.kind = found + 1 == kNames.size() ? Kind::MaxScaled : static_cast<Kind>(found)};
   Numbers n;
-  const bool says_scale = text.find("loss-scale=") != std::string_view::npos;
   COX_CHECK(read_settings(name, text, settings_of(spec, n)));
   spec.levels = static_cast<int>(n.levels);
   spec.rank = static_cast<int>(n.rank);
   spec.by_tensor = n.part == 1;
   spec.feedback = n.feedback < 0 ? usual_feedback(spec) : static_cast<FeedbackKind>(n.feedback);
-  COX_TRY(spec.loss_scale, loss_scale_of(spec, n, says_scale || n.dynamic == 1 || n.growth_interval > 0));
+  COX_TRY(spec.loss_scale, loss_scale_of(spec, n, text));
   // What is scaled leaves more than there was: with feedback it would grow.
   const bool unbiased = spec.feedback == FeedbackKind::None;
   const std::array<Setting, 1> scaled = {{{"scaled", &n.scaled, -1, unbiased ? 1.0 : 0.0}}};

@@ -324,8 +324,8 @@ std::vector<std::string> text_lines(const std::string& a, const std::string& b, 
     lines.push_back(
         fmt::format("{} is {} {} ({}) for one seed; --replicas gives an interval", b, by, sign, change));
   else if (std::abs(d.count()) <= half.count())
-    lines.push_back(fmt::format("no difference is certain: {} ± {} over {} seeds", change, shown(half),
-                                grouped(c.difference.replicas)));
+    lines.push_back(fmt::format("no difference is certain: {} {} ({}), ± {} (95 %, {} seeds, common draws)",
+                                by, sign, change, shown(half), grouped(c.difference.replicas)));
   else
     lines.push_back(fmt::format("{} is {} {} ({}), ± {} (95 %, {} seeds, common draws)", b, by, sign, change,
                                 shown(half), grouped(c.difference.replicas)));

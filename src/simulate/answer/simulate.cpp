@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
 #include "cox/simulate/event.hpp"
 #include "cox/simulate/goal.hpp"
 #include "cox/simulate/outcome.hpp"
@@ -111,10 +112,37 @@ Result<Outcome> simulate_job(const model::Scenario& scenario, const SimulateOpti
   return simulate_collectives(scenario, engine, options);
 }
 
+/// What is priced as if it met nobody: eager messages, and what one step leaves in ports and links for the next.
+void say_overfull(const model::Scenario& s, Outcome& out) {
+  const bool rounds = s.price == model::CollectivePrice::Rounds && s.cluster.nodes > 1;
+  if (rounds && out.protocol == model::Protocol::Eager && out.engine == EngineKind::MaxPlus)
+    out.not_modelled.emplace_back(
+        "eager messages wait for no port: what a rank sends, or receives, at the same time has its card to itself each "
+        "(protocol eager-gap serves in turn, --engine flow shares)");
+  constexpr double kFull = 1 + 1e-6;
+  std::string name;
+  double most = kFull;
+  for (const LinkLoad& link : out.links)
+    if (link.utilisation_ratio > most) {
+      most = link.utilisation_ratio;
+      name = link.name;
+    }
+  if (out.busiest_port && out.busiest_port->utilisation_ratio > most) {
+    most = out.busiest_port->utilisation_ratio;
+    name = out.busiest_port->name;
+  }
+  if (!name.empty())
+    out.not_modelled.push_back(fmt::format(
+        "{} would be taken {} of the time: a step finds ports and links free that the one before has not left yet, or messages "
+        "that wait for none; together the steps take at least {} times as long",
+        name, percent(most), plain_number(most)));
+}
+
 }  // namespace
 
 Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions& options) {
   COX_TRY(Outcome out, simulate_job(scenario, options));
+  say_overfull(scenario, out);
   if (out.steps.count() > 0) return out;
   Seconds before{};
   for (const Seconds end : out.step_ends) {

@@ -185,9 +185,9 @@ void add_server_notes(const Plan& plan, const Replica& r, std::vector<std::strin
   if (plan.server_network() == nullptr && plan.scenario().price == model::CollectivePrice::Rounds)
     notes.emplace_back(
         "servers have arithmetic of their own: each serves one message after the other; on links messages share its card, workers stay "
-        "together, and steps may take more than half as long again (--engine flow)");
+        "together, and steps may take half as long again, or less where few workers meet (--engine flow)");
   constexpr double kPace = 0.9;  // of the time: beyond it, faster workers would change little
-  if (r.servers_busy >= kPace)
+  if (r.servers_busy >= kPace && plan.scenario().neighbours.empty())  // else it may be theirs
     notes.push_back(fmt::format("the servers set the pace: their busiest {} is taken {} of the time",
                                 plan.server_network() != nullptr ? "link" : "port", percent(r.servers_busy)));
 }

@@ -345,10 +345,26 @@ Result<Plan::Inner> Plan::context_time(Bytes bytes) {
   return inner_time(model::Collective::AllGather, bytes, context_);
 }
 
-/// Where the job's algorithm is not what carries a collective out.
-/// Of the rounds that max-plus plays.
+/// Words about sums of gradients, where nobody is there to sum with.
+void Plan::note_single_replica(std::vector<std::string>& notes) const {
+  if (layout().data * layout().context > 1) return;
+  std::vector<std::string_view> words;
+  const model::TrainingJob usual;
+  if (job().zero_stage > 0) words.emplace_back("job.zero_stage");
+  if (job().bucket != usual.bucket) words.emplace_back("job.bucket");
+  if (!job().overlap) words.emplace_back("job.overlap");
+  if (layout().tensor == 1 &&
+      (job().collective.algorithm != usual.collective.algorithm || job().collective.channels > 1))
+    words.emplace_back("job.collective");
+  if (!words.empty())
+    notes.push_back(fmt::format("a single replica sums no gradients: {} {} nothing", fmt::join(words, ", "),
+                                words.size() == 1 ? "changes" : "change"));
+}
+
+/// Of the rounds that max-plus plays, where flow could play them.
 void Plan::note_turns(std::vector<std::string>& notes) const {
-  if (network_ || scenario_.price != model::CollectivePrice::Rounds || scenario_.policy.has_servers()) return;
+  if (network_ || server_network_ || scenario_.protocol == model::Protocol::LogGops) return;
+  if (scenario_.price != model::CollectivePrice::Rounds || scenario_.policy.has_servers()) return;
   for (const ReplicaGroup of : kDataGroups) {
     if (!uses(of) || costs(of).members == 1) continue;
     const auto made = schedule(model::Collective::AllReduce, Bytes{1}, of);
@@ -357,6 +373,7 @@ void Plan::note_turns(std::vector<std::string>& notes) const {
   }
 }
 
+/// Where the job's algorithm is not what carries a collective out.
 void Plan::note_collectives(std::vector<std::string>& notes) const {
   const model::CollectiveSpec& asked = job().collective;
   const auto note = [&](std::string_view what, model::Collective kind, const GroupCosts& group) {
@@ -480,6 +497,7 @@ std::vector<std::string> Plan::notes() const {
         "channels meet only at devices' scale-up ports, each with its part of them: by max-plus, within a few per cent of "
         "the flow engine; loads of links are not counted");
   note_collectives(notes);
+  note_single_replica(notes);
   note_turns(notes);
   note_compression(notes);
   if (job().is_hybrid())

@@ -304,6 +304,7 @@ class Plan {
   /// What goes this way in a step, by streams that do not wait for each other.
   [[nodiscard]] std::vector<std::string_view> streams(Way way) const;
   [[nodiscard]] bool groups_share_cards() const;
+  [[nodiscard]] bool lanes_share_cards() const;
   [[nodiscard]] bool exchanges_meet() const;
   [[nodiscard]] bool may_meet_at_ports() const;
   [[nodiscard]] Result<double> messages_of_step() const;
@@ -323,6 +324,7 @@ class Plan {
                                                         const GroupCosts& group, int members) const;
   [[nodiscard]] Status check_whole() const;
   [[nodiscard]] Status find_striped();
+  void note_single_replica(std::vector<std::string>& notes) const;
   void note_turns(std::vector<std::string>& notes) const;
   void note_collectives(std::vector<std::string>& notes) const;
   void note_compression(std::vector<std::string>& notes) const;

@@ -48,8 +48,8 @@ class Cards {
 };
 
 std::string Plan::flow_does_it() const {
-  const bool plays = scenario_.price == model::CollectivePrice::Rounds &&
-                     scenario_.protocol != model::Protocol::LogGops;
+  const bool plays =
+      scenario_.price == model::CollectivePrice::Rounds && scenario_.protocol != model::Protocol::LogGops;
   return plays ? " (--engine flow does it)" : "";
 }
 

@@ -67,12 +67,21 @@ bool Plan::groups_share_cards() const {
   });
 }
 
+/// Two directions of a ring, or two trees, go through one card of a rank.
+bool Plan::lanes_share_cards() const {
+  return std::ranges::any_of(kDataGroups, [&](ReplicaGroup of) {
+    if (!uses(of) || !leaves_node(costs(of))) return false;
+    const auto sum = schedule(model::Collective::AllReduce, Bytes{}, of);
+    return sum && sum->lanes() > 1 && sum->spec().algorithm != model::Algorithm::Ring;
+  });
+}
+
 bool Plan::may_meet_at_ports() const {
   const bool lost_inside =
       scenario_.fabric.timeouts.happen() && (leaves_node(tensor_) || leaves_node(context_));
   const bool two_ways = stages() > 2;  // forward from one, backward from another
   return streams(Way::Across).size() > 1 || streams(Way::Inside).size() > 1 || two_ways || lost_inside ||
-         exchanges_meet() || groups_share_cards();
+         exchanges_meet() || groups_share_cards() || lanes_share_cards();
 }
 
 /// A rank goes on to its next message while the one before is in its card.
@@ -128,6 +137,9 @@ std::string Plan::met_at_ports() const {
                          way == Way::Across ? "leaves a rank's node" : "goes between devices of a node",
                          way == Way::Across ? "card" : "port", fmt::join(kinds, ", "), flow_does_it());
   }
+  if (lanes_share_cards())
+    return fmt::format("two directions of a ring, or two trees, at one card: each has a card of its own{}",
+                       flow_does_it());
   if (stages() > 2)
     return fmt::format(
         "messages from the stage before and the stage behind that come to a rank at the same time: each has its port to "
