@@ -45,7 +45,7 @@ Result<Number> number(const Invocation& call, std::string_view flag, Number fall
     return fail(usage_error(
         "cli-003",
         fmt::format("--{}: got '{}', expected {} from {} to {}", flag, text, expected, least, most),
-        "digits only"));
+        "a number in that range"));
   return n;
 }
 
@@ -71,6 +71,8 @@ Result<learn::WaysQuestion> question_of(const Invocation& call) {
   learn::WaysQuestion q;
   COX_TRY(q.problem, learn::read_problem(call.value("problem", kProblem)));
   COX_TRY(q.optimizer, learn::read_optimizer(call.value("optimizer", "sgd,rate=0.5")));
+  if (!(q.optimizer.rate > 0))
+    return fail(usage_error("cli-003", "--optimizer: a rate of 0 learns nothing", "say a rate above 0"));
   COX_TRY(q.ways, ways_of(call, kPolicies));
   COX_TRY(q.share.samples, number<std::int64_t>(call, "batch", 1, 1, 1 << 20, "a whole number"));
   COX_TRY(q.target, number<double>(call, "target", 0, 0, 1e30, "a loss"));
@@ -144,7 +146,8 @@ Result<ExitCode> record(const Invocation& call, Console& console) {
 }
 
 Result<ExitCode> run(const Invocation& call, Console& console) {
-  if (learn::holds_updates(call.args.front())) return replay(call, console);
+  if (learn::holds_updates(call.args.front()) || call.args.front().ends_with(".csv"))
+    return replay(call, console);
   if (!call.value("record").empty()) return record(call, console);
   COX_TRY(Output output, Output::open(call.value("output"),
                                       call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
@@ -200,7 +203,7 @@ const Command& learn_command() {
                  .fallback = kProblem},
                 {.name = "optimizer",
                  .value = "KIND,KEY=VALUE,...",
-                 .help = "and how",
+                 .help = "and how; along a file of updates the default is sgd,rate=0.1",
                  .fallback = "sgd,rate=0.5"},
                 {.name = "batch", .value = "N", .help = "samples of a worker in a step", .fallback = "1"},
                 {.name = "target",

@@ -27,9 +27,10 @@ std::string scaled_text(std::span<const ScaledSteps> runs, const std::string& la
     vanished = std::max(vanished, s.vanished);
   }
   const auto [low, high] = std::ranges::minmax(runs, {}, &ScaledSteps::factor);
-  return fmt::format("{} skipped by all{}{}; up to {} of the elements vanished; the scale ended at {}{}",
-                     counted(skipped, "step was", "steps were"), last.empty() ? "" : ", last for ", last,
-                     percent(vanished), plain_number(low.factor),
+  return fmt::format("{} skipped by all{}{}{}; up to {} of the elements vanished; the scale ended at {}{}",
+                     counted(skipped, "step was", "steps were"),
+                     runs.size() > 1 ? fmt::format(" in {} runs", runs.size()) : "",
+                     last.empty() ? "" : ", last for ", last, percent(vanished), plain_number(low.factor),
                      low.factor < high.factor ? " to " + plain_number(high.factor) : "");
 }
 

@@ -111,6 +111,8 @@ void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Ou
     else if (s.cluster.nodes > 1)
       out.not_modelled.emplace_back(kNcclKnowsNoFabric);
   }
+  if (spec.bytes == Bytes{} && spec.kind != model::Collective::Barrier)
+    out.notes.emplace_back("nothing is sent but latencies: job.collective.bytes is 0B, or was not said");
   if (shares_links_beyond_loggops(s)) out.not_modelled.emplace_back(kLogGopsSharesNoLinks);
   const auto by_flow = [&s](std::string_view how) {
     return s.protocol == model::Protocol::LogGops ? std::string() : fmt::format(" (--engine flow {})", how);

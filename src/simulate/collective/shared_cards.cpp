@@ -85,23 +85,23 @@ bool shares_cards_in_lists(const model::Scenario& s, const model::Schedule& sche
 
 std::string serves_in_turn_note(const model::Schedule& schedule) {
   constexpr std::int64_t kLooked = 64;  // trees have full rounds soon
-  if (schedule.participants() != schedule.ranks() || !has_lists(schedule)) return {};
+  // Two trees at one card are told by whoever prices them.
+  if (schedule.participants() != schedule.ranks() || schedule.lanes() > 1 || !has_lists(schedule)) return {};
   std::vector<model::Transfer> round;
   std::vector<int> ends;
-  for (int lane = 0; lane < schedule.lanes(); ++lane)
-    for (std::int64_t k = 0; k < std::min(kLooked, schedule.rounds(lane)); ++k) {
-      schedule.transfers(k, round, lane);
-      for (const auto end : {&model::Transfer::from, &model::Transfer::to}) {
-        ends.clear();
-        for (const model::Transfer& m : round) ends.push_back(m.*end);
-        std::ranges::sort(ends);
-        if (std::ranges::adjacent_find(ends) != ends.end())
-          return fmt::format(
-              "{}: what a rank sends or gets in one round goes through its port one after the other; on links it is shared "
-              "(--engine flow), and a binary tree over eight nodes is a ninth shorter",
-              name_of(schedule.spec().algorithm));
-      }
+  for (std::int64_t k = 0; k < std::min(kLooked, schedule.rounds()); ++k) {
+    schedule.transfers(k, round);
+    for (const auto end : {&model::Transfer::from, &model::Transfer::to}) {
+      ends.clear();
+      for (const model::Transfer& m : round) ends.push_back(m.*end);
+      std::ranges::sort(ends);
+      if (std::ranges::adjacent_find(ends) != ends.end())
+        return fmt::format(
+            "{}: what a rank sends or gets in one round goes through its port one after the other; on links it is shared "
+            "(--engine flow), and a binary tree over eight nodes is a ninth shorter",
+            name_of(schedule.spec().algorithm));
     }
+  }
   return {};
 }
 
