@@ -15,18 +15,16 @@ namespace {
 
 constexpr double kLeastError = 1e-9;  ///< of the largest time: no law of growth is exact
 constexpr double kEnd = 1.645;        ///< deviations to the end of an interval of 90 %
-constexpr double kFarBelow = -8;      ///< a normal law's tail is exponential there
+constexpr double kFarBelow = -8;      ///< a normal law's tail is as good as exponential there
 constexpr double kLogRootTwoPi = 0.9189385332046727;
 
-/// ln P(Z <= z).
-double log_normal_below(double z) {
-  if (z > kFarBelow) {
-    std::array<double, 1> p = {z};
-    normal_probabilities(p);
-    return logarithm(p[0]);
-  }
-  const double square = z * z;
-  return -square / 2 - logarithm(-z) - kLogRootTwoPi - 1 / square;
+/// Mean of Z - x where Z > x, for x of at least -kFarBelow: Laplace's continued fraction of Mills' ratio less its first term, so
+/// that nothing is taken from a number as large. P(Z > x) is density / (x + this).
+double mean_above(double x) {
+  constexpr int kTerms = 24;  // at 8 the next one is below the last digit
+  double out = x;
+  for (int i = kTerms; i > 1; --i) out = x + i / out;
+  return 1 / out;
 }
 
 /// A line by weighted least squares, and how far times are from it: in squares of their errors.
@@ -95,16 +93,25 @@ struct Grown {
 Grown grown(const Line& line, Growth growth, double mean) {
   const double peak = line.slope - line.error * line.error / mean;
   const double place = peak / line.error;
-  const double below = log_normal_below(place);
+  Grown out{
+      .fit = {.growth = growth, .peak = Seconds{peak}, .error = Seconds{line.error}, .pivot = line.pivot}};
+  const double log_unit = logarithm(line.error / mean);
+  if (place < kFarBelow) {
+    // The likelihood hardly falls where the prior does: what is as large on both sides is left out.
+    const double above = mean_above(-place);
+    const double away = line.slope / line.error;
+    out.fit.slope = Seconds{line.error * above};
+    out.log_evidence = -line.misfit_free / 2 - away * away / 2 + log_unit - logarithm(above - place);
+    return out;
+  }
+  std::array<double, 1> p = {place};
+  normal_probabilities(p);
+  const double below = logarithm(p[0]);
   const double at_zero = exponential(-place * place / 2 - kLogRootTwoPi - below);
-  Grown out{.fit = {.growth = growth,
-                    .slope = Seconds{std::max(peak + line.error * at_zero, 0.0)},
-                    .peak = Seconds{peak},
-                    .error = Seconds{line.error},
-                    .pivot = line.pivot}};
+  out.fit.slope = Seconds{std::max(peak + line.error * at_zero, 0.0)};
   // Completed squares: the likelihood at the free slope, that of the prior, and what lies above zero.
   out.log_evidence = -line.misfit_free / 2 - line.slope / mean + line.error * line.error / (2 * mean * mean) +
-                     kLogRootTwoPi + logarithm(line.error / mean) + below;
+                     kLogRootTwoPi + log_unit + below;
   return out;
 }
 

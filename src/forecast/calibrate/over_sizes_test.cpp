@@ -74,6 +74,38 @@ TEST(OverSizes, TimesThatAreHardlyAnyHaveShares) {
     EXPECT_TRUE(std::isfinite(f.share) && std::isfinite(f.slope.count()));
 }
 
+/// The growing law of two equal times whose slope has an error of so many of the prior's means.
+GrowthFit told_by_the_prior(double errors, double mean) {
+  std::vector<SizedTime> two = times([](double) { return 100.0; }, {8, 64}, 0);
+  for (SizedTime& t : two) t.error = Seconds{errors * mean * std::log(8) / std::sqrt(2)};
+  for (const GrowthFit& f : fit_growth(two, {.usual = Seconds{mean}, .tree = 0, .line = 0}))
+    if (f.growth == Growth::Logarithm) return f;
+  return {};
+}
+
+TEST(OverSizes, ErrorsThatTellNothingLeaveThePrior) {
+  constexpr double kMean = 1e-4;
+  constexpr double kChance = 0.46 / 0.96;
+  double slope = 0;
+  double share = 0;
+  for (double errors = 1; errors < 2e8; errors *= 1.25) {
+    const GrowthFit f = told_by_the_prior(errors, kMean);
+    EXPECT_GT(f.slope.count(), slope * (1 - 1e-12)) << errors;
+    EXPECT_GT(f.share, share * (1 - 1e-12)) << errors;
+    slope = f.slope.count();
+    share = f.share;
+    EXPECT_NEAR(slope / kMean, 1, 2 / (errors * errors) + 1e-12) << errors;
+    EXPECT_NEAR(share / kChance, 1, 1 / (errors * errors) + 1e-12) << errors;
+  }
+}
+
+TEST(OverSizes, WhereTheTailIsFarTheFitGoesOn) {
+  const GrowthFit near = told_by_the_prior(8 - 1e-9, 1e-4);
+  const GrowthFit far = told_by_the_prior(8 + 1e-9, 1e-4);
+  EXPECT_NEAR(far.slope / near.slope, 1, 1e-6);
+  EXPECT_NEAR(far.share / near.share, 1, 1e-6);
+}
+
 TEST(OverSizes, NothingShrinks) {
   const auto fits = fit_growth(times([](double n) { return 10 - 0.2 * n; }, {4, 8, 16}, 0.01), kBelief);
   for (const GrowthFit& fit : fits) EXPECT_GE(fit.slope.count(), 0);
