@@ -104,6 +104,36 @@ TEST(DividedWork, WhatIsNotDividedIsFoundInTwoSizes) {
   }
 }
 
+/// Both in one step, one after the other.
+Sample after(Sample first, const Sample& second) {
+  first.positions.push_back(second.positions.front());
+  first.positions[0].name = "allreduce 1 of 2";
+  first.positions[1].name = "allreduce 2 of 2";
+  for (std::size_t k = 0; k < first.steps.size(); ++k) first.steps[k].length += second.steps[k].length;
+  return first;
+}
+
+// One position varies by a part of its work, the other by as much at any size: each goes on in its own way, in either order.
+TEST(DividedWork, EachPositionVariesByItsOwnPower) {
+  const auto both = [](int ranks, bool part_first, std::uint64_t seed) {
+    const Sample part = strong(ranks, 0.2, 0, seed);
+    const Sample fixed = strong(ranks, 0, 8, seed + 100);
+    return part_first ? after(part, fixed) : after(fixed, part);
+  };
+  for (const bool part_first : {true, false}) {
+    const std::vector<Sample> samples{both(16, part_first, 1), both(64, part_first, 2)};
+    const Parts parts = parts_of_samples(samples, WorkOf::Whole).value();
+    ASSERT_EQ(parts.positions.size(), 2U);
+    EXPECT_NEAR(parts.positions[part_first ? 0 : 1].residual_sd.value / Seconds{8}, 1, 0.05);
+    const double truth = step_of(both(256, part_first, 3));
+    EXPECT_NEAR(foretold_strong(samples, 256).mean.value.count(), truth, 0.02 * truth);
+    EXPECT_NEAR(parts.positions[part_first ? 0 : 1].spread_power, 1, 0.1);
+    EXPECT_NEAR(parts.positions[part_first ? 1 : 0].spread_power, 0, 0.1);
+    const double ratio = foretold_strong(samples, 264).mean.value / foretold_strong(samples, 248).mean.value;
+    EXPECT_NEAR(foretold_strong(samples, 256).elasticity, -std::log(ratio) / std::log(264.0 / 248), 0.01);
+  }
+}
+
 TEST(DividedWork, ItsSizesComeBack) {
   const std::vector<Sample> samples{strong(16, 0.05, 0, 1), strong(64, 0.05, 0, 2)};
   for (const Sample& s : samples)
@@ -118,7 +148,7 @@ TEST(DividedWork, ElasticityIsThatOfTheSteps) {
 
 TEST(DividedWork, OneSizeIsDividedWhole) {
   const Parts one = parts_of_samples(std::vector{strong(64, 0.05, 0, 1)}, WorkOf::Whole).value();
-  EXPECT_EQ(one.spread_power, 1);
+  EXPECT_EQ(one.positions[0].spread_power, 1);
   EXPECT_TRUE(one.positions[0].growth.empty());
 }
 

@@ -73,7 +73,10 @@ Result<Parts> parts_of_samples(std::span<const Sample> samples, WorkOf work) {
   std::vector<Sample> alike;
   for (const Sample& s : samples) alike.push_back(s.size() == large.size() ? s : as_at(s, large, powers));
   COX_TRY(Parts parts, calibrate(alike, WorkOf::Whole));
-  parts.spread_power = *std::min_element(powers.begin(), powers.end());
+  // By position, then by role: a position's roles were brought to one size by one power.
+  const std::size_t roles = parts.positions.size() / powers.size();
+  for (std::size_t i = 0; i < parts.positions.size(); ++i)
+    parts.positions[i].spread_power = powers[i / roles];
   return parts;
 }
 

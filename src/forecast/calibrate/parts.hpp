@@ -122,6 +122,7 @@ struct PositionParts {
   SlowNodes slow{};  ///< not in `node`
   std::vector<GrowthFit> growth{};  ///< of the level, best first; empty = one size only, so it cannot be told
   TimeEstimate drift{};             ///< of the level, over the sample
+  double spread_power = 1;          ///< strong scaling: with which power of own work its deviations go
 };
 
 /// How the ranks of a replica go through a step, where they do not all meet at every synchronisation.
@@ -142,7 +143,6 @@ struct Parts {
   std::int64_t steps = 0;   ///< that carry it
   /// Of a pipeline one for each stage, in order: its ranks' work of a whole step.
   std::vector<PositionParts> positions{};
-  double spread_power = 1;  ///< strong scaling: with which power of own work its deviations go
   Pipeline pipeline{};
   TimeEstimate rest{};     ///< of a step, beside own work: communication that nothing hides, at `ranks`
   TimeEstimate rest_sd{};  ///< from step to step

@@ -149,7 +149,8 @@ PositionLaws as_estimated(const PositionParts& part) {
                     .node_step = part.node_step.value,
                     .skewness = part.node_step_skewness,
                     .slow_share = part.slow.share,
-                    .slow_extra = part.slow.extra};
+                    .slow_extra = part.slow.extra,
+                    .spread_power = part.spread_power};
   if (part.slow.seen > 0) {
     laws.slow_share = (static_cast<double>(part.slow.seen) + 0.5) / (static_cast<double>(part.slow.of) + 1);
   }

@@ -27,6 +27,7 @@ struct PositionLaws {
   Seconds slow_extra{};
   Growth growth = Growth::None;
   Seconds slope{};
+  double spread_power = 1;  // of PositionParts
 };
 
 /// Draws by counter: (seed, replicate, position, parameter), so that every size sees the same draw.

@@ -41,6 +41,7 @@ struct Step {
   double drift = 0;    // of it, what own work itself grows by
   double own = 0;      // mean own work of a rank
   double slowest = 0;  // mean without the rest
+  double power = 1;    // of own work, that its maxima's distance from it goes with: the mean over positions
 };
 
 /// The positions of `parts`, each with its roles.
@@ -73,9 +74,9 @@ double factor_at(const Parts& parts, std::int64_t ranks, Scaling scaling) {
 PositionLaws at_size(PositionLaws laws, const Parts& parts, std::int64_t ranks, double factor) {
   const Seconds seen = laws.level;
   laws.level = std::max(laws.level + laws.slope * growth_at(laws.growth, ranks, parts.ranks), Seconds{});
-  if (factor == 1 || (parts.spread_power == 1 && laws.growth == Growth::None)) return laws;
+  if (factor == 1 || (laws.spread_power == 1 && laws.growth == Growth::None)) return laws;
   if (!(seen > Seconds{} && laws.level > Seconds{})) return laws;
-  const double wider = power(factor * (laws.level / seen), parts.spread_power) / factor;
+  const double wider = power(factor * (laws.level / seen), laws.spread_power) / factor;
   for (Law* law : {&laws.residual, &laws.pooled, &laws.group_step}) *law = law->times(wider);
   for (Seconds* one : {&laws.rank, &laws.node, &laws.step, &laws.node_step}) *one *= wider;
   laws.slow_extra *= laws.level / seen;
@@ -88,11 +89,14 @@ Step evaluate(const Parts& parts, const std::vector<PositionLaws>& laws, std::in
               ModelOf model, const Quadrature& quadrature) {
   Step step;
   std::array<double, 4> squares{};
+  double apart = 0;
+  double by_power = 0;
   for (const auto& position : positions_of(parts)) {
     std::vector<Crowd> crowds;
     std::vector<Nest> stages;
     double own = 0;
     double drift = 0;
+    double spread_power = 1;
     for (const std::size_t i : position) {
       const PositionLaws here = at_size(laws[i], parts, ranks, factor);
       if (parts.pipeline.stages > 1)
@@ -100,6 +104,7 @@ Step evaluate(const Parts& parts, const std::vector<PositionLaws>& laws, std::in
       else
         crowds.push_back(
             {.nest = model(here, parts, factor), .ranks = ranks_of(parts, parts.positions[i], ranks)});
+      if (factor * here.level.count() >= own) spread_power = here.spread_power;
       own = std::max(own, factor * here.level.count());
       const double by_fold = here.growth == Growth::Linear ? static_cast<double>(ranks) : 1;
       if (here.growth != Growth::None) drift = std::max(drift, factor * here.slope.count() * by_fold);
@@ -110,6 +115,8 @@ Step evaluate(const Parts& parts, const std::vector<PositionLaws>& laws, std::in
     step.own += own;
     step.growth += slowest.growth().count() + drift;
     step.drift += drift;
+    apart += slowest.mean().count() - own;
+    by_power += spread_power * (slowest.mean().count() - own);
     const double sd = slowest.deviation().count();
     step.variance += sd * sd;
     // A quantile of a sum: distances from the mean add by their squares, exactly so for scaled copies of one symmetric law.
@@ -125,6 +132,7 @@ Step evaluate(const Parts& parts, const std::vector<PositionLaws>& laws, std::in
     step.quantiles[q] += std::copysign(std::sqrt(std::abs(squares[q])), squares[q]);
   }
   step.slowest = step.mean;
+  if (apart > 0 && std::isfinite(apart)) step.power = by_power / apart;
   return step;
 }
 
@@ -237,7 +245,7 @@ std::string sizes_text(double n) {
 double shrinking(const Parts& parts, Scaling scaling, const Step& step) {
   if (scaling == Scaling::Weak) return 0;
   const double divided = step.own > 0 ? 1 - step.drift / step.own : 1;
-  return step.own + parts.spread_power * divided * (step.slowest - step.own);
+  return step.own + step.power * divided * (step.slowest - step.own);
 }
 
 SizePoint point_of(const Parts& parts, std::int64_t ranks, const ProjectOptions& options, const Answer& a) {
