@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/assert.hpp"
 #include "cox/base/number_text.hpp"
 
 #include "forecast/calibrate/divided_work.hpp"
@@ -21,19 +22,17 @@ constexpr std::int64_t kLeastTimes = 8;
 constexpr double kWidest = 2;           ///< of a band, upper over lower end
 constexpr double kLeastMissed = 0.001;  ///< relative: less is no miss
 
-/// How far what was measured lies outside the answer's own band, as a part of it: the most of all sizes.
+/// That of the answer's own bands.
 double missed_by(std::span<const Sample> samples, const SampleAnswer& answer) {
   std::vector<std::int64_t> sizes;
   for (const Sample& s : samples) sizes.push_back(s.size());
   Projection here = forecast::project(answer.parts, sizes, answer.project);
   apply_ways(here, answer.ways, samples, answer.parts);
-  double out = 0;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const TimeBand& band = here.points[i].mean;
-    const Seconds step = step_mean(samples[i]).mean;
-    if (band.low > Seconds{}) out = std::max({out, step / band.high - 1, 1 - step / band.low});
-  }
-  return std::isfinite(out) ? out : 0;
+  std::vector<Seconds> seen;
+  for (const Sample& s : samples) seen.push_back(step_mean(s).mean);
+  std::vector<TimeBand> bands;
+  for (const SizePoint& point : here.points) bands.push_back(point.mean);
+  return missed_by(seen, bands);
 }
 
 /// A model that misses what it was made from is no surer of another size.
@@ -53,6 +52,18 @@ bool is_one_size(std::span<const Sample> samples) {
 }
 
 }  // namespace
+
+double missed_by(std::span<const Seconds> seen, std::span<const TimeBand> bands) {
+  COX_ASSERT(seen.size() == bands.size(), "a band for each time");
+  double out = 0;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    const TimeBand& band = bands[i];
+    if (!(band.low > Seconds{}) || !std::isfinite(band.low.count())) continue;
+    const double missed = std::max(seen[i] / band.high - 1, 1 - seen[i] / band.low);
+    if (std::isfinite(missed)) out = std::max(out, missed);
+  }
+  return out;
+}
 
 Status check_enough(std::span<const Sample> samples) {
   std::int64_t times = 0;

@@ -31,6 +31,11 @@ struct SampleAnswer {
   Projection projection{};
 };
 
+/// How far times lie outside their bands, as a part of the end that they are beyond: the most of all. A band that is not above zero,
+/// or not finite, tells nothing of its time, and leaves the others. Pre: a band for each time (asserted).
+/// Held by: SampleAnswer.ABandThatIsNotFiniteLeavesTheOtherSizesTheirMiss
+[[nodiscard]] double missed_by(std::span<const Seconds> seen, std::span<const TimeBand> bands);
+
 /// So few times say nothing of how they are spread: forecast-001.
 [[nodiscard]] Status check_enough(std::span<const Sample> samples);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,25 @@ TEST(SampleAnswer, ASecondSizeNarrowsByWhatItSays) {
   EXPECT_LT(steady, far) << "where nothing lasts a second size tells more";
   EXPECT_GT(near, far) << "sizes that are near each other tell less of growth";
   EXPECT_GT(near, 0.3 * one) << "they tell next to nothing";
+}
+
+TEST(SampleAnswer, ABandThatIsNotFiniteLeavesTheOtherSizesTheirMiss) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+  const auto band = [](double low, double high) {
+    return TimeBand{Seconds{high}, Seconds{low}, Seconds{high}};
+  };
+  const TimeBand usual = band(9, 10);
+  EXPECT_NEAR(missed_by(std::vector{Seconds{12}}, std::vector{usual}), 0.2, 1e-12);
+  EXPECT_NEAR(missed_by(std::vector{Seconds{6}}, std::vector{usual}), 1.0 / 3, 1e-12);
+  EXPECT_EQ(missed_by(std::vector{Seconds{9.5}}, std::vector{usual}), 0);
+  for (const TimeBand& other : {band(1e-320, 1e-320), band(kInfinite, kInfinite), band(kNoNumber, kNoNumber),
+                                band(9, kNoNumber), band(0, 0)})
+    for (const bool first : {true, false})
+      EXPECT_NEAR(missed_by(std::vector{Seconds{12}, Seconds{12}},
+                            first ? std::vector{other, usual} : std::vector{usual, other}),
+                  0.2, 1e-12)
+          << other.high.count() << first;
 }
 
 /// So many ranks of a job whose own work is 20 + 1280 / N, with a residual of this part of it and of this deviation beside.
