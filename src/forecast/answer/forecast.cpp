@@ -314,7 +314,8 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   out.projection = project(*out.parts, question.sizes, question.project);
   out.seen = project_one(*out.parts, out.seen_ranks, question.project);
   out.simulated = simulate_sizes(
-      *e.scenario, out.seen_ranks, question.project.scaling == Scaling::Weak,
+      *e.scenario, out.seen_ranks,
+      question.project.scaling == Scaling::Weak ? SimulatedRange::Larger : SimulatedRange::Own,
       [&](std::int64_t ranks) { return project_one(*out.parts, ranks, question.project).mean; },
       question.project.threads);
   follow_simulated(out, question);

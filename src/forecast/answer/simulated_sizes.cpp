@@ -45,9 +45,10 @@ model::Scenario simulated_at(const model::Scenario& scenario, std::int64_t ranks
 }
 
 /// The scenario's own size times powers of two, as far apart from each other up to the largest that is simulated: whatever is asked.
-std::set<std::int64_t> sizes_to_simulate(const model::Scenario& scenario, std::int64_t seen, bool others) {
+std::set<std::int64_t> sizes_to_simulate(const model::Scenario& scenario, std::int64_t seen,
+                                         SimulatedRange range) {
   std::set<std::int64_t> out{seen};
-  if (!others || is_played(scenario)) {
+  if (range == SimulatedRange::Own || is_played(scenario)) {
     out.insert(2 * seen);
     return out;
   }
@@ -148,7 +149,7 @@ std::string too_large_text() {
                      kMostPlayed);
 }
 
-CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen, bool others,
+CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen, SimulatedRange range,
                             const std::function<TimeBand(std::int64_t ranks)>& forecast, int threads) {
   CheckedSizes out;
   if (!is_small_enough(scenario)) {
@@ -157,7 +158,7 @@ CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen, 
   }
   const std::int64_t devices = scenario.cluster.devices_per_node;
   SimulatedScalingOptions options{.nodes = {}, .replicates = 0, .mechanisms = false, .threads = threads};
-  for (const std::int64_t ranks : sizes_to_simulate(scenario, seen, others))
+  for (const std::int64_t ranks : sizes_to_simulate(scenario, seen, range))
     options.nodes.push_back(ranks / devices);
   const ScenarioAt at = [&](std::int64_t nodes) -> Result<model::Scenario> {
     return simulated_at(scenario, nodes * devices);
@@ -176,7 +177,8 @@ CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen, 
                          .forecast = by_parts,
                          .lengths = s.lengths});
   }
-  if (!others) std::erase_if(out.sizes, [seen](const CheckedSize& s) { return s.ranks != seen; });
+  if (range == SimulatedRange::Own)
+    std::erase_if(out.sizes, [seen](const CheckedSize& s) { return s.ranks != seen; });
   return out;
 }
 

@@ -51,15 +51,22 @@ struct CheckedSizes {
 /// What is said where it is not.
 [[nodiscard]] std::string too_large_text();
 
-/// The scenario's own size (`seen`) and, with `others`, three times more as powers of two up to 4,096 ranks, or its double where
+/// Which sizes are simulated.
+enum class SimulatedRange : std::uint8_t {
+  Own,     ///< the scenario's own
+  Larger,  ///< those beyond it, too
+};
+
+/// The scenario's own size (`seen`) and, of `Larger`, three times more as powers of two up to 4,096 ranks, or its double where
 /// messages share links or are disturbed: a function of the scenario, so an answer at one size is the same whatever else is asked.
 /// What happens once, failures and starts are left out, as they are of the forecast. A scenario grows with its batch, so strong scaling is
-/// checked without others. Pre: `check_resizable` holds.
+/// checked at its own. Pre: `check_resizable` holds.
 /// Errors:  none; what `simulate` refuses is in `left_out`.
 /// Cost:    4 sizes x 16 replicas x 65,536 ranks and steps; where messages share links or are disturbed 2 x 4 x 1,024. Threads:
 ///          same result for any number.
 /// Held by: src/forecast/answer/simulated_sizes_test.cpp
-[[nodiscard]] CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen, bool others,
+[[nodiscard]] CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen,
+                                          SimulatedRange range,
                                           const std::function<TimeBand(std::int64_t ranks)>& forecast,
                                           int threads);
 

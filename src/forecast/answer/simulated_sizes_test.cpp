@@ -227,8 +227,8 @@ TEST(SimulatedSizes, WhatIsTooLargeSaysSo) {
 TEST(SimulatedSizes, SameForAnyNumberOfThreads) {
   const model::Scenario s = scenario(kRing + "[[noise]]\nlaw = \"gaussian\"\ncv = 0.05\n");
   const auto none = [](std::int64_t) { return TimeBand{}; };
-  const CheckedSizes one = simulate_sizes(s, 32, true, none, 1);
-  const CheckedSizes four = simulate_sizes(s, 32, true, none, 4);
+  const CheckedSizes one = simulate_sizes(s, 32, SimulatedRange::Larger, none, 1);
+  const CheckedSizes four = simulate_sizes(s, 32, SimulatedRange::Larger, none, 4);
   ASSERT_EQ(one.sizes.size(), four.sizes.size());
   for (std::size_t i = 0; i < one.sizes.size(); ++i) {
     EXPECT_EQ(one.sizes[i].step, four.sizes[i].step);
