@@ -8,6 +8,8 @@
 #include <optional>
 #include <queue>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "simulate/collective/prices.hpp"
 #include "simulate/flow/ways.hpp"
@@ -48,9 +50,10 @@ class Job {
         servers_(plan, trouble_),
         packed_(on_the_way(plan)),
         input_(std::move(input)),
-        waiting_(static_cast<std::size_t>(workers_)),
         engine_(plan, &noise, seed, 0, replicas_),
         now_(static_cast<std::size_t>(plan.stages() * replicas_)),
+        waiting_(static_cast<std::size_t>(workers_),
+                 {.units = std::vector<Waiting::Unit>(now_.size()), .begins = now_}),
         begun_(static_cast<std::size_t>(workers_)),
         finished_(begun_.size()),
         delivered_at_(begun_.size()),
@@ -66,7 +69,7 @@ class Job {
 
   Result<Played> play() {
     if (input_ && ahead())
-      for (int w = 0; w < workers_; ++w) input_->ask(w, now_);
+      for (int u = 0; u < workers_ * units(); ++u) input_->ask(u, Seconds{});
     for (int w = 0; w < workers_; ++w) COX_CHECK(begin(w, Seconds{}));
     while (!over_) {
       if (const auto done = next_on_the_way()) {
@@ -78,7 +81,7 @@ class Job {
       }
       if (input_ && input_->soonest() <= next_event() && input_->soonest() < FlowEngine::kForEver) {
         ++out_.evaluated;
-        if (const auto worker = input_->advance()) COX_CHECK(fed(*worker));
+        if (const auto unit = input_->advance()) COX_CHECK(fed(*unit));
         continue;
       }
       if (events_.empty()) break;
@@ -100,17 +103,24 @@ class Job {
  private:
   enum class What : std::uint8_t { Delivered, Computed };
   using Event = std::tuple<Seconds, What, int>;
-  /// A worker that has the parameters, or an input that is there before.
+  /// A worker that has the parameters, or input that is there before.
   struct Waiting {
     std::int64_t step = 0;
     Seconds since{};
-    bool waits = false;
-    bool fed = false;
+    int missing = 0;  ///< units that lack the input of the step: it waits for them
+    struct Unit {
+      Seconds got{};  ///< its last input
+      bool has = false;
+      bool lacks = false;  ///< that of the step
+    };
+    std::vector<Unit> units{};
+    std::vector<Seconds> begins{};  ///< of each unit, when it had the input of the step
   };
 
   [[nodiscard]] bool more(int w) const {
     return begun_[static_cast<std::size_t>(w)] < plan_.scenario().job.steps;
   }
+  [[nodiscard]] int units() const { return static_cast<int>(now_.size()); }  ///< of a worker
   [[nodiscard]] int first_unit(int w) const { return w * replicas_ * plan_.stages(); }
   [[nodiscard]] bool ahead() const { return plan_.job().input.ahead; }
   [[nodiscard]] Seconds next_event() const {
@@ -127,29 +137,41 @@ class Job {
     Waiting& its = waiting_[static_cast<std::size_t>(w)];
     its.step = step;
     its.since = at;
-    its.waits = true;
-    if (ahead()) return its.fed ? start_fed(w) : Status{};
-    std::fill(now_.begin(), now_.end(), at);
-    input_->ask(w, now_);
-    return {};
+    its.missing = units();
+    for (Waiting::Unit& unit : its.units) unit.lacks = true;
+    for (int u = 0; u < units(); ++u) {
+      if (!ahead())
+        input_->ask(first_unit(w) + u, at);
+      else if (its.units[static_cast<std::size_t>(u)].has)
+        take(w, u);
+    }
+    return its.missing == 0 ? start_fed(w) : Status{};
   }
 
-  /// All ranks of worker `w` have their input.
-  Status fed(int w) {
+  /// All ranks of a unit have their input.
+  Status fed(const WorkerInput::Got& got) {
+    const int w = got.unit / units();
     Waiting& its = waiting_[static_cast<std::size_t>(w)];
-    its.fed = true;
-    return its.waits ? start_fed(w) : Status{};
+    Waiting::Unit& unit = its.units[static_cast<std::size_t>(got.unit % units())];
+    unit = {.got = got.at, .has = true, .lacks = unit.lacks};
+    if (!unit.lacks) return {};
+    take(w, got.unit % units());
+    return its.missing == 0 ? start_fed(w) : Status{};
+  }
+
+  /// The `u`-th unit of a worker that waits takes its input, and the next one may be made from then on.
+  void take(int w, int u) {
+    Waiting& its = waiting_[static_cast<std::size_t>(w)];
+    Waiting::Unit& unit = its.units[static_cast<std::size_t>(u)];
+    unit.has = unit.lacks = false;
+    its.begins[static_cast<std::size_t>(u)] = unit.got;
+    --its.missing;
+    if (ahead() && more(w)) input_->ask(first_unit(w) + u, std::max(unit.got, its.since));
   }
 
   Status start_fed(int w) {
-    Waiting& its = waiting_[static_cast<std::size_t>(w)];
-    its.waits = its.fed = false;
-    engine_.feed(input_->begins(w));
-    if (ahead() && more(w)) {
-      std::vector<Seconds> taken(input_->begins(w).begin(), input_->begins(w).end());
-      for (Seconds& t : taken) t = std::max(t, its.since);
-      input_->ask(w, taken);
-    }
+    const Waiting& its = waiting_[static_cast<std::size_t>(w)];
+    engine_.feed(its.begins);
     return start(w, its.step, its.since);
   }
 
@@ -365,9 +387,9 @@ class Job {
   model::Compressed packed_;  ///< a rank's gradients, to servers
   std::optional<ServerNetwork> network_;
   std::optional<WorkerInput> input_;
-  std::vector<Waiting> waiting_;
   StepEngine engine_;
   std::vector<Seconds> now_;
+  std::vector<Waiting> waiting_;       ///< per worker, where steps have input
   std::vector<std::int64_t> begun_;    ///< steps, per worker
   std::vector<Seconds> finished_;      ///< its last computation
   std::vector<Seconds> delivered_at_;  ///< its last update

@@ -29,10 +29,8 @@ Result<WorkerInput> WorkerInput::make(const Plan& plan) {
 
 WorkerInput::WorkerInput(const Plan& plan)
     : plan_(&plan),
-      units_(static_cast<std::size_t>(plan.job().replicas_per_worker() * plan.stages())),
       at_(static_cast<std::size_t>(plan.ranks())),
-      missing_(static_cast<std::size_t>(plan.units()) / units_),
-      begins_(static_cast<std::size_t>(plan.units())) {
+      missing_(static_cast<std::size_t>(plan.units())) {
   const model::StepInput& in = plan.job().input;
   const auto bytes = static_cast<double>(in.fetch.count());
   const auto stage = [&](double capacity, double work, double limit, bool of_node) {
@@ -50,14 +48,12 @@ WorkerInput::WorkerInput(const Plan& plan)
   if (in.prepare > Seconds{}) stage(in.cores, in.prepare.count(), 1, true);
 }
 
-void WorkerInput::ask(int worker, std::span<const Seconds> at) {
-  const auto per_unit = static_cast<std::size_t>(plan_->ranks_per_unit());
-  const std::size_t first = static_cast<std::size_t>(worker) * units_ * per_unit;
-  missing_[static_cast<std::size_t>(worker)] = static_cast<int>(units_ * per_unit);
-  for (std::size_t r = 0; r < units_ * per_unit; ++r) {
-    at_[first + r] = 0;
-    begins_[(first + r) / per_unit] = at[r / per_unit];
-    coming_.emplace(at[r / per_unit], static_cast<int>(first + r));
+void WorkerInput::ask(int unit, Seconds at) {
+  const int ranks = plan_->ranks_per_unit();
+  missing_[static_cast<std::size_t>(unit)] = ranks;
+  for (int rank = unit * ranks; rank < (unit + 1) * ranks; ++rank) {
+    at_[static_cast<std::size_t>(rank)] = 0;
+    coming_.emplace(at, rank);
   }
 }
 
@@ -83,16 +79,13 @@ void WorkerInput::enter(int rank, std::size_t stage, Seconds at) {
   schedule(resource, was_there);
 }
 
-std::optional<int> WorkerInput::got(int rank, Seconds at) {
+std::optional<WorkerInput::Got> WorkerInput::got(int rank, Seconds at) {
   const int unit = rank / plan_->ranks_per_unit();
-  Seconds& begin = begins_[static_cast<std::size_t>(unit)];
-  begin = std::max(begin, at);
-  const int worker = unit / static_cast<int>(units_);
-  if (--missing_[static_cast<std::size_t>(worker)] > 0) return std::nullopt;
-  return worker;
+  if (--missing_[static_cast<std::size_t>(unit)] > 0) return std::nullopt;
+  return Got{.unit = unit, .at = at};
 }
 
-std::optional<int> WorkerInput::advance() {
+std::optional<WorkerInput::Got> WorkerInput::advance() {
   if (!coming_.empty() && (due_.empty() || coming_.top().first < due_.begin()->first)) {
     const auto [at, rank] = coming_.top();
     coming_.pop();

@@ -9,7 +9,6 @@
 #include <optional>
 #include <queue>
 #include <set>
-#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -30,16 +29,17 @@ class WorkerInput {
   /// `plan` outlives it. Errors: simulate-003, where input never comes.
   [[nodiscard]] static Result<WorkerInput> make(const Plan& plan);
 
-  /// The units of `worker` begin to fetch their next input, each at its time: not before what was handed out.
-  void ask(int worker, std::span<const Seconds> at);
+  /// `unit` begins to fetch its next input: not before what was handed out, and not before it has the one before.
+  void ask(int unit, Seconds at);
   /// When something happens next; infinite where nothing does.
   [[nodiscard]] Seconds soonest() const;
-  /// It happens; the worker whose last rank has its input by that.
-  [[nodiscard]] std::optional<int> advance();
-  /// When each unit of a worker that was named last has it.
-  [[nodiscard]] std::span<const Seconds> begins(int worker) const {
-    return std::span(begins_).subspan(static_cast<std::size_t>(worker) * units_, units_);
-  }
+  /// A unit whose last rank has its input.
+  struct Got {
+    int unit = 0;
+    Seconds at{};
+  };
+  /// It happens; the unit that has its input by that.
+  [[nodiscard]] std::optional<Got> advance();
 
  private:
   explicit WorkerInput(const Plan& plan);
@@ -52,18 +52,16 @@ class WorkerInput {
   };
   void enter(int rank, std::size_t stage, Seconds at);
   void schedule(int resource, bool was_there);
-  [[nodiscard]] std::optional<int> got(int rank, Seconds at);
+  [[nodiscard]] std::optional<Got> got(int rank, Seconds at);
 
   const Plan* plan_;
-  std::size_t units_;                      ///< of a worker
   std::vector<Resource> resources_;        ///< storage; links; cores
   std::vector<std::vector<int>> stages_;   ///< [stage][rank]: its resource
   std::set<std::pair<Seconds, int>> due_;  ///< of resources that somebody uses
   std::priority_queue<std::pair<Seconds, int>, std::vector<std::pair<Seconds, int>>, std::greater<>>
       coming_;                   ///< ranks
   std::vector<std::size_t> at_;  ///< stage of each rank
-  std::vector<int> missing_;     ///< ranks, per worker
-  std::vector<Seconds> begins_;  ///< per unit
+  std::vector<int> missing_;     ///< ranks, per unit
 };
 
 }  // namespace cox::simulate::training

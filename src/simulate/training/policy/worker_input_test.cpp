@@ -110,6 +110,40 @@ TEST(WorkerInput, IsThatOfTheBarrierWhereAllMeet) {
     }
 }
 
+/// Two workers of `stages` each, two devices a node: a node prepares, on its one core, for stages of both.
+model::Scenario stages_ahead(int stages, PolicyKind kind) {
+  model::Scenario s = pipeline(stages, 2 * stages, 4);
+  s.cluster = cluster(stages, 2);
+  work_of(s).layout = {.data = 2, .pipeline = stages};
+  s.across = {.latency = Seconds{1e-5}, .per_byte = Bandwidth::gbyte_per_s(1).time_per_byte()};
+  s.policy = {.kind = kind};
+  s.job.steps = 12;
+  s.noise = {jitter(0.3)};
+  work_of(s).input = {.cores = 1, .prepare = Seconds{10e-3}, .ahead = true};
+  return s;
+}
+
+// A stage whose input has come begins the next one's, though the others of its worker still wait for theirs.
+TEST(WorkerInput, OfEachStageIsMadeAheadOnItsOwn) {
+  for (const PolicyKind kind : {PolicyKind::Asynchronous, PolicyKind::BoundedWait, PolicyKind::Backup})
+    for (const bool storage : {false, true}) {
+      model::Scenario s = stages_ahead(3, kind);
+      model::StepInput& in = work_of(s).input;
+      if (storage) {
+        in.fetch = Bytes{3'000'000};
+        in.storage = Bandwidth::gbyte_per_s(1);
+      }
+      for (const double ms : {10.0, 100.0}) {
+        in.prepare = Seconds{ms * 1e-3};
+        in.ahead = true;
+        const double now = total_ms(s);
+        EXPECT_GE(now, 12 * 2 * ms) << "two ranks on one core";
+        in.ahead = false;
+        EXPECT_LT(now, total_ms(s));
+      }
+    }
+}
+
 // What is waited for is waiting, and all parts add up; a Run has it as a gap.
 TEST(WorkerInput, IsAPartOfTheTime) {
   model::Scenario s = job(2, 4, PolicyKind::Asynchronous);
