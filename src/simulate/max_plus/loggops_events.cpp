@@ -99,6 +99,14 @@ model::Combine LogGopsEvents::combine(const Side& side) const {
   return lists_.empty() ? regular_[side.round].combine : received(side).combine;
 }
 
+/// Whether they are two sides of one message, of ranks that may send each other several.
+bool LogGopsEvents::is_one(const Side& send, const Side& receive) const {
+  if (send.participant != static_cast<std::uint32_t>(source(receive))) return false;
+  if (lists_.empty()) return send.round == receive.round;
+  const Message a = sent(send), b = received(receive);
+  return a.round == b.round && a.ordinal == b.ordinal;
+}
+
 /// Servers are across from everybody.
 const model::MessageCost& LogGopsEvents::cost_of(int from, int to) const {
   const bool ranks = from < schedule_.ranks() && to < schedule_.ranks();
@@ -234,12 +242,11 @@ void LogGopsEvents::send(const Event& e, Participant& p) {
 }
 
 void LogGopsEvents::receive(const Event& e, Participant& p) {
-  const auto from = static_cast<std::uint32_t>(source(e.side));
   const auto begin = p.unexpected.begin() + static_cast<std::ptrdiff_t>(p.first_unexpected);
   const auto found =
-      std::find_if(begin, p.unexpected.end(), [from](const Side& side) { return side.participant == from; });
+      std::find_if(begin, p.unexpected.end(), [&](const Side& send) { return is_one(send, e.side); });
   if (found == p.unexpected.end()) {
-    p.posted_from = from;
+    p.waits_for_one = true;
     p.posted = e.side;
     return;
   }
@@ -252,7 +259,7 @@ void LogGopsEvents::receive(const Event& e, Participant& p) {
     p.unexpected.clear();
     p.first_unexpected = 0;
   }
-  if (const Message m = sent(send); m.bytes > cost_of(static_cast<int>(from), m.peer).eager_limit)
+  if (const Message m = sent(send); m.bytes > cost_of(static_cast<int>(send.participant), m.peer).eager_limit)
     release_sender(send, e.time);
   receive_is_done(e.side);
 }
@@ -261,11 +268,11 @@ void LogGopsEvents::arrive(const Event& e, Participant& p) {
   const MessageParts parts = this->parts(e.side.participant, sent(e.side));
   p.cpu = parts.received(e.time);
   p.in = parts.left(e.time);
-  if (p.posted_from != static_cast<std::int64_t>(e.side.participant)) {
+  if (!p.waits_for_one || !is_one(e.side, p.posted)) {
     p.unexpected.push_back(e.side);
     return;
   }
-  p.posted_from = -1;
+  p.waits_for_one = false;
   const Side receive = p.posted;
   if (parts.waits) release_sender(e.side, e.time);
   receive_is_done(receive);

@@ -16,10 +16,12 @@
 namespace cox::simulate {
 
 /// What the event engine does with the lane's GOAL schedule (cox/simulate/goal.hpp; each participant has a processor and
-/// two ports for the lane), with costs by link, noise and a calculation behind each message that is added up.
+/// two ports for the lane), with costs by link, noise and a calculation behind each message that is added up. A receive takes the
+/// message of its own round and place: one that a draw holds up is not overtaken by the next of the same pair (as in MPI).
 /// Memory: 100 to 200 bytes per participant and message on its way or not yet received; lists 40 bytes per message, regular
-/// rounds 200 bytes each. Cost: O(messages log participants).
-/// Held by: tests/property/loggops_laws.cpp (equal to the event engine)
+/// rounds 200 bytes each. Cost: O(messages log participants), and of each receive all that
+/// has come to the participant before its own receive.
+/// Held by: tests/property/loggops_laws.cpp (equal to the event engine), src/simulate/max_plus/loggops_test.cpp (by hand)
 class LogGopsEvents {
  public:
   /// The first `rounds` of the lane; `costs` by place. Both outlive it.
@@ -78,8 +80,8 @@ class LogGopsEvents {
     double out = 0;
     double in = 0;
     std::uint32_t open = 0;  ///< operations of its round that hold up the next one
-    std::int64_t posted_from = -1;
-    Side posted;
+    bool waits_for_one = false;
+    Side posted;  ///< the receive that waits
     std::size_t first_unexpected = 0;
     std::vector<Side> unexpected;  ///< came before their receive
     Queued sends;
@@ -113,6 +115,7 @@ class LogGopsEvents {
   [[nodiscard]] Message received(const Side& side) const;
   /// Of a receive, without the bytes, which take the longest to find.
   [[nodiscard]] int source(const Side& side) const;
+  [[nodiscard]] bool is_one(const Side& send, const Side& receive) const;
   [[nodiscard]] model::Combine combine(const Side& side) const;
   [[nodiscard]] MessageParts parts(std::uint32_t from, const Message& message);
   [[nodiscard]] const model::MessageCost& cost_of(int from, int to) const;

@@ -174,6 +174,27 @@ BothWays both_ways(const model::Schedule& schedule, const LinkCosts& costs, std:
   return both;
 }
 
+// The first message from rank 0 to rank 1 is lost and comes 200 ms later; the second is there long before and waits for it. Rank
+// 1 sends on what it did not have, 1100 on the way and 1100 at rank 2.
+TEST(LogGops, MessagesOfAPairDoNotOvertake) {
+  const auto schedule = model::Schedule::make(ring_of_three(Collective::AllGather));
+  ASSERT_TRUE(schedule);
+  constexpr double kTimer = 2e11;
+  int seen = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const TimeoutDraws law({.wait = Seconds{0.2}, .loss = 0.1}, seed);
+    const auto lost = law.lost({.step = 5, .number = 2}, 6);
+    if (lost.size() != 1 || lost[0].message != 1 || lost[0].late != Seconds{0.2}) continue;
+    ++seen;
+    const LinkCosts costs{.inside = by_hand(), .across = by_hand()};
+    const std::vector<double> ps = both_ways(*schedule, costs, {0, 0, 0}, nullptr, &law).events;
+    EXPECT_NEAR(ps[0], 4.4e6, 1e-3);
+    EXPECT_NEAR(ps[1], kTimer + 2.8e6, 1e-3);
+    EXPECT_NEAR(ps[2], kTimer + 4.4e6, 1e-3);
+  }
+  EXPECT_GT(seen, 5);
+}
+
 TEST(LogGops, TheRecurrenceIsWhatIsPlayedEventByEvent) {
   model::MessageCost inside = by_hand();
   inside.overhead = Seconds{3e-8};
