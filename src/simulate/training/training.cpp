@@ -331,7 +331,7 @@ Outcome outcome_of(const Plan& plan, const Replica& first, std::span<const Secon
   out.memo = first.memo;
   if (const Network* network = shared != nullptr ? shared : plan.own_network())
     out.links = link_loads(*network, first.link_bytes, first.total);
-  out.busiest_port = training::busiest_port(plan, first.total);
+  out.busiest_port = training::busiest_port(plan, first.failures ? first.failures->work : first.total);
   if (s.policy.has_servers()) out.servers_busy_ratio = first.servers_busy;
   out.ranks = plan.ranks();
   out.messages = first.messages;

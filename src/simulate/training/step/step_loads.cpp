@@ -96,18 +96,18 @@ class StepLoads {
 
 }  // namespace
 
-std::optional<PortLoad> busiest_port(const Plan& plan, Seconds total) {
+std::optional<PortLoad> busiest_port(const Plan& plan, Seconds steps) {
   const model::Scenario& s = plan.scenario();
   if (plan.network() != nullptr || plan.own_network() != nullptr || !s.policy.in_step() ||
       s.price != model::CollectivePrice::Rounds)
     return std::nullopt;
-  std::map<Meeting, double> steps;
-  for (std::int64_t k = 0; k < s.job.steps; ++k) ++steps[meeting_of(s, k)];
+  std::map<Meeting, double> meetings;
+  for (std::int64_t k = 0; k < s.job.steps; ++k) ++meetings[meeting_of(s, k)];
   StepLoads loads(plan);
-  for (const auto& [meeting, times] : steps)
+  for (const auto& [meeting, times] : meetings)
     for (int stage = 0; stage < plan.stages(); ++stage)
       loads.add(stage, bytes_of(plan, plan.code(meeting)[static_cast<std::size_t>(stage)]), times);
-  return loads.busiest(total);
+  return loads.busiest(steps);
 }
 
 }  // namespace cox::simulate::training

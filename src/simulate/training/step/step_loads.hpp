@@ -12,8 +12,8 @@
 
 namespace cox::simulate::training {
 
-/// Of all steps, over `total`. Nothing where links are known, where whole collectives are priced (nobody knows their messages),
+/// Of all steps, once, over the time that these took: without a start, failures and what they undid. Nothing where links are known, where whole collectives are priced (nobody knows their messages),
 /// and under policies without a common step. Cost: O(ranks x kinds of collectives). Held by: src/simulate/training/step/step_loads_test.cpp
-[[nodiscard]] std::optional<PortLoad> busiest_port(const Plan& plan, Seconds total);
+[[nodiscard]] std::optional<PortLoad> busiest_port(const Plan& plan, Seconds steps);
 
 }  // namespace cox::simulate::training

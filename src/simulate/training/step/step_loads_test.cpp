@@ -68,6 +68,20 @@ TEST(StepLoads, AreThoseOfTheLinksByFlow) {
     }
 }
 
+// Bytes are those of the steps that counted, and so is the time: what a job does besides and again is in neither.
+TEST(StepLoads, FailuresChangeNeitherBytesNorTheirRate) {
+  model::Scenario s = job({.data = 8}, 1);
+  s.job.steps = 50;
+  const Outcome without = by(s, model::EngineKind::MaxPlus);
+  s.failures.job_mtbf = Seconds{3};
+  s.failures.restart = Seconds{5};
+  const Outcome with = by(s, model::EngineKind::MaxPlus);
+  ASSERT_GT(with.total, without.total + Seconds{5});
+  ASSERT_TRUE(with.busiest_port && without.busiest_port);
+  EXPECT_EQ(with.busiest_port->bytes, without.busiest_port->bytes);
+  EXPECT_NEAR(with.busiest_port->utilisation_ratio, without.busiest_port->utilisation_ratio, 1e-9);
+}
+
 TEST(StepLoads, LocalStepsSumOnlyWhereTheyMeet) {
   model::Scenario s = job({.data = 8}, 1);
   s.job.steps = 6;
