@@ -100,10 +100,8 @@ std::vector<PortLoads::Pair> PortLoads::pairs_of(const model::Schedule& schedule
 void PortLoads::put(const std::vector<Pair>& pairs, const model::Schedule& schedule,
                     std::span<const int> devices, double times) {
   if (!spend(static_cast<std::int64_t>(pairs.size()))) return;
-  const std::size_t first = out_.size();  // of this schedule's servers
-  const auto more = static_cast<std::size_t>(schedule.participants() - schedule.ranks());
-  out_.resize(first + more);
-  in_.resize(first + more);
+  const auto behind = static_cast<std::size_t>(schedule.participants() - schedule.ranks());
+  const std::vector<std::size_t>* servers = behind > 0 ? &servers_of(devices, behind) : nullptr;
   for (const auto& [from, to, bytes] : pairs) {
     if (std::max(from, to) < schedule.ranks()) {
       send(devices[static_cast<std::size_t>(from)], devices[static_cast<std::size_t>(to)], bytes * times);
@@ -113,11 +111,22 @@ void PortLoads::put(const std::vector<Pair>& pairs, const model::Schedule& sched
       if (schedule.is_switch(place)) return;
       const auto at = static_cast<std::size_t>(place);
       loads[place < schedule.ranks() ? port_of(devices[at])
-                                     : first + at - static_cast<std::size_t>(schedule.ranks())] += all;
+                                     : (*servers)[at - static_cast<std::size_t>(schedule.ranks())]] += all;
     };
     add_to(from, out_);
     add_to(to, in_);
   }
+}
+
+/// Ports of at least so many servers of a group, the same for all that it does.
+const std::vector<std::size_t>& PortLoads::servers_of(std::span<const int> devices, std::size_t count) {
+  std::vector<std::size_t>& ports = servers_[{devices.begin(), devices.end()}];
+  while (ports.size() < count) {
+    ports.push_back(out_.size());
+    out_.push_back(0);
+    in_.push_back(0);
+  }
+  return ports;
 }
 
 void PortLoads::add(const model::Schedule& schedule, std::span<const int> devices, double times) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,10 +18,10 @@
 
 namespace cox::simulate {
 
-/// Bytes that go out of and into each card; in a job of one node, each device. Servers of a schedule have cards of their own, as
-/// max-plus gives them; switches have none.
+/// Bytes that go out of and into each card; in a job of one node, each device. Servers have cards of their own, as max-plus gives
+/// them, and the same ones for all collectives of a group of devices; switches have none.
 /// Formula: bytes over (rate x time), the rate of a card, or that of a message where this is the higher one.
-/// Cost: O(ranks x rounds of different peers) a schedule, of lists O(messages); memory O(cards).
+/// Cost: O(ranks x rounds of different peers) a schedule, of lists O(messages); memory O(cards), and with servers O(devices of all groups).
 /// Held by: src/simulate/collective/port_loads_test.cpp (equal to the loads of links by flow)
 class PortLoads {
  public:
@@ -49,6 +50,7 @@ class PortLoads {
   void add_list(const model::Schedule& schedule, int lane, std::vector<Pair>& pairs);
   void put(const std::vector<Pair>& pairs, const model::Schedule& schedule, std::span<const int> devices,
            double times);
+  const std::vector<std::size_t>& servers_of(std::span<const int> devices, std::size_t count);
   [[nodiscard]] std::size_t port_of(int device) const;
   [[nodiscard]] std::string name_of(std::size_t port) const;
   [[nodiscard]] bool spend(std::int64_t pairs);
@@ -57,6 +59,7 @@ class PortLoads {
   bool cards_ = false;   ///< else ports of devices
   std::size_t own_ = 0;  ///< of devices; behind them those of servers
   std::vector<double> out_, in_;
+  std::map<std::vector<int>, std::vector<std::size_t>> servers_;  ///< ports, by the devices of a group
   std::int64_t left_;  ///< that may still be counted; below zero: it was too much
 };
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 namespace cox::simulate {
 namespace {
@@ -85,6 +87,27 @@ TEST(PortLoads, AServerHasACardOfItsOwn) {
   ASSERT_TRUE(o.busiest_port);
   EXPECT_EQ(o.busiest_port->name, "server 0");
   EXPECT_EQ(o.busiest_port->bytes, Bytes{3 * 8 * 1'000'003});
+}
+
+// What the same devices send to their servers in two collectives meets at the same cards; another group has its own.
+TEST(PortLoads, AGroupKeepsItsServers) {
+  model::Scenario s = job(model::Algorithm::ParameterServer, 16, 1, 1);
+  PortLoads loads(s);
+  model::CollectiveSpec spec = s.job.as<model::CollectiveJob>().collective;
+  spec.ranks = 8;
+  spec.servers = 2;
+  spec.bytes = Bytes{2'000'000};
+  std::vector<int> devices(16);
+  std::iota(devices.begin(), devices.end(), 0);
+  const auto schedule = model::Schedule::make(spec);
+  ASSERT_TRUE(schedule);
+  loads.add(*schedule, devices, 1);
+  EXPECT_EQ(loads.busiest(Seconds{1})->bytes, Bytes{8 * 1'000'000});
+  loads.add_sets(*schedule, devices, 1);
+  const auto busiest = loads.busiest(Seconds{1});
+  EXPECT_EQ(busiest->name, "server 0");
+  EXPECT_EQ(busiest->bytes, Bytes{2 * 8 * 1'000'000});
+  EXPECT_EQ(busiest->alike, 2 * 2) << "two servers of the first group, in and out";
 }
 
 TEST(PortLoads, WhatIsTooMuchIsNotCounted) {
