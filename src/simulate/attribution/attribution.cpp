@@ -47,7 +47,7 @@ class Totals {
 
  private:
   /// The first is simulated as it is: it says which engine. Failures and the start change no step, so combinations of others
-  /// are played once for all of those.
+  /// are played once for all of those, and kept as long only where there are any.
   Result<Seconds> total(Set on, const model::Scenario& one) {
     const bool first = std::exchange(first_, false);
     if (first || one.job.workload() != model::Workload::Training) {
@@ -56,9 +56,16 @@ class Totals {
       return outcome.over_replicas.mean;
     }
     Set steps = on;
+    bool again = false;
     for (std::size_t i = 0; i < switches_.size(); ++i)
-      if (switches_[i].kind == SwitchKind::Failures || switches_[i].kind == SwitchKind::Start)
+      if (switches_[i].kind == SwitchKind::Failures || switches_[i].kind == SwitchKind::Start) {
         steps &= ~(Set{1} << i);
+        again = true;
+      }
+    if (!again) {
+      COX_TRY(const SeedSteps made, play_seeds(one, options_));
+      return mean_total(one, made);
+    }
     auto played = played_.find(steps);
     if (played == played_.end()) {
       COX_TRY(SeedSteps made, play_seeds(one, options_));
@@ -87,7 +94,7 @@ class Totals {
   std::function<void(double, double)> told_;
   std::span<const Switch> switches_;
   std::map<Set, Seconds> known_;
-  std::map<Set, SeedSteps> played_;  ///< by what is on of all that changes steps
+  std::map<Set, SeedSteps> played_;  ///< by what is on of all that changes steps, where it is asked for again
   bool first_ = true;
 };
 
