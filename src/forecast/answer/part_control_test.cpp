@@ -136,6 +136,23 @@ TEST(PartControl, OfARunWhoWaitsForWhomIsSimulated) {
     EXPECT_NE(both.find(part), std::string::npos) << part << "\n" << both;
 }
 
+TEST(PartControl, LeversOfARunWithOverlapSayThatTheyHaveNone) {
+  Evidence evidence;
+  FullForecast made = even_job(evidence);
+  ControlQuestion control;
+  control.levers = true;
+  control.options.threads = 1;
+  const auto notes = [&] {
+    made.full_control.reset();
+    add_played_levers(made, control);
+    return made.full_control->notes;
+  };
+  EXPECT_TRUE(notes().empty());
+  made.run.hidden = RatioEstimate{.value = 0.7, .low = 0.6, .high = 0.8};
+  ASSERT_EQ(notes().size(), 1U);
+  EXPECT_NE(notes()[0].find("hides 70"), std::string::npos) << notes()[0];
+}
+
 /// 16 replicas on 8 nodes that sum 20 MB: work varies by a tenth, by a fiftieth for good.
 model::Scenario known_training() {
   model::Scenario s;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <variant>
+
+#include "cox/base/number_text.hpp"
 
 #include "forecast/answer/forecast.hpp"
 #include "forecast/control/carried.hpp"
@@ -38,10 +42,16 @@ void add_played_levers(FullForecast& f, const ControlQuestion& question) {
   std::string why = why_none(f);
   if (why.empty()) {
     Result<LeverTable> table = play_levers(f, question);
-    if (table)
+    if (table) {
       f.full_control->played = *std::move(table);
-    else
+      if (f.run.hidden && f.run.hidden->value > 0)
+        f.full_control->notes.push_back(fmt::format(
+            "backup-workers, local-steps, bounded-staleness: simulated without overlap; the Run hides {}{} "
+            "of its background communication",
+            f.run.hidden_at_most ? "at most " : "", percent(f.run.hidden->value)));
+    } else {
       why = table.error().message;
+    }
   }
   if (!why.empty())
     f.full_control->notes.push_back("backup-workers, local-steps, bounded-staleness: not simulated, " + why);

@@ -47,6 +47,9 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q,
         "other bandwidths are not simulated: collectives are priced by a table or by NCCL's model");
   if (q.training->within) {
     out.within = q.training->within;
+    if (nodes.front() > 1)
+      out.notes.push_back(fmt::format(
+          "--days: sizes are multiples of the {} nodes of the scenario, none below", grouped(nodes.front())));
     COX_TRY(out.nodes_for,
             nodes_for(scenario, budget, q.training->tokens, *q.training->within, nodes.front(),
                       std::max<std::int64_t>(nodes.front(),

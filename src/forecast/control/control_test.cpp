@@ -86,6 +86,20 @@ TEST(Control, NothingAskedIsGoodputAlone) {
   EXPECT_TRUE(text_lines(*nothing).empty());
 }
 
+TEST(Control, DaysSayWhichSizesAreTried) {
+  const std::string note = "multiples of the 4 nodes of the scenario";
+  ControlQuestion q = everything();
+  q.levers = false;
+  q.target.reset();
+  const auto asked = make_control(training_that_fails(), q);
+  ASSERT_TRUE(asked);
+  EXPECT_NE(joined(asked->notes).find(note), std::string::npos) << joined(asked->notes);
+  q.training->within.reset();
+  const auto not_asked = make_control(training_that_fails(), q);
+  ASSERT_TRUE(not_asked);
+  EXPECT_EQ(joined(not_asked->notes).find(note), std::string::npos);
+}
+
 TEST(Control, SizesThatDoNotFitAreTold) {
   ControlQuestion q = everything();
   q.levers = false;
