@@ -104,6 +104,19 @@ TEST(StructureDetail, ADelayIsFollowedToOtherSizes) {
   EXPECT_FALSE(f.detail->waves.empty());
 }
 
+TEST(StructureDetail, TimesThatAreHardlyAnyAreSaidInNumbers) {
+  constexpr double kHardlyAny = 1e-299;
+  Sample s = sample_of({.slow = 0.012});
+  for (Seconds& x : s.positions[0].own) x *= kHardlyAny;
+  for (SampleStep& step : s.steps) {
+    step.begin *= kHardlyAny;
+    step.length *= kHardlyAny;
+  }
+  const std::string text = all_of(structure_detail_lines(forecast_of(s, asked({64}))));
+  EXPECT_EQ(text.find("nan"), std::string::npos) << text;
+  EXPECT_EQ(text.find("inf"), std::string::npos) << text;
+}
+
 TEST(StructureDetail, AScenarioIsPlayedBesideItsTwins) {
   model::Scenario s;
   s.cluster.nodes = 8;

@@ -164,6 +164,10 @@ void add_waves(Lines& out, const StructureDetail& d) {
 void add_sizes(Lines& out, const StructureDetail& d) {
   if (d.sizes.empty()) return;
   const StructureAtSize& s = d.sizes.back();
+  if (!std::isfinite(s.added.whole)) {
+    out.push_back(fmt::format("longer: at {} ranks: times are too short to be told", grouped(s.ranks)));
+    return;
+  }
   std::string line =
       fmt::format("longer: at {} ranks a sample takes {:.3g} times as long", grouped(s.ranks), s.added.whole);
   for (const Amplification::Share& share : s.added.by)
