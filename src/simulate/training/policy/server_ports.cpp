@@ -51,21 +51,24 @@ Seconds ServerPorts::latest(int worker, bool push, int server, std::int64_t step
 void ServerPorts::send(int worker, bool push, Seconds at, std::int64_t step) {
   ++(push ? in_ : out_).passed;
   open_[static_cast<std::size_t>(worker)] = {.left = static_cast<int>(devices_.size()), .end = {}};
-  for (int s = 0; s < static_cast<int>(devices_.size()); ++s)
-    events_.emplace(at + latest(worker, push, s, step), What::Comes, worker, push, s);
+  for (int s = 0; s < static_cast<int>(devices_.size()); ++s) {
+    const Seconds later = latest(worker, push, s, step);
+    events_.emplace(at + std::max(later, Seconds{}), What::Comes, worker, push, s,
+                    std::min(later, Seconds{}));
+  }
 }
 
 std::optional<ServerTransfer> ServerPorts::next(Seconds until) {
-  while (!events_.empty() && std::get<Seconds>(events_.top()) <= until) {
-    const auto [at, what, worker, push, server] = events_.top();
+  while (!events_.empty() && std::get<0>(events_.top()) <= until) {
+    const auto [at, what, worker, push, server, sooner] = events_.top();
     events_.pop();
     if (what == What::Ends) return ServerTransfer{.worker = worker, .pushed = push, .at = at};
     Port& port = push ? in_ : out_;
     Seconds& free = port.free_of[static_cast<std::size_t>(server)];
     free = std::max(at, free) + port.service;
     Open& open = open_[static_cast<std::size_t>(worker)];
-    open.end = std::max({open.end, free + latency_, at + port.own + latency_});
-    if (--open.left == 0) events_.emplace(open.end, What::Ends, worker, push, 0);
+    open.end = std::max(open.end, std::max(free, at + port.own) + latency_ + sooner);
+    if (--open.left == 0) events_.emplace(open.end, What::Ends, worker, push, 0, Seconds{});
   }
   return std::nullopt;
 }

@@ -23,8 +23,8 @@ namespace cox::simulate::training {
 ///
 /// Formula: a worker's message begins when the port is free, holds it for bytes / shards x beta (for each of its
 ///          replicas, or of its sets of shards), and arrives not before the worker's own port has passed all of its bytes, plus
-///          alpha. Disturbed, it comes to a server's port later by the most that its ranks' messages to it are; the worker goes on
-///          when the last server is done.
+///          alpha. Disturbed, it comes to a server's port later by the most that its ranks' messages to it are; where all are sooner, it
+///          comes when it is sent, and is so much sooner behind the port. The worker goes on when the last server is done.
 /// Held by: src/simulate/training/policy/policy_test.cpp, src/simulate/training/policy/trouble_test.cpp (by hand)
 class ServerPorts {
  public:
@@ -61,7 +61,8 @@ class ServerPorts {
     Seconds end{};
   };
   enum class What : std::uint8_t { Ends, Comes };
-  using Event = std::tuple<Seconds, What, int, bool, int>;  ///< worker, whether it pushes, server
+  /// Worker, whether it pushes, server, what of the latency is saved (below zero).
+  using Event = std::tuple<Seconds, What, int, bool, int, Seconds>;
   Seconds pass(Seconds at, Port& port) const {
     ++port.passed;
     port.free = std::max(at, port.free) + port.service;

@@ -8,6 +8,7 @@
 
 #include "cox/simulate/training.hpp"
 
+#include "simulate/training/policy/server_ports.hpp"
 #include "simulate/training/scenarios.hpp"
 
 namespace cox::simulate {
@@ -148,6 +149,34 @@ TEST(PolicyTrouble, ALostMessageComesATimerLater) {
     }
     EXPECT_NEAR(lost, 80, 3 * std::sqrt(200 * 0.4 * 0.6));
   }
+}
+
+// Two that send at once, the first of which saves latency: the port begins when they send, and the second is served behind it.
+TEST(PolicyTrouble, WhatIsSoonerIsNotServedBeforeItIsSent) {
+  model::Scenario s = job(3, 1, EngineKind::Event);
+  s.noise = {jitter(0.5)};
+  s.noise[0].target = model::NoiseTarget::Message;
+  const auto plan = training::Plan::make(s);
+  ASSERT_TRUE(plan);
+  const training::ServerMessages messages(*plan);
+  int seen = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const auto noise = Noise::make(s.noise, plan->placement(), seed);
+    ASSERT_TRUE(noise);
+    const training::MessageTrouble trouble{.noise = &*noise};
+    const auto late_ms = [&](int w) {
+      return trouble.delay(*plan, 0, messages.number(w, 0, true), w, 0, messages.part(0, true)).count() * 1e3;
+    };
+    if (late_ms(0) > -0.1 || late_ms(1) < 0.1 || late_ms(1) > 7) continue;
+    ++seen;
+    training::ServerPorts ports(*plan, trouble);
+    for (const int w : {0, 1}) ports.send(w, true, Seconds{10e-3}, 0);
+    const auto first = ports.next(Seconds{1}), second = ports.next(Seconds{1});
+    ASSERT_TRUE(first && second);
+    EXPECT_NEAR(first->at.count() * 1e3, 10 + 8 + 1 + late_ms(0), 1e-9);
+    EXPECT_NEAR(second->at.count() * 1e3, 10 + 2 * 8 + 1, 1e-9);
+  }
+  EXPECT_GT(seen, 5);
 }
 
 // Eight workers push at once to a server whose port has room for two: those that find none try again after 50 ms, ever
