@@ -390,8 +390,11 @@ void FlowEngine::prepare_losses(FlowCourse& course) {
     const TimeoutDraws::Row row{.step = what.step.value_or(options_.step),
                                 .number = what.number + std::int64_t{2} * (lane / lanes),
                                 .lane = lane % lanes};
-    course.losses.emplace_back(*options_.timeouts, row, what.schedule->rounds(row.lane), receivers);
-    course.loses = course.loses || !course.losses.back().all().empty();
+    const bool lone = what.lone_messages;
+    course.losses.emplace_back(*options_.timeouts, row, lone ? 1 : what.schedule->rounds(row.lane),
+                               lone ? 1 : receivers);
+    const std::int64_t ordinal = lone ? course.device(lane, 1) : 0;
+    course.loses = course.loses || !course.losses.back().all(ordinal).empty();
   }
 }
 
@@ -402,7 +405,9 @@ double FlowEngine::loss_of(const MessageState& m) {
   const FlowCollective& what = course.what;
   const int place = what.schedule->order(m.lane % what.schedule->lanes()).place_of(m.to);
   const int receiver = what.draws_by_device ? course.device(m.lane, m.to) : place;
-  return course.losses[static_cast<std::size_t>(m.lane)].late(m.round, receiver, m.ordinal).count();
+  LaneLosses& losses = course.losses[static_cast<std::size_t>(m.lane)];
+  return (what.lone_messages ? losses.late(0, 0, receiver) : losses.late(m.round, receiver, m.ordinal))
+      .count();
 }
 
 /// Whether every port of a switch on the way has room for one more.

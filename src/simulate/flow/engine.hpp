@@ -42,6 +42,7 @@ struct FlowCollective {
   int groups = 1;
   std::int64_t number = 0;       ///< of the first group, for the draws; the others' follow in steps of two
   bool draws_by_device = false;  ///< messages differ by the device that receives, else by its place
+  bool lone_messages = false;    ///< one of each group: whether it is lost is a draw of its own (lone_late)
   std::optional<std::int64_t> step = {};  ///< for the draws, instead of that of the options
   bool neighbours = false;  ///< another job's: no noise of ours, and its messages are not counted
   std::optional<std::size_t> limit = {};  ///< of FlowOptions::limits: what each of its messages gets at most

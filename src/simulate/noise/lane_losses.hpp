@@ -19,6 +19,10 @@ namespace cox::simulate {
 }
 inline constexpr int kMostLosses = 10;  ///< of one message in a row
 
+/// How much later a message arrives that is alone in its collective, by whoever receives it: one draw, however many others there
+/// are. Held by: src/simulate/training/policy/trouble_test.cpp
+[[nodiscard]] Seconds lone_late(const TimeoutDraws& law, TimeoutDraws::Row row, std::int64_t receiver);
+
 /// What the losses of one lane of one collective are, found when first asked for. One owner.
 class LaneLosses {
  public:

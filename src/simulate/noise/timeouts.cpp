@@ -38,7 +38,7 @@ double loss_gap(std::uint64_t seed, std::int64_t step, std::uint64_t index) {
 TimeoutDraws::TimeoutDraws(const model::Timeouts& of, std::uint64_t seed)
     : wait_(of.wait), loss_(of.loss), seed_(seed) {
   COX_ASSERT(loss_ >= 0 && loss_ < 1, "messages are lost with a probability");
-  if (1 - loss_ == 1) loss_ = 0;  // nobody lives to see one
+  if (1 - loss_ == 1) loss_ = 0;  // ln(1 - loss) would be 0, and gaps infinite
   if (!happen()) return;
   log_spared_ = logarithm(1 - loss_);
   log_loss_ = logarithm(loss_);
@@ -58,6 +58,12 @@ std::vector<TimeoutDraws::Lost> TimeoutDraws::lost(const Row& row, std::int64_t 
     const int times = 1 + static_cast<int>(std::min(more, kMostLosses - 1.0));
     all.push_back({.message = static_cast<std::int64_t>(at), .late = late_after(wait_, times)});
   }
+}
+
+Seconds lone_late(const TimeoutDraws& law, TimeoutDraws::Row row, std::int64_t receiver) {
+  row.ordinal = receiver;
+  const std::vector<TimeoutDraws::Lost> lost = law.lost(row, 1);
+  return lost.empty() ? Seconds{} : lost.front().late;
 }
 
 std::span<const TimeoutDraws::Lost> LaneLosses::all(std::int64_t ordinal) {

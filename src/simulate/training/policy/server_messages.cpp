@@ -38,8 +38,7 @@ Seconds MessageTrouble::delay(const Plan& plan, std::int64_t step, std::int64_t 
   }
   const int devices = std::max(1, cluster.devices_per_node);
   if (timeouts == nullptr || !timeouts->happen() || from / devices == to / devices) return later;
-  LaneLosses losses(*timeouts, {.step = step, .number = number}, 1, cluster.ranks());
-  return later + losses.late(0, to);
+  return later + lone_late(*timeouts, {.step = step, .number = number}, to);
 }
 
 }  // namespace cox::simulate::training

@@ -50,6 +50,7 @@ void ServerNetwork::send(int worker, bool push, Seconds at, std::int64_t step) {
                                                .groups = what_.ranks() * what_.servers(),
                                                .number = what_.number(worker, s, push),
                                                .draws_by_device = true,
+                                               .lone_messages = true,
                                                .step = step});
     transfer_of_.resize(course, kNone);
     transfer_of_.push_back(transfer);

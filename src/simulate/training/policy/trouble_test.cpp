@@ -179,6 +179,34 @@ TEST(PolicyTrouble, WhatIsSoonerIsNotServedBeforeItIsSent) {
   EXPECT_GT(seen, 5);
 }
 
+// One draw a message, however many devices there are: by links the same ones are lost as by ports.
+TEST(PolicyTrouble, WhetherAMessageIsLostIsADrawOfItsOwn) {
+  model::Scenario s = job(2, 1, EngineKind::Event);
+  s.fabric.timeouts = {.wait = Seconds{0.5}, .loss = 0.4};
+  const auto plan = training::Plan::make(s);
+  ASSERT_TRUE(plan);
+  const TimeoutDraws law(s.fabric.timeouts, 7);
+  const training::MessageTrouble trouble{.timeouts = &law};
+  int lost = 0;
+  for (std::int64_t number = 0; number < 1000; ++number) {
+    const auto drawn = law.lost({.step = 3, .number = number, .ordinal = 1}, 1);
+    EXPECT_EQ(trouble.delay(*plan, 3, number, 0, 1, Bytes{8}), drawn.empty() ? Seconds{} : drawn[0].late);
+    lost += drawn.empty() ? 0 : 1;
+  }
+  EXPECT_NEAR(lost, 400, 3 * std::sqrt(1000 * 0.4 * 0.6));
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    double timers[2] = {};
+    for (const int way : {0, 1}) {
+      s = job(2, 1, kWays[way]);
+      const double before = total_ms(s);
+      s.seed = seed;
+      s.fabric.timeouts = {.wait = Seconds{0.5}, .loss = 0.4};
+      timers[way] = std::round((total_ms(s) - before) / 500);
+    }
+    EXPECT_EQ(timers[0], timers[1]) << seed;
+  }
+}
+
 // Eight workers push at once to a server whose port has room for two: those that find none try again after 50 ms, ever
 // doubled. On one switch: 8 ms a message, alone.
 TEST(PolicyTrouble, IncastToAServerFillsItsPort) {

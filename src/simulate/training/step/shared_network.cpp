@@ -144,7 +144,8 @@ void SharedNetwork::begin_message(const Message& what, int from_unit) {
                                      .rank_of = std::move(devices),
                                      .groups = groups,
                                      .number = plan_.message_number(what.key.slot),
-                                     .draws_by_device = true},
+                                     .draws_by_device = true,
+                                     .lone_messages = true},
                                     1);
   transfers_.back().sender = from_unit;
   for (const int place : {0, 1}) engine_.arrive(course, place, on_clock(what.at));

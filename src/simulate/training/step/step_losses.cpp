@@ -50,8 +50,7 @@ Seconds StepEngine::late(int from, int to, std::int64_t number) const {
   const model::Cluster& cluster = plan_.scenario().cluster;
   const int nodes = std::max(1, cluster.devices_per_node);
   if (!timeouts_.happen() || plan_.device_of(from) / nodes == plan_.device_of(to) / nodes) return {};
-  LaneLosses losses(timeouts_, {.step = step_, .number = number}, 1, cluster.ranks());
-  return losses.late(0, plan_.device_of(to));
+  return lone_late(timeouts_, {.step = step_, .number = number}, plan_.device_of(to));
 }
 
 }  // namespace cox::simulate::training
