@@ -73,6 +73,11 @@ class StreamLines {
     return c == '\n' || !line_.empty();
   }
   [[nodiscard]] std::string_view line() const { return line_; }
+  /// The same error, of this line where it has no other place.
+  [[nodiscard]] tl::unexpected<Error> located(Error error) const {
+    if (!error.where) error.where = Where{name_, number_, 0};
+    return fail(std::move(error));
+  }
   [[nodiscard]] tl::unexpected<Error> error(std::string message) const {
     return fail(
         {.code = Errc::InvalidInput,
@@ -195,8 +200,9 @@ Status read_stream(std::istream& from, const std::string& name, const StreamBegi
           fmt::format("got an event at {} s after one at {} s", timed->at.count(), last.count()));
     last = timed->at;
     if (!ledger.take(timed->event)) return lines.error(ledger.error());
-    COX_TRY(const bool goes_on, take(timed->event, timed->at));
-    if (!goes_on) return {};
+    const Result<bool> goes_on = take(timed->event, timed->at);
+    if (!goes_on) return lines.located(goes_on.error());
+    if (!*goes_on) return {};
   }
 }
 

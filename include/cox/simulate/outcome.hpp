@@ -106,8 +106,9 @@ struct PortLoad {
   bool is_card = true;
   bool goes_out = true;
   Bytes bytes{};
-  double utilisation_ratio = 0;  ///< bytes over rate x makespan
-  std::int64_t alike = 1;        ///< that carry as much, both directions counted, this one among them
+  double utilisation_ratio =
+      0;  ///< bytes over rate x makespan; of jobs that fail, x the time of steps that counted
+  std::int64_t alike = 1;  ///< that carry as much, both directions counted, this one among them
 };
 
 struct Outcome {

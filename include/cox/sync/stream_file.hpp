@@ -38,7 +38,7 @@ using StreamTake = std::function<Result<bool>(const StreamEvent& event, Seconds 
 /// Reads a file of updates. What it says is checked by a ledger: versions rise by one, an update was computed at what its worker
 /// had read, times do not fall.
 /// Errors: sync-001 (no file that can be read to its end; with the line: another format, a line that cannot be read, an event
-/// that cannot be); those of `begin` and `take`. Memory: a line, and O(workers). Cost: some 100 ns per line.
+/// that cannot be); those of `begin` and, with the line, `take`. Memory: a line, and O(workers). Cost: some 100 ns per line.
 /// Held by: src/sync/stream_file_test.cpp, fuzz/updates_fuzz.cpp
 [[nodiscard]] Status read_stream(const std::filesystem::path& path, const StreamBegin& begin,
                                  const StreamTake& take);
