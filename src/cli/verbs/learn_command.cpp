@@ -67,12 +67,16 @@ Result<std::vector<learn::Way>> ways_of(const Invocation& call, std::string_view
   return ways;
 }
 
+Result<learn::OptimizerSpec> optimizer_of(const Invocation& call, const char* fallback) {
+  COX_TRY(const learn::OptimizerSpec spec, learn::read_optimizer(call.value("optimizer", fallback)));
+  if (spec.rate > 0) return spec;
+  return fail(usage_error("cli-003", "--optimizer: a rate of 0 learns nothing", "say a rate above 0"));
+}
+
 Result<learn::WaysQuestion> question_of(const Invocation& call) {
   learn::WaysQuestion q;
   COX_TRY(q.problem, learn::read_problem(call.value("problem", kProblem)));
-  COX_TRY(q.optimizer, learn::read_optimizer(call.value("optimizer", "sgd,rate=0.5")));
-  if (!(q.optimizer.rate > 0))
-    return fail(usage_error("cli-003", "--optimizer: a rate of 0 learns nothing", "say a rate above 0"));
+  COX_TRY(q.optimizer, optimizer_of(call, "sgd,rate=0.5"));
   COX_TRY(q.ways, ways_of(call, kPolicies));
   COX_TRY(q.share.samples, number<std::int64_t>(call, "batch", 1, 1, 1 << 20, "a whole number"));
   COX_TRY(q.target, number<double>(call, "target", 0, 0, 1e30, "a loss"));
@@ -116,7 +120,7 @@ Result<ExitCode> replay(const Invocation& call, Console& console) {
                                       call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
   learn::ReplayQuestion question;
   COX_TRY(question.problem, learn::read_problem(call.value("problem", kProblem)));
-  COX_TRY(question.optimizer, learn::read_optimizer(call.value("optimizer", kReplayOptimizer)));
+  COX_TRY(question.optimizer, optimizer_of(call, kReplayOptimizer));
   COX_TRY(question.share.samples, number<std::int64_t>(call, "batch", 1, 1, 1 << 20, "a whole number"));
   COX_TRY(question.way, only_way(call, "asynchronous"));
   COX_TRY(const learn::Replayed made, learn::replay_updates(call.args.front(), question, call.args));
@@ -146,8 +150,8 @@ Result<ExitCode> record(const Invocation& call, Console& console) {
 }
 
 Result<ExitCode> run(const Invocation& call, Console& console) {
-  if (learn::holds_updates(call.args.front()) || call.args.front().ends_with(".csv"))
-    return replay(call, console);
+  const bool named_so = call.args.front().ends_with(".csv") && call.value("record").empty();
+  if (named_so || learn::holds_updates(call.args.front())) return replay(call, console);
   if (!call.value("record").empty()) return record(call, console);
   COX_TRY(Output output, Output::open(call.value("output"),
                                       call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));

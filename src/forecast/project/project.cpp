@@ -242,7 +242,7 @@ std::string sizes_text(double n) {
 }
 
 /// What a strong scaling takes off a step by e-fold of ranks: own work that is divided, and what it varies by.
-double shrinking(const Parts& parts, Scaling scaling, const Step& step) {
+double shrinking(Scaling scaling, const Step& step) {
   if (scaling == Scaling::Weak) return 0;
   const double divided = step.own > 0 ? 1 - step.drift / step.own : 1;
   return step.own + step.power * divided * (step.slowest - step.own);
@@ -271,7 +271,7 @@ SizePoint point_of(const Parts& parts, std::int64_t ranks, const ProjectOptions&
       static_cast<double>(ranks) / static_cast<double>(more - less) /
       over_parts_at(options.over_parts, ranks);
   const double by_fold =
-      (a.step.growth - shrinking(parts, options.scaling, a.step) + rest_growth) / a.by_parts + over_growth;
+      (a.step.growth - shrinking(options.scaling, a.step) + rest_growth) / a.by_parts + over_growth;
   point.elasticity = options.scaling == Scaling::Strong ? -by_fold : 1 - by_fold;
   double independent = 0;
   for (const PositionParts& p : parts.positions) independent = std::max(independent, p.residual_sd.freedom);

@@ -90,10 +90,11 @@ class Follower {
  private:
   /// Versions, and what each worker keeps beside the one that it read: momentum, variates, what it has not sent.
   [[nodiscard]] Status fits(double parameters, std::int64_t workers) const {
-    const double each = 2 + (question_.way.is_local() ? 3 : 0);
+    const bool compresses = question_.way.compressor.kind != CompressorKind::Dense;
+    const double each = 1 + (compresses ? 1 : 0) + (question_.way.is_local() ? 3 : 0);
     const double copies = each * static_cast<double>(workers) + 4;
     if (parameters * copies <= kMostValues) return {};
-    return refuse(fmt::format("{} parameters in {} copies are more than 4 GB", parameters, copies),
+    return refuse(fmt::format("{:.0f} parameters in {:.0f} copies are more than 4 GB", parameters, copies),
                   "learn a smaller problem");
   }
 
@@ -125,13 +126,14 @@ class Follower {
           "say another policy");
     if (u.applied) in_rounds_ = rounds;
     steps += u.steps;
-    all_steps_ += u.steps;
-    const double numbered = static_cast<double>(std::max(steps, all_steps_)) *
-                            static_cast<double>(std::size_t{1} << 20) *
-                            static_cast<double>(question_.share.batch());
+    // As `Learner` numbers them: those that join as if there were a million.
+    const bool joined = steps_.size() > static_cast<std::size_t>(workers_);
+    const double numbers = joined ? 1 << 20 : workers_;
+    const double numbered =
+        static_cast<double>(steps + 1) * numbers * static_cast<double>(question_.share.batch());
     if (numbered <= kMostSamples) return {};
     return refuse(
-        fmt::format("{} steps of {} samples are more than are numbered", all_steps_, question_.share.batch()),
+        fmt::format("{} steps of {} samples are more than are numbered", steps, question_.share.batch()),
         "a smaller --batch, or fewer updates");
   }
 
@@ -150,7 +152,6 @@ class Follower {
   Seconds last_{};
   int workers_ = 0;
   std::vector<std::int64_t> steps_;  ///< of each worker
-  std::int64_t all_steps_ = 0;
   std::optional<bool> in_rounds_;  ///< what the next version holds: differences of local steps, or gradients
 };
 

@@ -127,8 +127,9 @@ TEST(Replay, RefusesWhatTheFileDoesNotFit) {
           {.way = way_of("post-local,synchronous-steps=1")})
           .find("a version holds gradients and differences"),
       std::string::npos);
-  EXPECT_NE(refused("1,delivered,0,0,0,1000000,0\n",
-                    {.share = {.samples = 1 << 20}, .way = way_of("local-sgd,local-steps=2")})
+  std::string long_ago = "1,joined,2,,,,\n";
+  for (int i = 0; i < 9'000; ++i) long_ago += "1,delivered,0,0,0,1000000,0\n1,read,0,0,,,\n";
+  EXPECT_NE(refused(long_ago, {.share = {.samples = 1 << 20}, .way = way_of("local-sgd,local-steps=2")})
                 .find("more than are numbered"),
             std::string::npos);
   std::string crowd = head;

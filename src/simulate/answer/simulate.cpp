@@ -114,12 +114,13 @@ Result<Outcome> simulate_job(const model::Scenario& scenario, const SimulateOpti
 
 /// What is priced as if it met nobody: eager messages, and what one step leaves in ports and links for the next.
 void say_overfull(const model::Scenario& s, Outcome& out) {
-  const bool rounds = s.price == model::CollectivePrice::Rounds && s.cluster.nodes > 1;
-  if (rounds && out.protocol == model::Protocol::Eager && out.engine == EngineKind::MaxPlus)
+  const bool crosses = out.busiest_port && out.busiest_port->is_card && out.busiest_port->bytes > Bytes{};
+  if (crosses && s.price == model::CollectivePrice::Rounds && out.protocol == model::Protocol::Eager &&
+      out.engine == EngineKind::MaxPlus)
     out.not_modelled.emplace_back(
         "eager messages wait for no port: what a rank sends, or receives, at the same time has its card to itself each "
         "(protocol eager-gap serves in turn, --engine flow shares)");
-  constexpr double kFull = 1 + 1e-6;
+  constexpr double kFull = 1.001;  // beyond what latencies and rounding do
   std::string name;
   double most = kFull;
   for (const LinkLoad& link : out.links)
@@ -133,8 +134,8 @@ void say_overfull(const model::Scenario& s, Outcome& out) {
   }
   if (!name.empty())
     out.not_modelled.push_back(fmt::format(
-        "{} would be taken {} of the time: a step finds ports and links free that the one before has not left yet, or messages "
-        "that wait for none; together the steps take at least {} times as long",
+        "{} would be taken {} of the time: messages wait for no port, or a step finds ports and links free that the one before has "
+        "not left yet; together the steps take at least {} times as long",
         name, percent(most), plain_number(most)));
 }
 

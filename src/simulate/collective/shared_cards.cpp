@@ -85,7 +85,7 @@ bool shares_cards_in_lists(const model::Scenario& s, const model::Schedule& sche
 
 std::string serves_in_turn_note(const model::Schedule& schedule) {
   constexpr std::int64_t kLooked = 64;  // trees have full rounds soon
-  // Two trees at one card are told by whoever prices them.
+  // Two trees at one card are told by whoever prices them; inside a node nobody tells.
   if (schedule.participants() != schedule.ranks() || schedule.lanes() > 1 || !has_lists(schedule)) return {};
   std::vector<model::Transfer> round;
   std::vector<int> ends;

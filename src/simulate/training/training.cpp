@@ -329,9 +329,10 @@ Outcome outcome_of(const Plan& plan, const Replica& first, std::span<const Secon
   out.protocol = s.protocol;
   out.closure = first.closure;
   out.memo = first.memo;
+  const Seconds counted = first.failures ? first.failures->work : first.total;  // failures send nothing
   if (const Network* network = shared != nullptr ? shared : plan.own_network())
-    out.links = link_loads(*network, first.link_bytes, first.total);
-  out.busiest_port = training::busiest_port(plan, first.failures ? first.failures->work : first.total);
+    out.links = link_loads(*network, first.link_bytes, counted);
+  out.busiest_port = training::busiest_port(plan, counted);
   if (s.policy.has_servers()) out.servers_busy_ratio = first.servers_busy;
   out.ranks = plan.ranks();
   out.messages = first.messages;

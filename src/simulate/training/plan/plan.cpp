@@ -2,6 +2,7 @@
 #include "simulate/training/plan/plan.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>

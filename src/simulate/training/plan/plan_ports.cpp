@@ -69,10 +69,11 @@ bool Plan::groups_share_cards() const {
 
 /// Two directions of a ring, or two trees, go through one card of a rank.
 bool Plan::lanes_share_cards() const {
+  const auto two = [](const Result<model::Schedule>& made) {
+    return made && made->lanes() > 1 && made->spec().algorithm != model::Algorithm::Ring;
+  };
   return std::ranges::any_of(kDataGroups, [&](ReplicaGroup of) {
-    if (!uses(of) || !leaves_node(costs(of))) return false;
-    const auto sum = schedule(model::Collective::AllReduce, Bytes{}, of);
-    return sum && sum->lanes() > 1 && sum->spec().algorithm != model::Algorithm::Ring;
+    return uses(of) && leaves_node(costs(of)) && two(schedule(gradients(Bytes{1}, of).kind, Bytes{1}, of));
   });
 }
 
@@ -129,7 +130,7 @@ Status Plan::play_ports() {
 }
 
 std::string Plan::met_at_ports() const {
-  if (scenario_.price != model::CollectivePrice::Rounds || network_ != nullptr || striped_) return {};
+  if (scenario_.price != model::CollectivePrice::Rounds || network_ || server_network_ || striped_) return {};
   for (const Way way : {Way::Across, Way::Inside}) {
     const std::vector<std::string_view> kinds = streams(way);
     if (kinds.size() > 1)
