@@ -142,7 +142,8 @@ TEST(Attribution, StepsThatArePlayedOnceAreThoseOfEachCombination) {
   model::Scenario s = testing::data_parallel(8, 3);
   s.job.steps = 50;
   s.replicas = 5;
-  s.noise = {{.name = "n", .target = model::NoiseTarget::Compute, .law = model::NoiseLaw::Gaussian, .cv = 0.1}};
+  s.noise = {
+      {.name = "n", .target = model::NoiseTarget::Compute, .law = model::NoiseLaw::Gaussian, .cv = 0.1}};
   model::Scenario failing = s;
   failing.failures = {
       .node_mtbf = Seconds{2}, .restart = Seconds{0.01}, .checkpoint_interval = Seconds{0.05}};

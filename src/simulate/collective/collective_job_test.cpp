@@ -221,7 +221,8 @@ TEST(CollectiveJob, ProgressIsToldWithinALongCollective) {
     s.across = {.per_byte = s.cluster.nic.bandwidth.time_per_byte()};
     s.engine = noisy ? model::EngineKind::MaxPlus : model::EngineKind::Flow;
     if (noisy)
-      s.noise = {{.name = "n", .target = model::NoiseTarget::Message, .law = model::NoiseLaw::Gaussian, .cv = 0.1}};
+      s.noise = {
+          {.name = "n", .target = model::NoiseTarget::Message, .law = model::NoiseLaw::Gaussian, .cv = 0.1}};
     s.job.as<model::CollectiveJob>().collective = {.ranks = s.cluster.nodes, .bytes = Bytes{1'000'003}};
     std::vector<double> done;
     ASSERT_TRUE(simulate(s, {.memo = false, .closure = false, .progress = [&](double k, double all) {
