@@ -15,17 +15,10 @@
 #include "learn/answer/comparison.hpp"
 #include "learn/answer/expense.hpp"
 #include "learn/answer/race.hpp"
+#include "learn/answer/refusal.hpp"
 
 namespace cox::learn {
 namespace {
-
-tl::unexpected<Error> refuse(std::string message, std::string hint) {
-  return fail({.code = Errc::InvalidInput,
-               .id = "learn-002",
-               .message = std::move(message),
-               .hint = std::move(hint),
-               .where = std::nullopt});
-}
 
 double log_time(const Attempt& a) {
   return logarithm(std::max(a.time.count(), 1e-300));

@@ -11,6 +11,7 @@
 #include "cox/base/assert.hpp"
 
 #include "learn/answer/cluster.hpp"
+#include "learn/answer/refusal.hpp"
 
 namespace cox::learn {
 namespace {
@@ -137,14 +138,6 @@ std::optional<Bytes> sent_by(const Terms& s, const Way& way, const model::Compre
   const double each =
       wire.kind == model::Compressor::Sparse ? 2 * (n - 1) * packed : 4 * (n - 1) / n * packed;
   return Bytes{static_cast<std::int64_t>(each * static_cast<double>(meetings))};
-}
-
-tl::unexpected<Error> refuse(std::string message, std::string hint) {
-  return fail({.code = Errc::InvalidInput,
-               .id = "learn-002",
-               .message = std::move(message),
-               .hint = std::move(hint),
-               .where = std::nullopt});
 }
 
 /// A compressor that leaves the problem's gradients as long as they are would be told to have no effect.

@@ -15,18 +15,11 @@
 #include "cox/sync/stream_file.hpp"
 
 #include "learn/answer/cluster.hpp"
+#include "learn/answer/refusal.hpp"
 #include "learn/answer/scaled.hpp"
 
 namespace cox::learn {
 namespace {
-
-tl::unexpected<Error> refuse(std::string message, std::string hint) {
-  return fail({.code = Errc::InvalidInput,
-               .id = "learn-002",
-               .message = std::move(message),
-               .hint = std::move(hint),
-               .where = std::nullopt});
-}
 
 /// How good the parameters were, and when.
 struct Point {
