@@ -2,6 +2,7 @@
 #include "simulate/max_plus/round_costs.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "cox/base/assert.hpp"
 
@@ -11,20 +12,34 @@ namespace {
 using model::MessageCost;
 using model::RegularRound;
 
-/// Large chunks have the numbers [0, n mod chunks); the places that send them form a cyclic interval where a
-/// place's chunk number goes up or down by one from place to place.
-bool has_interval_of_large(const RegularRound& round) {
-  if (round.pattern != RegularRound::Pattern::Shift || round.span != 1 || round.chunks != round.size)
-    return false;
-  if (round.flip != 0 || round.copies != 1 || (round.sign != 1 && round.sign != -1)) return false;
-  return std::ranges::all_of(round.outer, [](const RegularRound::Cut& c) { return c.size == 1; });
+/// A place sends one chunk, whose number goes up or down by one from place to place.
+bool walks_chunks(const RegularRound& round) {
+  return round.pattern == RegularRound::Pattern::Shift && round.span == 1 && round.chunks == round.size &&
+         round.flip == 0 && (round.sign == 1 || round.sign == -1);
 }
 
 /// What the outer cuts leave, where they are the same for all.
-Bytes cut_bytes(const RegularRound& round) {
+std::optional<Bytes> even_cut(const RegularRound& round) {
+  Bytes left = round.total;
+  for (const RegularRound::Cut& c : round.outer) {
+    if (c.size != 1 && left.count() % c.chunks != 0) return std::nullopt;
+    left = model::chunk_bytes(left, c.chunks, c.phase % c.chunks);
+  }
+  return left;
+}
+
+/// Whether the outer cuts leave as much to all places of a group that have the same rank in their stride.
+bool cuts_follow_stride(const RegularRound& round) {
+  return std::ranges::all_of(round.outer, [&](const RegularRound::Cut& c) {
+    return c.size == 1 || round.stride % (c.stride * c.size) == 0;
+  });
+}
+
+/// What the outer cuts leave to rank `inner` of each stride.
+Bytes cut_bytes(const RegularRound& round, int inner) {
   Bytes left = round.total;
   for (const RegularRound::Cut& c : round.outer)
-    left = model::chunk_bytes(left, c.chunks, c.phase % c.chunks);
+    left = model::chunk_bytes(left, c.chunks, (inner / c.stride % c.size + c.phase) % c.chunks);
   return left;
 }
 
@@ -32,6 +47,17 @@ std::int64_t wrapped(std::int64_t i, std::int64_t n) {
   const std::int64_t r = i % n;
   return r < 0 ? r + n : r;
 }
+
+/// Of `cut` bytes in chunks [0, cut mod chunks) are larger: the places that receive them. Place p sends chunk
+/// (p sign + phase) mod chunks, to p + by.
+struct LargePlaces {
+  LargePlaces(const RegularRound& round, Bytes cut) : count(cut.count() % round.chunks) {
+    const std::int64_t sends = round.sign == 1 ? -round.phase : round.phase - count + 1;
+    first = wrapped(sends + round.by, round.size);
+  }
+  std::int64_t count;
+  std::int64_t first;
+};
 
 }  // namespace
 
@@ -41,8 +67,9 @@ RoundCosts::RoundCosts(const LinkCosts& costs, model::Protocol protocol, int ran
 }
 
 template <class Value>
-void RoundCosts::fill(Table& table, const RegularRound& round, Value value) const {
+void RoundCosts::fill(Table& table, const RegularRound& round, Value value) {
   table.values.resize(static_cast<std::size_t>(ranks_));
+  priced_ += ranks_;
   for (int r = 0; r < ranks_; ++r) {
     const int from = round.from(r);
     table.values[static_cast<std::size_t>(r)] = value(from, costs_.of(from, r));
@@ -53,7 +80,10 @@ CostSource RoundCosts::source(Table& table, const RegularRound& round, Bytes byt
   const auto value = [this, bytes](const MessageCost& c) {
     return (port_ ? c.occupied(bytes) : c(bytes)).count();
   };
-  if (const MessageCost* c = costs_.only(ranks_)) return {nullptr, value(*c)};
+  if (const MessageCost* c = costs_.only(ranks_)) {
+    ++priced_;
+    return {nullptr, value(*c)};
+  }
   // costs into a rank do not depend on who sends
   const Geometry geometry =
       costs_.into.empty() ? Geometry{round.pattern, round.size, round.stride, round.by} : Geometry{};
@@ -63,6 +93,7 @@ CostSource RoundCosts::source(Table& table, const RegularRound& round, Bytes byt
     } else {
       table.values.resize(static_cast<std::size_t>(ranks_));
       for (std::size_t r = 0; r < table.values.size(); ++r) table.values[r] = value(costs_.into[r]);
+      priced_ += ranks_;
     }
     table.filled = true;
     table.geometry = geometry;
@@ -91,8 +122,33 @@ CostSource RoundCosts::by_message(const RegularRound& round) {
   return {mixed_.values.data(), 0};
 }
 
+/// Cuts of cuts leave n / (product of chunks) bytes or one more: cutting q or q + 1 bytes into c gives q / c or one more.
+CostSource RoundCosts::by_stride(const RegularRound& round) {
+  std::int64_t pieces = round.chunks;
+  for (const RegularRound::Cut& c : round.outer) pieces *= c.chunks;
+  const std::int64_t least = round.total.count() / pieces;
+  const CostSource small = source(sizes_[0], round, Bytes{least} * round.copies);
+  const CostSource large = source(sizes_[1], round, Bytes{least + 1} * round.copies);
+  if (small.each != nullptr)
+    mixed_.values.assign(small.each, small.each + ranks_);
+  else
+    mixed_.values.assign(static_cast<std::size_t>(ranks_), small.all);
+  const int length = round.size * round.stride;
+  for (int inner = 0; inner < round.stride; ++inner) {
+    const Bytes cut = cut_bytes(round, inner);
+    LargePlaces places(round, cut);
+    if (cut.count() / round.chunks > least) places.count = round.size;
+    for (std::int64_t n = 0; n < places.count; ++n) {
+      const std::int64_t place = (places.first + n) % round.size;
+      for (std::int64_t r = place * round.stride + inner; r < ranks_; r += length)
+        mixed_.values[static_cast<std::size_t>(r)] = large.at(static_cast<std::size_t>(r));
+    }
+  }
+  return {mixed_.values.data(), 0};
+}
+
 bool RoundCosts::keeps(const RegularRound& round) {
-  return round.uniform() || has_interval_of_large(round);
+  return round.uniform() || (walks_chunks(round) && even_cut(round));
 }
 
 RoundView RoundCosts::view(const RegularRound& round) {
@@ -102,20 +158,19 @@ RoundView RoundCosts::view(const RegularRound& round) {
     view.small = source(sizes_[0], round, round.bytes_from(0));
     return view;
   }
-  if (!has_interval_of_large(round)) {
-    view.small = by_message(round);
+  const std::optional<Bytes> cut = walks_chunks(round) ? even_cut(round) : std::nullopt;
+  if (!cut) {
+    const bool few = walks_chunks(round) && cuts_follow_stride(round);
+    view.small = few ? by_stride(round) : by_message(round);
     return view;
   }
-  const Bytes cut = cut_bytes(round);
-  const std::int64_t more = cut.count() % round.chunks;
-  const Bytes bytes = cut / round.chunks;
-  view.small = source(sizes_[0], round, bytes);
-  view.large = source(sizes_[1], round, bytes + Bytes{1});
+  const Bytes bytes = *cut / round.chunks;
+  view.small = source(sizes_[0], round, bytes * round.copies);
+  view.large = source(sizes_[1], round, (bytes + Bytes{1}) * round.copies);
   view.two_sizes = true;
-  // place p sends chunk (p sign + phase) mod chunks, to p + by
-  const std::int64_t first = round.sign == 1 ? -round.phase : round.phase - more + 1;
-  view.large_first = wrapped(first + round.by, round.size);
-  view.large_count = more;
+  const LargePlaces places(round, *cut);
+  view.large_first = places.first;
+  view.large_count = places.count;
   return view;
 }
 

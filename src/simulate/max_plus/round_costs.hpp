@@ -27,7 +27,9 @@ struct RoundView {
   [[nodiscard]] bool same_for_all() const { return !two_sizes && small.each == nullptr; }
 };
 
-/// Makes views, and keeps its tables while the next round can use them.
+/// Makes views, and keeps its tables while the next round can use them: rings and exchanges between places, also of a
+/// hierarchy, are priced once per size and phase.
+/// Held by: src/simulate/max_plus/round_costs_test.cpp
 class RoundCosts {
  public:
   RoundCosts(const LinkCosts& costs, model::Protocol protocol, int ranks);
@@ -43,6 +45,8 @@ class RoundCosts {
     std::span<double> whole;
   };
   [[nodiscard]] Arrays spread(const model::RegularRound& round);
+  /// Costs of messages that were worked out for views.
+  [[nodiscard]] std::int64_t priced() const { return priced_; }
 
  private:
   struct Geometry {
@@ -61,8 +65,9 @@ class RoundCosts {
   [[nodiscard]] CostSource source(Table& table, const model::RegularRound& round, Bytes bytes);
   [[nodiscard]] CostSource latencies(const model::RegularRound& round);
   [[nodiscard]] CostSource by_message(const model::RegularRound& round);
+  [[nodiscard]] CostSource by_stride(const model::RegularRound& round);
   template <class Value>
-  void fill(Table& table, const model::RegularRound& round, Value value) const;
+  void fill(Table& table, const model::RegularRound& round, Value value);
 
   const LinkCosts& costs_;
   bool port_;
@@ -73,6 +78,7 @@ class RoundCosts {
   Table mixed_;
   std::vector<double> all_latency_;
   std::vector<double> all_whole_;
+  std::int64_t priced_ = 0;
 };
 
 }  // namespace cox::simulate
