@@ -202,6 +202,7 @@ void add_bends(FullForecast& out, const Asked& question, const IsAnswered& answe
     if (p.refused.empty()) out.margins_at = std::max(out.margins_at, p.ranks);
   PartsJobOptions options{.project = question.project, .failing = {}, .replicates = kBandReplicates};
   options.failing = failing_scenario(out, question);
+  options.sources = out.sources;
   options.unseen = out.calibrated;
   if (options.failing) add_goodput(out, *options.failing);
   const std::int64_t from = std::max<std::int64_t>(1, out.parts->ranks);
@@ -307,6 +308,7 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   Asked question = asked;
   if (!question.project.rest) question.project.rest = rest_of(*e.scenario);
   COX_TRY(out.parts, parts_of(*e.scenario));
+  COX_TRY(out.sources, work_sources_of(*e.scenario));
   out.scenario = e.scenario;
   out.no_goodness = "a scenario records nothing to compare with";
   out.seen_ranks = out.parts->ranks;

@@ -40,6 +40,7 @@ struct Asked : Question {
 /// The answer, whole.
 struct FullForecast : Forecast {
   std::optional<Parts> parts{};  ///< none where only sizes and values are known
+  WorkSources sources{};         ///< of a Scenario that was given: mechanisms under its own names
   RestAt rest{};  ///< communication at other sizes, as the projection takes it; empty = as its parts say
   GrowthPrior growth{};                       ///< of a Run of one size
   OverPartsAt over_parts{};                   ///< of a Scenario that was given, as the projection takes it

@@ -76,7 +76,7 @@ TEST(Incidents, ARestoreBarrierIsOnNoNodesDashboard) {
 }
 
 // ASCI Q (Petrini, Kerbyson, Pakin 2003): half of 8,192 processors is gone. Each is busy as ever, to two parts in ten thousand, and
-// its network does in a step what it did; the forecast names ranks' jitter, and hardly the network.
+// its network does in a step what it did; the forecast names the daemons, and hardly the network.
 TEST(Incidents, NoiseOfTheSystemIsOnNoDashboard) {
   model::Scenario s;
   s.cluster.nodes = 8'192;
@@ -112,7 +112,7 @@ TEST(Incidents, NoiseOfTheSystemIsOnNoDashboard) {
   const Amplification& added = f->detail->sizes.back().added;
   const auto most = std::ranges::max_element(added.by, {}, &Amplification::Share::added);
   ASSERT_NE(most, added.by.end());
-  EXPECT_EQ(most->mechanism, "jitter of ranks");
+  EXPECT_EQ(most->mechanism, s.noise[0].name);
   EXPECT_GT(most->added, 0.8 * (added.whole - 1));
 }
 

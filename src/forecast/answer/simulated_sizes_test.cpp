@@ -144,6 +144,24 @@ TEST(SimulatedSizes, AnAnswerIsTheSameWhateverElseIsAsked) {
   EXPECT_EQ(a.p99.value, b.p99.value);
 }
 
+// The first bend has the name of the source that makes it, and a scenario that has that source off bends there.
+TEST(SimulatedSizes, ABendHasTheNameOfItsSource) {
+  auto read =
+      model::read_scenario(COX_EXAMPLES "/why-scaling-fails.toml", {.set = {"replicas=2", "job.steps=100"}});
+  ASSERT_TRUE(read);
+  const auto bends_of = [](const model::Scenario& s) {
+    return forecast_of(model::scenario_toml(s), {1024, 4096}).regimes->n1;
+  };
+  const TransitionBand with = bends_of(read->scenario);
+  EXPECT_EQ(with.because, "interruptions");
+  const auto moved = std::ranges::find(with.without, "interruptions", &MovedBoundary::mechanism);
+  ASSERT_NE(moved, with.without.end());
+  std::erase_if(read->scenario.noise, [](const auto& n) { return n.name == "interruptions"; });
+  const TransitionBand without = bends_of(read->scenario);
+  EXPECT_GT(without.value.ranks, 2 * with.value.ranks);
+  EXPECT_GT(moved->at.ranks, 2 * with.value.ranks);
+}
+
 // Parts that are right within rounding are kept, and their band meets what was simulated.
 TEST(SimulatedSizes, BandsMeetWhatAgrees) {
   const CheckedSizes sizes{.sizes = {size_of(8, 1.003, 0.001, 1)}};

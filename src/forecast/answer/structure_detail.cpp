@@ -146,8 +146,10 @@ void add_sizes(const FullForecast& f, const PositionParts& part, const Asked& qu
   std::vector<std::int64_t> sizes{f.seen_ranks};
   for (const SizePoint& p : f.projection.points)
     if (p.refused.empty() && p.ranks != f.seen_ranks) sizes.push_back(p.ranks);
-  PartsJobOptions options{
-      .project = question.project, .failing = failing_scenario(f, question), .replicates = 0};
+  PartsJobOptions options{.project = question.project,
+                          .failing = failing_scenario(f, question),
+                          .sources = f.sources,
+                          .replicates = 0};
   const PartsJob job = job_of_parts(*f.parts, options);
   const bool told = job.job.mechanisms.size() <= kMostShapley;
   if (!told) out.notes.emplace_back("too many mechanisms to share the amplification among them");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -153,6 +154,13 @@ struct Parts {
   std::vector<GrowthFit> beyond_growth{};
   std::vector<std::string> notes{};   ///< what was found beside: change points, slow nodes
   std::vector<std::string> untold{};  ///< what the data cannot tell, one sentence each
+};
+
+/// What a Scenario names as disturbing own work, one by one.
+struct WorkSources {
+  std::vector<std::string> names{};
+  /// Positions with these sources off (bit i: names[i]). Pure; may be called by several threads.
+  std::function<std::vector<PositionParts>(std::uint64_t off)> positions{};
 };
 
 }  // namespace cox::forecast

@@ -29,6 +29,7 @@ struct Factors {
   double drift = 1;
   double rest = 1;
   bool rest_grows = true;
+  std::uint64_t sources_off = 0;  ///< of a Scenario, bit by bit
 };
 
 Law times_or_none(const Law& law, double factor) {
@@ -76,7 +77,11 @@ Parts varied(const Parts& parts, const Factors& f) {
 class Model {
  public:
   Model(Parts parts, const PartsJobOptions& options, double rest_place, double grows = 0)
-      : parts_(std::move(parts)), project_(options.project), rest_place_(rest_place), grows_(grows) {
+      : parts_(std::move(parts)),
+        project_(options.project),
+        sources_(options.sources),
+        rest_place_(rest_place),
+        grows_(grows) {
     project_.replicates = 0;
     if (options.failing) failing_ = failing_of(parts_, *options.failing);
   }
@@ -90,12 +95,18 @@ class Model {
     const auto size = [&f, this](std::int64_t of) { return f.rest_grows ? of : parts_.ranks; };
     ProjectOptions options = project_;
     options.rest = [here = rest(size(ranks), f.rest)](std::int64_t) { return here; };
-    const SizePoint point = project_one(varied(parts_, f), ranks, options);
+    std::optional<Parts> fewer;
+    if (f.sources_off != 0) {
+      fewer = parts_;
+      fewer->positions = sources_.positions(f.sources_off);
+    }
+    const Parts& parts = fewer ? *fewer : parts_;
+    const SizePoint point = project_one(varied(parts, f), ranks, options);
     const auto n = static_cast<double>(ranks);
     // Strong scaling: the same work in all, so a rank's is a part of it that goes down with the ranks.
     const double worth = project_.scaling == Scaling::Strong ? static_cast<double>(parts_.ranks) / n : 1;
     double own = 0;
-    for (const PositionParts& p : parts_.positions) own += p.level.value.count();
+    for (const PositionParts& p : parts.positions) own += p.level.value.count();
     const std::int64_t more = std::max<std::int64_t>(ranks + 1, std::llround(1.01 * n));
     const std::int64_t less = std::max<std::int64_t>(1, 2 * ranks - more);
     const Seconds chord = rest(size(more), f.rest).value - rest(size(less), f.rest).value;
@@ -135,6 +146,7 @@ class Model {
 
   Parts parts_;
   ProjectOptions project_;
+  WorkSources sources_;
   double rest_place_ = -1;  ///< of its range; below 0 = its value
   double grows_ = 0;        ///< a step, beyond the ranks seen, as this power of them
   std::optional<Failing> failing_;
@@ -150,7 +162,8 @@ bool any(const Parts& parts, const std::function<bool(const PositionParts&)>& ha
   return std::ranges::any_of(parts.positions, has);
 }
 
-std::vector<PartSwitch> switches_of(const Parts& parts, const ProjectOptions& options) {
+/// Of own work, by kind.
+std::vector<PartSwitch> work_switches(const Parts& parts) {
   std::vector<PartSwitch> out;
   const auto add = [&](const char* name, std::function<void(Factors&)> off) {
     out.push_back({{name, Reach::Flattens}, std::move(off)});
@@ -165,14 +178,29 @@ std::vector<PartSwitch> switches_of(const Parts& parts, const ProjectOptions& op
     add("nodes that differ for good", [](Factors& f) { f.node = 0; });
   if (any(parts, [](const auto& p) { return best_growth(p.growth) != nullptr; }))
     add("own work that grows with the job", [](Factors& f) { f.growth = 0; });
-  if (options.rest || best_growth(parts.rest_growth) != nullptr)
-    add("communication that grows with the job", [](Factors& f) { f.rest_grows = false; });
+  return out;
+}
+
+std::vector<PartSwitch> source_switches(const WorkSources& sources) {
+  std::vector<PartSwitch> out;
+  for (std::size_t i = 0; i < sources.names.size(); ++i)
+    out.push_back(
+        {{sources.names[i], Reach::Flattens}, [i](Factors& f) { f.sources_off |= std::uint64_t{1} << i; }});
+  return out;
+}
+
+std::vector<PartSwitch> switches_of(const Parts& parts, const PartsJobOptions& options) {
+  std::vector<PartSwitch> out =
+      options.sources.names.empty() ? work_switches(parts) : source_switches(options.sources);
+  if (options.project.rest || best_growth(parts.rest_growth) != nullptr)
+    out.push_back({{"communication that grows with the job", Reach::Flattens},
+                   [](Factors& f) { f.rest_grows = false; }});
   return out;
 }
 
 ScalingJob job_from(const Parts& parts, const PartsJobOptions& options, double rest_place, double power = 0) {
   const auto model = std::make_shared<const Model>(parts, options, rest_place, power);
-  const auto switches = std::make_shared<const std::vector<PartSwitch>>(switches_of(parts, options.project));
+  const auto switches = std::make_shared<const std::vector<PartSwitch>>(switches_of(parts, options));
   ScalingJob job;
   for (const PartSwitch& s : *switches) job.mechanisms.push_back(s.mechanism);
   const std::size_t failures_bit = job.mechanisms.size();

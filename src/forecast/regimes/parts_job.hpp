@@ -19,6 +19,7 @@ namespace cox::forecast {
 struct PartsJobOptions {
   ProjectOptions project{};
   std::optional<model::Scenario> failing{};  ///< whose failures and checkpoints it has; empty = nothing fails
+  WorkSources sources{};                     ///< what a Scenario names; empty = mechanisms are kinds of parts
   int replicates = 30;                       ///< parameters drawn again, for bands
   /// Draws have slow nodes that were not seen, and the growth that one size does not show: a Run's, by `project`'s priors.
   bool unseen = false;
@@ -34,8 +35,8 @@ struct PartsJob {
       shared{};  ///< the same where all ranks share something; empty = sizes tell, or none is asked
 };
 
-/// Mechanisms, as far as the parts have them: jitter of ranks; what a node's ranks share in a step; ranks, and nodes, that are
-/// slow for good; own work that grows with the job; communication that grows (off: as at the measured size); failures and
+/// Mechanisms: the sources of a Scenario under their own names; else, as far as the parts have them, jitter of ranks, what a node's
+/// ranks share in a step, ranks, and nodes, that are slow for good. Beside these own work that grows with the job; communication that grows (off: as at the measured size); failures and
 /// restarts that grow. Steps by `project_one` with nodes and ranks of their own; goodput by `wall_shares`.
 /// Growth that is linear in the ranks is at most as fast as the job, so no part of a step lowers throughput in weak scaling.
 /// Cost: 0.4 ms a position and call of the job. Threads: the job may be called by several.

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -19,9 +22,10 @@ using model::NoisePattern;
 using model::NoiseScope;
 using model::NoiseSource;
 
-constexpr int kRule = 100;           ///< points that stand for a law in a sum
-constexpr int kBody = 1000;          ///< quantiles of a sum's body
-constexpr double kTailFrom = 0.002;  ///< probability of its tail
+constexpr int kRule = 100;               ///< points that stand for a law in a sum
+constexpr int kBody = 1000;              ///< quantiles of a sum's body
+constexpr double kTailFrom = 0.002;      ///< probability of its tail
+constexpr std::size_t kMostSources = 4;  ///< that are switched off one by one
 
 Error no_counterpart(const model::Scenario& scenario, std::string message) {
   return Error{.code = Errc::Unsupported,
@@ -353,9 +357,35 @@ Sorted sorted_sources(const model::Scenario& s, bool pipeline) {
   return out;
 }
 
-}  // namespace
+/// Own work by kind of rank, from what a step without noise tells.
+struct SourcedPositions {
+  std::vector<PositionParts> positions{};
+  bool rare = false;
+};
 
-Result<Parts> parts_of(const model::Scenario& s) {
+SourcedPositions positions_of(const model::Scenario& s, const StepWork& work, const Sorted& sources) {
+  SourcedPositions out;
+  const auto add = [&](const Work& kind, const Few* few) {
+    PositionParts part;
+    part.role = static_cast<std::int32_t>(out.positions.size());
+    part.ranks = few != nullptr ? few->ranks : kind.ranks;
+    part.fixed = few != nullptr;
+    NoiseParts noise(part, kind.busy, s.job.steps);
+    for (const NoiseSource& n : sources.all) noise.take(n);
+    if (few != nullptr)
+      for (const NoiseSource& n : few->sources) noise.take(n);
+    noise.finish();
+    out.rare = out.rare || noise.rare();
+    out.positions.push_back(std::move(part));
+  };
+  for (const Work& kind : work.kinds) add(kind, nullptr);
+  const Work& slowest = *std::ranges::max_element(work.kinds, {}, &Work::busy);
+  for (const Few& few : sources.few) add(slowest, &few);
+  return out;
+}
+
+/// The step that parts are made from.
+Result<StepWork> work_of(const model::Scenario& s) {
   const model::Workload workload = s.job.workload();
   if (workload != model::Workload::Collective && workload != model::Workload::Training)
     return fail(
@@ -363,8 +393,52 @@ Result<Parts> parts_of(const model::Scenario& s) {
   if (s.policy.kind != model::PolicyKind::Synchronous)
     return fail(no_counterpart(
         s, fmt::format("policy {}: its ranks do not meet in every step", model::name_of(s.policy.kind))));
-  COX_TRY(const StepWork work, quiet_step(s));
+  COX_TRY(StepWork work, quiet_step(s));
   if (work.kinds.empty()) return fail(no_counterpart(s, "what its ranks compute in a step is not told"));
+  return work;
+}
+
+/// Positions of a Scenario by the sources that are off, each set computed once.
+class PositionsBySources {
+ public:
+  PositionsBySources(model::Scenario scenario, StepWork work, std::vector<std::size_t> sources)
+      : scenario_(std::move(scenario)), work_(std::move(work)), sources_(std::move(sources)) {}
+
+  [[nodiscard]] std::vector<PositionParts> without(std::uint64_t off) {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(off);
+    if (found != known_.end()) return found->second;
+    model::Scenario s = scenario_;
+    for (std::size_t i = 0; i < sources_.size(); ++i)
+      if ((off >> i & 1) != 0) s.noise[sources_[i]].off = true;
+    return known_.emplace(off, positions_of(s, work_, sorted_sources(s, work_.pipeline.stages > 1)).positions)
+        .first->second;
+  }
+
+ private:
+  model::Scenario scenario_;
+  StepWork work_;
+  std::vector<std::size_t> sources_;  ///< of the scenario's noise
+  std::mutex mutex_;
+  std::map<std::uint64_t, std::vector<PositionParts>> known_;
+};
+
+/// As mechanisms are named: of the scenario, else by its law, and where two have one, by its number too.
+std::string mechanism_name(const model::Scenario& s, std::size_t i) {
+  const NoiseSource& n = s.noise[i];
+  const auto label = [](const NoiseSource& of) {
+    return of.name.empty() ? fmt::format("{} noise", model::name_of(of.law)) : of.name;
+  };
+  const bool twice = std::ranges::count_if(s.noise, [&](const NoiseSource& other) {
+                       return !other.off && label(other) == label(n);
+                     }) > 1;
+  return twice ? fmt::format("{} (noise {})", label(n), i) : label(n);
+}
+
+}  // namespace
+
+Result<Parts> parts_of(const model::Scenario& s) {
+  COX_TRY(const StepWork work, work_of(s));
   Parts out;
   out.ranks = model::ranks_of(s.cluster, s.job.places);
   out.ranks_per_node = s.cluster.devices_per_node;
@@ -377,26 +451,28 @@ Result<Parts> parts_of(const model::Scenario& s) {
   out.untold = std::move(sources.untold);
   if (std::ranges::any_of(sources.all, [](const auto& n) { return n.scope == NoiseScope::Switch; }))
     out.nodes_per_group = std::max(1, s.fabric.hosts_per_leaf);
-  bool rare = false;
-  const auto add = [&](const Work& kind, const Few* few) {
-    PositionParts part;
-    part.role = static_cast<std::int32_t>(out.positions.size());
-    part.ranks = few != nullptr ? few->ranks : kind.ranks;
-    part.fixed = few != nullptr;
-    NoiseParts noise(part, kind.busy, s.job.steps);
-    for (const NoiseSource& n : sources.all) noise.take(n);
-    if (few != nullptr)
-      for (const NoiseSource& n : few->sources) noise.take(n);
-    noise.finish();
-    rare = rare || noise.rare();
-    out.positions.push_back(std::move(part));
-  };
-  for (const Work& kind : work.kinds) add(kind, nullptr);
-  const Work& slowest = *std::ranges::max_element(work.kinds, {}, &Work::busy);
-  for (const Few& few : sources.few) add(slowest, &few);
-  if (rare)
+  SourcedPositions own = positions_of(s, work, sources);
+  out.positions = std::move(own.positions);
+  if (own.rare)
     out.untold.emplace_back(
         "what the ranks of a node share in a step is rarer than the law that is taken for it: the slowest is later");
+  return out;
+}
+
+Result<WorkSources> work_sources_of(const model::Scenario& s) {
+  COX_TRY(StepWork work, work_of(s));
+  const bool pipeline = work.pipeline.stages > 1;
+  std::vector<std::size_t> sources;
+  WorkSources out;
+  for (std::size_t i = 0; i < s.noise.size(); ++i) {
+    const NoiseSource& n = s.noise[i];
+    if (n.off || n.target != model::NoiseTarget::Compute || !left_out(n, pipeline).empty()) continue;
+    sources.push_back(i);
+    out.names.push_back(mechanism_name(s, i));
+  }
+  if (sources.empty() || sources.size() > kMostSources) return WorkSources{};
+  const auto positions = std::make_shared<PositionsBySources>(s, std::move(work), std::move(sources));
+  out.positions = [positions](std::uint64_t off) { return positions->without(off); };
   return out;
 }
 

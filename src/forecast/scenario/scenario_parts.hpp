@@ -25,6 +25,12 @@ namespace cox::forecast {
 ///          src/forecast/scenario/scenario_parts_test.cpp
 [[nodiscard]] Result<Parts> parts_of(const model::Scenario& scenario);
 
+/// The sources of noise that `parts_of` takes in, each to be switched off: mechanisms are named as the Scenario names them. A
+/// source without a name is that of its law. Empty where there are none, or more than four: sums of them take too long.
+/// Errors:  as `parts_of`. Cost: as `parts_of`; of `positions` a call as the sums of what is left on, each set once.
+/// Held by: src/forecast/scenario/scenario_parts_test.cpp
+[[nodiscard]] Result<WorkSources> work_sources_of(const model::Scenario& scenario);
+
 /// Communication of a Scenario at other sizes: a step without noise is simulated there, at most at 16,384 ranks; beyond it
 /// grows on as over the last doublings, as a range from not at all. More data parallel replicas, same layout otherwise.
 /// Memory of what was simulated is kept in the function. Threads: safe.

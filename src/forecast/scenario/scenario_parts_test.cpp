@@ -248,5 +248,35 @@ TEST(PartsOfScenario, JobsThatDoNotMeetInEveryStepAreRefused) {
   EXPECT_EQ(parts_of(s).error().id, "forecast-004");
 }
 
+TEST(PartsOfScenario, EachSourceIsSwitchedOffUnderItsName) {
+  NoiseSource named = source(NoiseLaw::Gaussian, 0.05);
+  named.name = "jitter";
+  NoiseSource detour = source(NoiseLaw::Bimodal, 0);
+  detour.relative = false;
+  detour.mean = Seconds{5e-3};
+  detour.probability = 0.01;
+  NoiseSource messages = source(NoiseLaw::Gaussian, 0.05);
+  messages.target = model::NoiseTarget::Message;
+  const model::Scenario s = job(8, 2, {named, messages, detour});
+  const auto sources = work_sources_of(s);
+  ASSERT_TRUE(sources) << sources.error().to_string();
+  EXPECT_EQ(sources->names, (std::vector<std::string>{"jitter", "bimodal noise"}));
+  EXPECT_EQ(sources->positions(1)[0].residual.deviation(),
+            parts_of(job(8, 2, {detour}))->positions[0].residual.deviation());
+  EXPECT_EQ(sources->positions(2)[0].residual.deviation(),
+            parts_of(job(8, 2, {named}))->positions[0].residual.deviation());
+  EXPECT_TRUE(sources->positions(3)[0].residual.is_constant());
+  EXPECT_EQ(sources->positions(3)[0].level.value, Seconds{10e-3});
+}
+
+TEST(PartsOfScenario, TwoSourcesOfOneNameAreTold) {
+  const auto two =
+      work_sources_of(job(8, 2, {source(NoiseLaw::Gaussian, 0.05), source(NoiseLaw::Gaussian, 0.02, Node)}));
+  ASSERT_TRUE(two);
+  EXPECT_EQ(two->names, (std::vector<std::string>{"gaussian noise (noise 0)", "gaussian noise (noise 1)"}));
+  EXPECT_TRUE(work_sources_of(job(8, 2, std::vector(5, source(NoiseLaw::Gaussian, 0.05))))->names.empty())
+      << "too many to add up without each";
+}
+
 }  // namespace
 }  // namespace cox::forecast
