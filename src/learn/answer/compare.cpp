@@ -72,7 +72,9 @@ void sum_up(WayResult& w) {
     times.push_back(log_time(a));
     samples.push_back(logarithm(computed(a)));
     if (a.sent) bytes.push_back(static_cast<double>(a.sent->count()));
-    age.add(a.mean_age);
+    const sync::AgeCounts ages = a.all_ages();
+    age.add(ages.mean());
+    w.ages.merge(ages);
   }
   const GeometricMean time = geometric_mean(times);
   w.time = Seconds{time.value};
@@ -253,6 +255,11 @@ Status set_target(Terms& setting, Comparison& out) {
 
 }  // namespace
 
+sync::AgeCounts Attempt::all_ages() const {
+  sync::AgeCounts all;
+  for (const sync::AgeCounts& one : ages) all.merge(one);
+  return all;
+}
 std::int64_t WayResult::reached() const {
   return std::ranges::count_if(attempts, [](const Attempt& a) { return a.reached; });
 }

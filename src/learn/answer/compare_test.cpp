@@ -52,6 +52,36 @@ TEST(CompareWays, RatiosAreProductsAndTheFirstWayIsOne) {
   EXPECT_TRUE(std::ranges::is_sorted(c.ways, {}, [](const WayResult& w) { return w.time; }));
 }
 
+// A worker that is slower for good meets more versions than others: of 8 workers, 7 on the mean.
+TEST(CompareWays, AgesAreThoseOfEachWorker) {
+  model::Scenario uneven = testing::job(8);
+  testing::make_uneven(uneven, 0.4);
+  const Comparison c = run(uneven, question({"synchronous", "asynchronous"}));
+  const WayResult& async = of(c, "asynchronous");
+  std::int64_t counted = 0;
+  for (const Attempt& a : async.attempts) {
+    ASSERT_EQ(a.ages.size(), 8U);
+    std::vector<std::pair<std::int64_t, std::int64_t>> median_of;  // by how much a worker delivered
+    for (const sync::AgeCounts& w : a.ages) median_of.emplace_back(-w.count(), w.quantile(0.5));
+    std::ranges::sort(median_of);
+    EXPECT_LT(median_of.front().second, median_of.back().second) << "the fastest is the freshest";
+    const sync::AgeCounts all = a.all_ages();
+    EXPECT_EQ(all.count(), a.samples);
+    EXPECT_NEAR(all.mean(), 7, 0.7);
+    EXPECT_LE(all.quantile(0.5), all.quantile(0.99));
+    EXPECT_LE(all.quantile(0.99), all.largest());
+    counted += all.count();
+  }
+  EXPECT_EQ(async.ages.count(), counted);
+  EXPECT_EQ(of(c, "synchronous").ages.largest(), 0);
+  const auto text = text_lines(c, uneven, question({"synchronous", "asynchronous"}));
+  const auto row =
+      std::ranges::find_if(text, [](const TextLine& l) { return l.text.starts_with("age, versions"); });
+  ASSERT_NE(row, text.end());
+  EXPECT_TRUE((row + 1)->text.starts_with("asynchronous"));
+  EXPECT_TRUE((row + 2)->text.empty()) << "who has no ages has no row";
+}
+
 TEST(CompareWays, ASlowNetworkIsForThoseWhoMeetSeldom) {
   const auto ways = {"synchronous", "local-sgd,local-steps=8", "asynchronous"};
   const Comparison fast = run(testing::job(8, Bandwidth::gbyte_per_s(100)), question(ways));
@@ -110,7 +140,7 @@ TEST(CompareWays, OnlyTheTablesLinesAreRows) {
   model::Scenario named = testing::job(4);
   named.name = "a  b";
   const auto lines = text_lines(run(named, q), named, q);
-  EXPECT_EQ(std::ranges::count(lines, LineKind::Row, &TextLine::kind), 3);
+  EXPECT_EQ(std::ranges::count(lines, LineKind::Row, &TextLine::kind), 3 + 2) << "times, and ages of one";
   EXPECT_EQ(lines.front().kind, LineKind::Sentence);
 }
 

@@ -15,6 +15,7 @@
 #include "cox/learn/compare.hpp"
 #include "cox/learn/learner.hpp"
 #include "cox/model/scenario.hpp"
+#include "cox/sync/ages.hpp"
 
 namespace cox::learn {
 
@@ -32,15 +33,16 @@ struct Attempt {
   std::int64_t samples = 0;     ///< whose gradients were applied
   std::int64_t wasted = 0;      ///< whose work was thrown away
   std::optional<Bytes> sent{};  ///< through the port of one worker, both directions; not known with servers
-  double mean_age = 0;
-  std::int64_t largest_age = 0;
-  int busiest = 0;           ///< worker whose updates were applied most often
-  double busiest_share = 0;  ///< of all that were applied
+  std::vector<sync::AgeCounts> ages{};  ///< of applied updates, by worker
+  int busiest = 0;                      ///< worker whose updates were applied most often
+  double busiest_share = 0;             ///< of all that were applied
   double first_loss = 0;
   double loss = 0;
   double accuracy = 0;
   std::optional<Divergence> diverged{};
   std::optional<ScaledSteps> scaled{};  ///< where the way has a loss scale
+
+  [[nodiscard]] sync::AgeCounts all_ages() const;
 };
 
 /// What the time to the target takes; nothing of what the scenario does not tell.
@@ -67,6 +69,7 @@ struct WayResult {
   double samples = 0;
   double sent_bytes = 0;  ///< mean; 0 = not known
   double mean_age = 0;
+  sync::AgeCounts ages{};  ///< of all attempts together
   std::optional<Expense> expense{};
   int busiest = 0;  ///< of the attempt in which one worker's share was the largest
   double busiest_share = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/base/json.hpp"
 
+#include "learn/answer/ages.hpp"
 #include "learn/answer/comparison.hpp"
 #include "learn/answer/scaled.hpp"
 
@@ -12,6 +13,7 @@ Json json_of(const Interval& i) {
 }
 
 Json json_of(const Attempt& a) {
+  const sync::AgeCounts ages = a.all_ages();
   return {{"seed", a.seed},
           {"workers", a.workers},
           {"reached", a.reached},
@@ -21,8 +23,11 @@ Json json_of(const Attempt& a) {
           {"samples", a.samples},
           {"wasted_samples", a.wasted},
           {"sent_bytes", a.sent ? Json(a.sent->count()) : Json(nullptr)},
-          {"mean_age", a.mean_age},
-          {"largest_age", a.largest_age},
+          {"mean_age", ages.mean()},
+          {"p50_age", ages.quantile(0.5)},
+          {"p99_age", ages.quantile(0.99)},
+          {"largest_age", ages.largest()},
+          {"worker_ages", worker_ages(a.ages)},
           {"busiest_worker", a.busiest},
           {"busiest_share", a.busiest_share},
           {"first_loss", a.first_loss},
@@ -44,6 +49,10 @@ Json json_of(const WayResult& w, bool baseline) {
          {"samples", nullptr},
          {"sent_bytes", nullptr},
          {"mean_age", nullptr},
+         {"p50_age", nullptr},
+         {"p99_age", nullptr},
+         {"largest_age", nullptr},
+         {"ages", nullptr},
          {"node_hours", nullptr},
          {"energy_j", nullptr},
          {"cost", nullptr},
@@ -59,6 +68,10 @@ Json json_of(const WayResult& w, bool baseline) {
     j["samples"] = w.samples;
     if (w.sent_bytes > 0) j["sent_bytes"] = w.sent_bytes;
     j["mean_age"] = w.mean_age;
+    j["p50_age"] = w.ages.quantile(0.5);
+    j["p99_age"] = w.ages.quantile(0.99);
+    j["largest_age"] = w.ages.largest();
+    j["ages"] = age_ranges(w.ages);
   }
   if (const auto& e = w.expense) {
     if (e->node_hours) j["node_hours"] = *e->node_hours;

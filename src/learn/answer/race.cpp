@@ -68,24 +68,22 @@ class Racer {
     next_ = setting.question.share.batch() * setting.workers;
   }
   /// False: it is there, or will never be.
-  bool take(const sync::StreamEvent& e, Seconds at, const sync::Ledger& ledger, const Busiest& busiest) {
+  bool take(const sync::StreamEvent& e, Seconds at, const sync::StreamAges& ages, const Busiest& busiest) {
     if (!racing_) return false;
     racing_ = learner_.take(e);
     const bool due = e.kind == sync::StreamEvent::Kind::Advanced && learner_.samples() >= next_;
     if (racing_ && !due) return true;
     result_.time = at;
-    result_.mean_age = ledger.mean_age();
-    result_.largest_age = ledger.largest_age();
-    result_.busiest = busiest.worker();
-    result_.busiest_share = busiest.share();
     if (due) score();
+    if (!racing_) settle(ages, busiest);
     return racing_;
   }
   [[nodiscard]] Problem& problem() { return *problem_; }
-  [[nodiscard]] Attempt end(Seconds last) {
+  [[nodiscard]] Attempt end(Seconds last, const sync::StreamAges& ages, const Busiest& busiest) {
     if (racing_) {
       result_.time = last;
       score();
+      settle(ages, busiest);
     }
     result_.versions = learner_.version();
     result_.samples = learner_.samples();
@@ -97,6 +95,12 @@ class Racer {
   }
 
  private:
+  /// What the stream was until here.
+  void settle(const sync::StreamAges& ages, const Busiest& busiest) {
+    result_.ages.assign(ages.workers().begin(), ages.workers().end());
+    result_.busiest = busiest.worker();
+    result_.busiest_share = busiest.share();
+  }
   static OptimizerSpec scaled(const Terms& setting, double factor) {
     OptimizerSpec spec = setting.question.optimizer;
     spec.rate *= factor;
@@ -166,6 +170,7 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
   COX_CHECK(check_wire(way, wire));
   sync::Ledger ledger(crew.workers);
   Busiest busiest(crew.workers);
+  sync::StreamAges ages(crew.workers);
   Seconds last{};
   std::vector<std::int64_t> steps(static_cast<std::size_t>(crew.workers));
   bool over = false;
@@ -176,6 +181,7 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
                          COX_ASSERT(possible, "a policy's stream keeps its ledger");
                          last = at;
                          busiest.take(e);
+                         ages.take(e);
                          // Nobody goes on alone when others are out of steps.
                          if (e.kind == sync::StreamEvent::Kind::Delivered)
                            over = over || (steps[static_cast<std::size_t>(e.update.worker)] +=
@@ -183,14 +189,14 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
                          bool any = false;
                          for (std::size_t r = 0; r < racers.size(); ++r) {
                            if (!racing[r]) continue;
-                           racing[r] = racers[r]->take(e, at, ledger, busiest);
+                           racing[r] = racers[r]->take(e, at, ages, busiest);
                            any = any || racing[r];
                          }
                          return any && !(over && e.kind == sync::StreamEvent::Kind::Advanced);
                        }));
   std::vector<Attempt> attempts;
   for (std::size_t r = 0; r < racers.size(); ++r) {
-    attempts.push_back(racers[r]->end(last));
+    attempts.push_back(racers[r]->end(last, ages, busiest));
     attempts.back().sent = sent_by(s, way, wire, attempts.back().versions);
   }
   return attempts;

@@ -12,8 +12,10 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/simulate/training.hpp"
+#include "cox/sync/ages.hpp"
 #include "cox/sync/stream_file.hpp"
 
+#include "learn/answer/ages.hpp"
 #include "learn/answer/cluster.hpp"
 #include "learn/answer/refusal.hpp"
 #include "learn/answer/scaled.hpp"
@@ -51,6 +53,7 @@ class Follower {
     COX_CHECK(fits(static_cast<double>(problem_->parameters()), workers));
     learner_.emplace(*problem_, question_.optimizer, question_.way, question_.share, workers);
     ledger_.emplace(workers);
+    ages_.emplace(workers);
     workers_ = workers;
     steps_.assign(static_cast<std::size_t>(workers), 0);
     points_.push_back({.score = problem_->score(learner_->parameters())});
@@ -59,6 +62,7 @@ class Follower {
 
   Result<bool> take(const sync::StreamEvent& e, Seconds at) {
     ledger_->take(e);
+    ages_->take(e);
     if (e.kind == sync::StreamEvent::Kind::Joined) COX_CHECK(join());
     if (e.kind == sync::StreamEvent::Kind::Delivered) COX_CHECK(deliver(e.update));
     if (e.kind == sync::StreamEvent::Kind::Advanced) in_rounds_.reset();
@@ -77,6 +81,7 @@ class Follower {
   [[nodiscard]] const Learner& learner() const { return *learner_; }
   [[nodiscard]] const Problem& problem() const { return *problem_; }
   [[nodiscard]] const sync::Ledger& ledger() const { return *ledger_; }
+  [[nodiscard]] const sync::StreamAges& ages() const { return *ages_; }
   [[nodiscard]] int workers() const { return workers_; }
   [[nodiscard]] Seconds last() const { return last_; }
 
@@ -141,6 +146,7 @@ class Follower {
   std::unique_ptr<Problem> problem_;
   std::optional<Learner> learner_;
   std::optional<sync::Ledger> ledger_;
+  std::optional<sync::StreamAges> ages_;
   std::vector<Point> points_;
   Seconds last_{};
   int workers_ = 0;
@@ -155,6 +161,13 @@ std::vector<TextLine> lines_of(const Follower& f, const ReplayQuestion& q) {
       "{} in {} of a job that begins with {}, {} discarded; mean age {:.1f}, largest {}",
       counted(ages.applied(), "update", "updates"), to_string(f.last()),
       counted(f.workers(), "worker", "workers"), ages.discarded(), ages.mean_age(), ages.largest_age()));
+  if (ages.largest_age() > 0) {
+    const sync::AgeCounts all = f.ages().all();
+    const MedianAges of = median_ages(f.ages().workers());
+    lines.emplace_back(
+        fmt::format("ages: p50 {}, p99 {}; medians of workers from {} (worker {}) to {} (worker {})",
+                    all.quantile(0.5), all.quantile(0.99), of.least, of.freshest, of.most, of.stalest));
+  }
   lines.emplace_back(
       fmt::format("learned: {} of {}, {} at rate {}, {} a worker and step, as {}", name_of(q.problem.kind),
                   counted(f.problem().parameters(), "parameter", "parameters"), name_of(q.optimizer.kind),
@@ -188,7 +201,11 @@ std::string text_of(const Follower& f, const ReplayQuestion& q, const std::vecto
       {"samples", f.learner().samples()},
       {"wasted_samples", f.learner().wasted_samples()},
       {"mean_age", ages.mean_age()},
+      {"p50_age", f.ages().all().quantile(0.5)},
+      {"p99_age", f.ages().all().quantile(0.99)},
       {"largest_age", ages.largest_age()},
+      {"ages", age_ranges(f.ages().all())},
+      {"worker_ages", worker_ages(f.ages().workers())},
       {"policy", q.way.name},
       {"problem", name_of(q.problem.kind)},
       {"parameters", f.problem().parameters()},

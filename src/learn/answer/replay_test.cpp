@@ -68,7 +68,9 @@ TEST(Replay, SaysWhatItFollowedAndHowItWent) {
   ASSERT_TRUE(replayed);
   EXPECT_FALSE(replayed->diverged);
   EXPECT_NE(replayed->lines.front().text.find("mean age"), std::string::npos);
-  EXPECT_NE(replayed->lines[1].text.find("quadratic of 10 parameters, sgd at rate 0.1"), std::string::npos);
+  EXPECT_NE(replayed->lines[1].text.find("ages: p50"), std::string::npos);
+  EXPECT_NE(replayed->json.find("\"worker_ages\""), std::string::npos);
+  EXPECT_NE(replayed->lines[2].text.find("quadratic of 10 parameters, sgd at rate 0.1"), std::string::npos);
 }
 
 TEST(Replay, SaysWhatALossScaleDid) {

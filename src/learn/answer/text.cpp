@@ -7,6 +7,7 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
+#include "learn/answer/ages.hpp"
 #include "learn/answer/comparison.hpp"
 #include "learn/answer/scaled.hpp"
 
@@ -95,6 +96,28 @@ void add_expenses(const Comparison& c, const model::Scenario& scenario, std::vec
     if (flops) row.push_back(e.flops ? to_string(*e.flops) : "");
     rows.push_back(std::move(row));
   }
+  for (TextLine& line : table(rows)) lines.push_back(std::move(line));
+  lines.emplace_back();
+}
+
+/// Ages of those whose updates have any: of all seeds together, and of the workers whose own median is least and largest in one
+/// of them.
+void add_ages(const Comparison& c, std::vector<TextLine>& lines) {
+  std::vector<std::vector<std::string>> rows{
+      {"age, versions", "p50", "p99", "largest", "p50 of the freshest worker", "of the stalest"}};
+  for (const WayResult& w : c.ways) {
+    if (!w.all_reached() || w.ages.largest() == 0) continue;
+    std::int64_t least = w.ages.largest();
+    std::int64_t most = 0;
+    for (const Attempt& a : w.attempts) {
+      const MedianAges of = median_ages(a.ages);
+      least = std::min(least, of.least);
+      most = std::max(most, of.most);
+    }
+    rows.push_back({w.way.name, grouped(w.ages.quantile(0.5)), grouped(w.ages.quantile(0.99)),
+                    grouped(w.ages.largest()), grouped(least), grouped(most)});
+  }
+  if (rows.size() == 1) return;
   for (TextLine& line : table(rows)) lines.push_back(std::move(line));
   lines.emplace_back();
 }
@@ -191,6 +214,7 @@ std::vector<TextLine> text_lines(const Comparison& c, const model::Scenario& sce
   lines.emplace_back(
       "samples: computed until the target; age: versions that others made meanwhile; rate: x that asked for");
   lines.emplace_back();
+  add_ages(c, lines);
   add_expenses(c, scenario, lines);
   if (!first.all_reached())
     lines.push_back(fmt::format("no ratios: {} did not reach the target on every seed", first.way.name));
