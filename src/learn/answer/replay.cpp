@@ -169,9 +169,10 @@ std::vector<TextLine> lines_of(const Follower& f, const ReplayQuestion& q) {
                     all.quantile(0.5), all.quantile(0.99), of.least, of.freshest, of.most, of.stalest));
   }
   lines.emplace_back(
-      fmt::format("learned: {} of {}, {} at rate {}, {} a worker and step, as {}", name_of(q.problem.kind),
+      fmt::format("learned: {} of {}, {} at rate {}{}, {} a worker and step, as {}", name_of(q.problem.kind),
                   counted(f.problem().parameters(), "parameter", "parameters"), name_of(q.optimizer.kind),
-                  plain_number(q.optimizer.rate), counted(q.share.batch(), "sample", "samples"), q.way.name));
+                  plain_number(q.optimizer.rate), schedule_text(q.optimizer),
+                  counted(q.share.batch(), "sample", "samples"), q.way.name));
   lines.emplace_back("");
   const bool classes = std::ranges::any_of(f.points(), [](const Point& p) { return p.score.accuracy > 0; });
   lines.push_back(TextLine::row(fmt::format("{:>10}  {:>9}  {:>10}  {:>10}{}", "at", "version", "samples",
@@ -211,6 +212,9 @@ std::string text_of(const Follower& f, const ReplayQuestion& q, const std::vecto
       {"parameters", f.problem().parameters()},
       {"optimizer", name_of(q.optimizer.kind)},
       {"rate", q.optimizer.rate},
+      {"warm_up_steps", q.optimizer.warm_up},
+      {"rate_scaling", name_of(q.optimizer.scaling)},
+      {"base_batch", q.optimizer.base_batch},
       {"batch_per_worker", q.share.batch()},
       {"diverged", diverged ? Json(diverged->text()) : Json(nullptr)},
       {"loss_scale", q.way.compressor.loss_scale ? json_of(f.learner().scaled_steps()) : Json(nullptr)},

@@ -198,9 +198,9 @@ std::vector<TextLine> text_lines(const Comparison& c, const model::Scenario& sce
                                 ? fmt::format(" (condition {:g}, noise {:g}, spread {:g})",
                                               q.problem.condition, q.problem.noise, q.problem.spread)
                                 : fmt::format(" (noise {:g})", q.problem.noise);
-  lines.push_back(fmt::format("learned: {} of {} parameters{}, {}, {} {} a worker and step",
+  lines.push_back(fmt::format("learned: {} of {} parameters{}, {}{}, {} {} a worker and step",
                               name_of(q.problem.kind), grouped(c.parameters), shape,
-                              name_of(q.optimizer.kind), grouped(q.share.batch()),
+                              name_of(q.optimizer.kind), schedule_text(q.optimizer), grouped(q.share.batch()),
                               q.share.batch() == 1 ? "sample" : "samples"));
   lines.push_back(fmt::format("target: loss {:.3g}, from {:.3g}; {} seeds, {} more for the rates", c.target,
                               c.first_loss, q.seeds, q.tuning_seeds));

@@ -12,6 +12,7 @@
 
 #include "learn/compress/compressor.hpp"
 #include "learn/optimize/optimizer.hpp"
+#include "learn/optimize/schedule.hpp"
 #include "learn/run/loss_scale.hpp"
 #include "learn/run/tree_sum.hpp"
 #include "learn/run/versions.hpp"
@@ -147,6 +148,7 @@ class Learner::Impl {
       else
         add_gradient(u, w, x);
       samples_ += samples;
+      batch_ += samples;
     } else {
       wasted_ += samples;
     }
@@ -162,7 +164,7 @@ class Learner::Impl {
       if (scale_)
         add_scaled(gradient_, u.worker, w);
       else
-        add_compressed(gradient_, u.worker, w, inner_.rate * factor());
+        add_compressed(gradient_, u.worker, w, inner_.rate * factor() * scheduled(share_.batch()));
       return;
     }
     for (std::int64_t leaf = 0; leaf < share_.leaves; ++leaf) {
@@ -240,23 +242,27 @@ class Learner::Impl {
     Local& local = *w.local;
     if (way_.local_state == LocalState::Reset) local.optimizer.reset();
     local_.assign(began.begin(), began.end());
+    double factors = 0;
     for (int k = 0; k < u.steps; ++k) {
       local_gradient(local_, began, u.worker, w.step + k, local);
       check(gradient_, u.worker, w.step + k);
       if (diverged_) return;
-      local.optimizer.step(local_, gradient_);
+      const double factor = rate_factor(inner_, local.optimizer.steps() + 1, share_.batch());
+      local.optimizer.step(local_, gradient_, factor);
+      factors += factor;
     }
     for (std::size_t i = 0; i < size_; ++i) local_[i] = began[i] - local_[i];
-    if (way_.control_variates) move_variate(local, u.steps);
+    if (way_.control_variates) move_variate(local, factors);
     if (compresses())
       add_compressed(local_, u.worker, w, 1);
     else
       sum_.add(local_);
   }
 
-  /// c_i+ = c_i - c + (x - y) / (K rate); `local_` is x - y. Their changes are summed for the mean variate.
-  void move_variate(Local& local, int steps) {
-    const auto over = static_cast<float>(1 / (steps * inner_.rate));
+  /// c_i+ = c_i - c + (x - y) / (K rate); `local_` is x - y, `factors` stands for K: those on the rate, summed over the
+  /// steps. Changes of variates are summed for the mean one.
+  void move_variate(Local& local, double factors) {
+    const auto over = static_cast<float>(1 / (factors * inner_.rate));
     for (std::size_t i = 0; i < size_; ++i) {
       const float change = local_[i] * over - variate_[i];
       local.variate[i] += change;
@@ -278,6 +284,11 @@ class Learner::Impl {
     return 1;
   }
 
+  /// Of the optimizer's next step, with so many samples.
+  [[nodiscard]] double scheduled(std::int64_t batch) const {
+    return rate_factor(inner_, optimizer_.steps() + 1, batch);
+  }
+
   void advance() {
     const std::int64_t leaves = sum_.leaves();
     COX_ASSERT(leaves > 0, "a version is made of updates");
@@ -287,8 +298,12 @@ class Learner::Impl {
       for (float& v : mean) v *= over;
     const std::span<float> x = versions_.next();
     ++version_;
+    const std::int64_t batch = std::exchange(batch_, 0);
     if (scale_ && !scale_->end_step(std::exchange(overflowed_, false))) return;
-    (in_rounds_ ? outer_ : optimizer_).step(x, mean, factor());
+    if (in_rounds_)
+      outer_.step(x, mean, factor());
+    else
+      optimizer_.step(x, mean, factor() * scheduled(batch));
     if (in_rounds_ && way_.control_variates) {
       const std::span<float> change = variates_.take();
       for (std::size_t i = 0; i < size_; ++i) variate_[i] += change[i] * over;
@@ -314,6 +329,7 @@ class Learner::Impl {
   std::vector<float> variate_;  ///< SCAFFOLD's c
   std::vector<Worker> workers_;
   std::int64_t version_ = 0, samples_ = 0, wasted_ = 0;
+  std::int64_t batch_ = 0;  ///< samples of what was applied since the last version
   std::int64_t age_ = 0;    ///< of the last update that was applied
   bool in_rounds_ = false;  ///< it was a difference
   std::optional<LossScale> scale_;
