@@ -16,19 +16,31 @@ bool Ledger::wrong(std::string why) {
   return false;
 }
 
+/// Whether the worker has read what it says it works with.
+bool Ledger::holds(const Update& u, const char* does) {
+  const std::int64_t read = read_[static_cast<std::size_t>(u.worker)];
+  if (u.version_read == read && read >= 0) return true;
+  const std::string who = "worker " + std::to_string(u.worker) + ' ' + does;
+  if (read < 0) return wrong(who + ", and has read nothing");
+  return wrong(who + " of version " + std::to_string(u.version_read) + ", and has read " +
+               std::to_string(read));
+}
+
+/// What the worker had read is in flight no more; its age stays counted.
+void Ledger::put_down(int worker) {
+  std::int64_t& read = read_[static_cast<std::size_t>(worker)];
+  --in_flight_;
+  reads_in_flight_ -= read;
+  delivered_ages_ += version_ - read;
+  read = -1;
+}
+
 bool Ledger::delivered(const Update& u) {
-  std::int64_t& read = read_[static_cast<std::size_t>(u.worker)];
-  if (read < 0) return wrong("worker " + std::to_string(u.worker) + " delivers, and has read nothing");
-  if (u.version_read != read)
-    return wrong("worker " + std::to_string(u.worker) + " delivers of version " +
-                 std::to_string(u.version_read) + ", and has read " + std::to_string(read));
+  if (!holds(u, "delivers")) return false;
   if (u.version_applied != version_)
     return wrong("an update meets version " + std::to_string(u.version_applied) + ", and " +
                  std::to_string(version_) + " is there");
-  --in_flight_;
-  reads_in_flight_ -= read;
-  delivered_ages_ += u.age();
-  read = -1;
+  put_down(u.worker);
   if (!u.applied) {
     ++discarded_;
     return true;
@@ -78,12 +90,12 @@ bool Ledger::take(const StreamEvent& event) {
     case StreamEvent::Kind::Left:
       if (here_[w] == 0) return wrong("worker " + std::to_string(u.worker) + " leaves twice");
       here_[w] = 0;
-      if (read_[w] >= 0) {
-        --in_flight_;
-        reads_in_flight_ -= read_[w];
-        delivered_ages_ += version_ - read_[w];
-        read_[w] = -1;
-      }
+      if (read_[w] >= 0) put_down(u.worker);
+      return true;
+    case StreamEvent::Kind::Abandoned:
+      if (!holds(u, "gives up work")) return false;
+      put_down(u.worker);
+      ++abandoned_;
       return true;
     case StreamEvent::Kind::Joined:
       break;  // above

@@ -28,7 +28,7 @@ constexpr int kMostSteps = 1'000'000;
 constexpr std::pair<StreamEvent::Kind, std::string_view> kKinds[] = {
     {StreamEvent::Kind::Read, "read"},         {StreamEvent::Kind::Delivered, "delivered"},
     {StreamEvent::Kind::Advanced, "advanced"}, {StreamEvent::Kind::Left, "left"},
-    {StreamEvent::Kind::Joined, "joined"},
+    {StreamEvent::Kind::Joined, "joined"},     {StreamEvent::Kind::Abandoned, "abandoned"},
 };
 
 std::string_view name_of(StreamEvent::Kind kind) {
@@ -116,11 +116,11 @@ std::optional<TimedEvent> event_of(std::string_view line) {
   const auto worker = whole(cells[2], 0, kMostWorkers - 1, 0);
   const auto read = whole(cells[3], 0, kMost, 0);
   const auto applied = whole(cells[4], 0, kMost, 0);
-  const auto steps = whole(cells[5], 1, kMostSteps, 1);
+  const auto steps = whole(cells[5], 0, kMostSteps, 1);
   const auto used = whole(cells[6], 0, 1, 1);
   if (!at || !std::isfinite(*at) || !worker || !read || !applied || !steps || !used) return std::nullopt;
   for (const auto& [kind, name] : kKinds)
-    if (cells[1] == name)
+    if (cells[1] == name && (*steps > 0 || kind == StreamEvent::Kind::Abandoned))
       return TimedEvent{.event = {.kind = kind,
                                   .update = {.worker = static_cast<int>(*worker),
                                              .version_read = *read,
@@ -164,6 +164,9 @@ void StreamWriter::add(const StreamEvent& event, Seconds at) {
       break;
     case StreamEvent::Kind::Advanced:
       line += fmt::format(",,{},,", u.version_applied);
+      break;
+    case StreamEvent::Kind::Abandoned:
+      line += fmt::format("{},{},,{},", u.worker, u.version_read, u.steps);
       break;
     case StreamEvent::Kind::Left:
     case StreamEvent::Kind::Joined:

@@ -48,6 +48,9 @@ bool same(const StreamEvent& a, const StreamEvent& b) {
       return a.update.worker == b.update.worker && a.update.version_read == b.update.version_read &&
              a.update.version_applied == b.update.version_applied && a.update.applied == b.update.applied &&
              a.update.steps == b.update.steps;
+    case StreamEvent::Kind::Abandoned:
+      return a.update.worker == b.update.worker && a.update.version_read == b.update.version_read &&
+             a.update.steps == b.update.steps;
     case StreamEvent::Kind::Left:
     case StreamEvent::Kind::Joined:
       return a.update.worker == b.update.worker;
@@ -102,6 +105,22 @@ TEST(StreamFile, IsReadAsItWasWritten) {
 const std::string kTwo =
     "# cox.updates/1 workers=2\n"
     "seconds,event,worker,version_read,version_applied,steps,applied\n";
+
+TEST(StreamFile, WorkThatWasGivenUpIsReadAsItWasWritten) {
+  const std::vector<StreamEvent> events = {
+      {.kind = StreamEvent::Kind::Abandoned, .update = {.worker = 1, .steps = 0}},
+      {.kind = StreamEvent::Kind::Delivered, .update = {.worker = 0, .steps = 3}},
+      {.kind = StreamEvent::Kind::Advanced, .update = {.version_applied = 1}},
+      {.kind = StreamEvent::Kind::Read, .update = {.worker = 1, .version_read = 1}},
+      {.kind = StreamEvent::Kind::Abandoned, .update = {.worker = 1, .version_read = 1, .steps = 2}}};
+  std::ostringstream out;
+  StreamWriter writer(out, 2);
+  for (const StreamEvent& e : events) writer.add(e, Seconds{1});
+  const Taken t = taken(out.str());
+  EXPECT_EQ(t.error, "");
+  ASSERT_EQ(t.events.size(), events.size());
+  for (std::size_t i = 0; i < events.size(); ++i) EXPECT_TRUE(same(t.events[i], events[i])) << i;
+}
 
 TEST(StreamFile, EndsWhereItIsToldTo) {
   const Taken t = taken(kTwo + "1,delivered,0,0,0,1,1\n1,advanced,,,1,,\n1,read,0,1,,,\n", 2);

@@ -168,6 +168,12 @@ TEST(Ledger, WhatCannotBeIsNamed) {
   EXPECT_EQ(why({sent(0, 0, 0), read(0, 1)}), "version 1 is read, and 0 is the newest");
   EXPECT_EQ(why({read(0, 0)}), "worker 0 reads, and is gone or has not delivered");
   EXPECT_EQ(why({sent(5, 0, 0)}), "there is no worker 5");
+  const auto given_up = [](int w, std::int64_t from) {
+    return StreamEvent{.kind = StreamEvent::Kind::Abandoned, .update = {.worker = w, .version_read = from}};
+  };
+  EXPECT_EQ(why({given_up(0, 0), sent(1, 0, 0), made(1), read(0, 1), read(1, 1), given_up(0, 1)}), "");
+  EXPECT_EQ(why({given_up(0, 0), given_up(0, 0)}), "worker 0 gives up work, and has read nothing");
+  EXPECT_EQ(why({given_up(0, 4)}), "worker 0 gives up work of version 4, and has read 0");
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ class Learner {
   /// The newest version.
   [[nodiscard]] std::span<const float> parameters() const;
   [[nodiscard]] std::int64_t version() const;
-  /// Samples whose gradients were applied, and those whose work was thrown away.
+  /// Samples whose gradients were applied, and those whose work was thrown away; a step that was given up counts whole.
   [[nodiscard]] std::int64_t samples() const;
   [[nodiscard]] std::int64_t wasted_samples() const;
   /// What workers that compress put on the wire, all together; zero where nobody does.

@@ -11,6 +11,7 @@
 #include "cox/learn/compressor.hpp"
 #include "cox/learn/optimizer.hpp"
 #include "cox/model/scenario.hpp"
+#include "cox/sync/rounds.hpp"
 
 namespace cox::learn {
 
@@ -24,10 +25,19 @@ enum class AgeWeight : std::uint8_t {
 /// What becomes of an inner optimizer's state when a round of local steps begins.
 enum class LocalState : std::uint8_t { Keep, Reset };
 
+/// Whose rules say who meets whom.
+enum class Rule : std::uint8_t {
+  Policy,  ///< sync::Policy, played by simulate
+  Rounds,  ///< sync::Rounds: drawn clients, the slowest dropped, time-outs
+};
+
 /// The default is synchronous data parallelism.
 struct Way {
   std::string name = "synchronous";  ///< as it was asked for
-  model::PolicySpec policy{};
+  model::PolicySpec policy{};  ///< where other rules are named: what workers bring, and how many local steps
+  Rule rule = Rule::Policy;
+  sync::RoundSpec rounds{};  ///< its local steps are the policy's, its seed the run's
+  Seconds time_out{};        ///< Rounds: from the first that delivers in a round on; zero = none
   AgeWeight weight = AgeWeight::None;
   double decay = 0;  ///< of exponential weights, per version
   /// Synchronous for so many steps of each worker, then local: post-local SGD (Lin et al. 2020). 0 = local at once.
@@ -50,7 +60,8 @@ struct Way {
 
 /// Reads `bounded-wait,staleness=3`: `synchronous`, `backup`, `bounded-wait`, `bounded-discard`, `asynchronous`,
 /// `age-weighted` (asynchronous with weight 1 / (1 + age), or exp(-decay x age) where `decay` is given), `local-sgd`, `post-local`, `diloco`, `fedprox`, `scaffold`,
-/// then what differs from the defaults; behind a plus what it is compressed by, as `synchronous+top-k,keep=0.01`. Local SGD with one local step and a mean is synchronous: gradients are
+/// `fedavg` (the last three with `fraction`, the part of the workers that each round draws), `drop` (the k slowest of a step are
+/// interrupted), `time-out` (all who are not there so many seconds behind the first), then what differs from the defaults; behind a plus what it is compressed by, as `synchronous+top-k,keep=0.01`. Local SGD with one local step and a mean is synchronous: gradients are
 /// averaged. Errors: learn-001, one line that says what is allowed. Held by: src/learn/run/way_test.cpp
 [[nodiscard]] Result<Way> read_way(std::string_view text);
 

@@ -28,6 +28,9 @@ struct StreamEvent {
     Advanced,  ///< version `update.version_applied` exists: what was delivered and applied since the last one is in it
     Left,    ///< `update.worker` is gone; what it works at is lost
     Joined,  ///< `update.worker` is there; a Read follows
+    /// `update.worker` gives up what it had read, and begins nothing until it reads again: it was interrupted, or is not
+    /// needed now. `update.steps`: those that it had begun, perhaps none
+    Abandoned,
   };
   Kind kind = Kind::Delivered;
   Update update{};
@@ -35,7 +38,7 @@ struct StreamEvent {
 
 /// Checks a stream while it goes by, in memory of O(workers): versions rise by one, an update was computed at what its
 /// worker read, and ages are conserved. Source: every applied update adds 1 to the age of each other read in flight, so
-///   sum of ages of all that were delivered + ages in flight + ages that left = sum over versions of the reads
+///   sum of ages of all that were delivered or abandoned + ages in flight + ages that left = sum over versions of the reads
 ///   that were in flight beside those that made it.
 /// Workers that are always busy in a job of N without meetings: (N - 1) x versions.
 /// Cost: O(1) per event. Threads: one owner. Held by: src/sync/stream_test.cpp
@@ -48,6 +51,8 @@ class Ledger {
   [[nodiscard]] std::int64_t version() const { return version_; }
   [[nodiscard]] std::int64_t applied() const { return applied_; }
   [[nodiscard]] std::int64_t discarded() const { return discarded_; }
+  /// Reads that were given up.
+  [[nodiscard]] std::int64_t abandoned() const { return abandoned_; }
   /// Of applied updates.
   [[nodiscard]] std::int64_t largest_age() const { return largest_age_; }
   [[nodiscard]] double mean_age() const {
@@ -60,6 +65,8 @@ class Ledger {
  private:
   bool wrong(std::string why);
   bool delivered(const Update& u);
+  bool holds(const Update& u, const char* does);
+  void put_down(int worker);
   [[nodiscard]] std::int64_t ages_in_flight() const { return in_flight_ * version_ - reads_in_flight_; }
 
   std::vector<std::int64_t> read_;  ///< of each worker; -1 = holds none
@@ -68,7 +75,8 @@ class Ledger {
   std::int64_t in_flight_ = 0;        ///< workers with a read
   std::int64_t reads_in_flight_ = 0;  ///< sum of their versions
   std::int64_t since_ = 0;            ///< updates applied since the last version
-  std::int64_t applied_ = 0, discarded_ = 0, applied_ages_ = 0, delivered_ages_ = 0, aged_ = 0;
+  std::int64_t applied_ = 0, discarded_ = 0, abandoned_ = 0, applied_ages_ = 0, delivered_ages_ = 0,
+               aged_ = 0;
   std::int64_t largest_age_ = 0;
   std::string error_;
 };

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "learn/compress/compressor.hpp"
+#include "learn/drive/drive.hpp"
 
 namespace cox::learn {
 
@@ -30,6 +31,7 @@ model::Compression wire_of(const Way& way, Problem& problem) {
 
 Status stream_way(const model::Scenario& scenario, const Way& way, const model::Compression& wire,
                   std::int64_t steps, std::uint64_t seed, const simulate::UpdateSink& sink) {
+  if (way.rule != Rule::Policy) return stream_ruled(scenario, way, wire, steps, seed, sink);
   return simulate::stream_updates(under(scenario, way, wire, steps), seed, sink, way.synchronous_steps);
 }
 

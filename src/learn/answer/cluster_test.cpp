@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "learn/answer/job_for_tests.hpp"
+#include "learn/drive/job_for_tests.hpp"
 
 namespace cox::learn {
 namespace {

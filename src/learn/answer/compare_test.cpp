@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "learn/answer/comparison.hpp"
-#include "learn/answer/job_for_tests.hpp"
+#include "learn/drive/job_for_tests.hpp"
 
 namespace cox::learn {
 namespace {

@@ -10,7 +10,7 @@
 namespace cox::learn {
 
 std::optional<Expense> expense_of(const Terms& setting, const WayResult& w) {
-  if (!w.all_reached() || w.way.synchronous_steps > 0) return std::nullopt;
+  if (!w.all_reached() || w.way.synchronous_steps > 0 || w.way.rule != Rule::Policy) return std::nullopt;
   const auto problem = make_problem(setting.question.problem);
   if (!problem) return std::nullopt;
   constexpr int kFewest = 50;

@@ -12,7 +12,7 @@ namespace cox::learn {
 ///
 /// Formula: of some steps of the scenario under the way's policy, without failures and start, times w.time over their time;
 ///          operations: job.flops x micro_batches x samples / batch.
-/// Nothing where not all seeds reached the target, or where the way changes its policy on the way (`post-local`). Energy and
+/// Nothing where not all seeds reached the target, or where the way changes its policy on the way (`post-local`) or has rules that simulate does not play. Energy and
 /// cost where the scenario says power and price. Cost: one simulation of 50 to 400 steps.
 /// Held by: src/learn/answer/expense_test.cpp
 [[nodiscard]] std::optional<Expense> expense_of(const Terms& setting, const WayResult& w);

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "learn/answer/job_for_tests.hpp"
+#include "learn/drive/job_for_tests.hpp"
 
 namespace cox::learn {
 namespace {

@@ -128,20 +128,30 @@ class Racer {
   bool racing_ = true;
 };
 
+/// Workers that a meeting is of, in the mean.
+double meeting_size(const Terms& s, const Way& way, const Attempt& a) {
+  if (way.rule == Rule::Rounds)
+    return static_cast<double>(a.samples) / static_cast<double>(s.question.share.batch()) /
+           way.policy.local_steps / static_cast<double>(std::max<std::int64_t>(a.versions, 1));
+  const int late = way.policy.kind == model::PolicyKind::Backup ? way.policy.backups : 0;
+  return std::max(1, s.workers - late);
+}
+
 /// Through a worker's port in both directions: a ring's sum for each meeting, or an all-gather of what differs in its
-/// places. Not known with servers: one that sits beside a worker serves it without a port.
+/// places; in the mean over all, where others stand aside. Not known with servers: one that sits beside a worker serves it
+/// without a port.
 std::optional<Bytes> sent_by(const Terms& s, const Way& way, const model::Compression& wire,
-                             std::int64_t meetings) {
+                             const Attempt& a) {
   if (way.policy.has_servers()) return std::nullopt;
   const double d = static_cast<double>(s.gradients.count());
-  const double n =
-      std::max(1, s.workers - (way.policy.kind == model::PolicyKind::Backup ? way.policy.backups : 0));
+  const double n = std::max(1.0, meeting_size(s, way, a));
   const double packed = wire.kind == model::Compressor::Quantised ? d * wire.bits / 32
                         : wire.kind == model::Compressor::Sparse  ? d * wire.density * 2
                                                                   : d;
   const double each =
       wire.kind == model::Compressor::Sparse ? 2 * (n - 1) * packed : 4 * (n - 1) / n * packed;
-  return Bytes{static_cast<std::int64_t>(each * static_cast<double>(meetings))};
+  const double share = way.rule == Rule::Rounds ? n / s.workers : 1;
+  return Bytes{static_cast<std::int64_t>(each * share * static_cast<double>(a.versions))};
 }
 
 /// A compressor that leaves the problem's gradients as long as they are would be told to have no effect.
@@ -197,7 +207,7 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
   std::vector<Attempt> attempts;
   for (std::size_t r = 0; r < racers.size(); ++r) {
     attempts.push_back(racers[r]->end(last, ages, busiest));
-    attempts.back().sent = sent_by(s, way, wire, attempts.back().versions);
+    attempts.back().sent = sent_by(s, way, wire, attempts.back());
   }
   return attempts;
 }

@@ -65,6 +65,7 @@ class Follower {
     ages_->take(e);
     if (e.kind == sync::StreamEvent::Kind::Joined) COX_CHECK(join());
     if (e.kind == sync::StreamEvent::Kind::Delivered) COX_CHECK(deliver(e.update));
+    if (e.kind == sync::StreamEvent::Kind::Abandoned) COX_CHECK(count_steps(e.update));
     if (e.kind == sync::StreamEvent::Kind::Advanced) in_rounds_.reset();
     last_ = at;
     const bool goes_on = learner_->take(e);
@@ -110,7 +111,7 @@ class Follower {
 
   Status deliver(const sync::Update& u) {
     const Way& way = question_.way;
-    std::int64_t& steps = steps_[static_cast<std::size_t>(u.worker)];
+    const std::int64_t steps = steps_[static_cast<std::size_t>(u.worker)];
     const bool rounds = way.is_local() && steps >= way.synchronous_steps;
     if (u.steps > 1 && !rounds)
       return refuse(
@@ -123,6 +124,11 @@ class Follower {
                       way.name),
           "say another policy");
     if (u.applied) in_rounds_ = rounds;
+    return count_steps(u);
+  }
+
+  Status count_steps(const sync::Update& u) {
+    std::int64_t& steps = steps_[static_cast<std::size_t>(u.worker)];
     steps += u.steps;
     // As `Learner` numbers them: those that join as if there were a million.
     const bool joined = steps_.size() > static_cast<std::size_t>(workers_);

@@ -9,7 +9,7 @@
 
 #include "cox/simulate/training.hpp"
 
-#include "learn/answer/job_for_tests.hpp"
+#include "learn/drive/job_for_tests.hpp"
 
 namespace cox::learn {
 namespace {

@@ -76,6 +76,11 @@ class Learner::Impl {
       case sync::StreamEvent::Kind::Left:
         versions_.forget(u.worker);
         return true;
+      case sync::StreamEvent::Kind::Abandoned:
+        workers_[static_cast<std::size_t>(u.worker)].step += u.steps;
+        wasted_ += share_.batch() * u.steps;
+        versions_.forget(u.worker);
+        return true;
       case sync::StreamEvent::Kind::Joined:
         COX_ASSERT(static_cast<std::size_t>(u.worker) == workers_.size(),
                    "workers are numbered as they come");
@@ -149,6 +154,7 @@ class Learner::Impl {
         add_gradient(u, w, x);
       samples_ += samples;
       batch_ += samples;
+      ++updates_;
     } else {
       wasted_ += samples;
     }
@@ -289,6 +295,12 @@ class Learner::Impl {
     return rate_factor(inner_, optimizer_.steps() + 1, batch);
   }
 
+  /// Of drawn clients, the part of all: what a mean over them moves the mean over all by.
+  [[nodiscard]] float drawn_part(std::int64_t updates) const {
+    if (way_.rule != Rule::Rounds) return 1;
+    return static_cast<float>(static_cast<double>(updates) / static_cast<double>(workers_.size()));
+  }
+
   void advance() {
     const std::int64_t leaves = sum_.leaves();
     COX_ASSERT(leaves > 0, "a version is made of updates");
@@ -299,6 +311,7 @@ class Learner::Impl {
     const std::span<float> x = versions_.next();
     ++version_;
     const std::int64_t batch = std::exchange(batch_, 0);
+    const std::int64_t updates = std::exchange(updates_, 0);
     if (scale_ && !scale_->end_step(std::exchange(overflowed_, false))) return;
     if (in_rounds_)
       outer_.step(x, mean, factor());
@@ -306,7 +319,8 @@ class Learner::Impl {
       optimizer_.step(x, mean, factor() * scheduled(batch));
     if (in_rounds_ && way_.control_variates) {
       const std::span<float> change = variates_.take();
-      for (std::size_t i = 0; i < size_; ++i) variate_[i] += change[i] * over;
+      const float part = over * drawn_part(updates);
+      for (std::size_t i = 0; i < size_; ++i) variate_[i] += change[i] * part;
     }
   }
 
@@ -329,9 +343,10 @@ class Learner::Impl {
   std::vector<float> variate_;  ///< SCAFFOLD's c
   std::vector<Worker> workers_;
   std::int64_t version_ = 0, samples_ = 0, wasted_ = 0;
-  std::int64_t batch_ = 0;  ///< samples of what was applied since the last version
-  std::int64_t age_ = 0;    ///< of the last update that was applied
-  bool in_rounds_ = false;  ///< it was a difference
+  std::int64_t updates_ = 0;  ///< applied since the last version
+  std::int64_t batch_ = 0;    ///< samples of what was applied since the last version
+  std::int64_t age_ = 0;      ///< of the last update that was applied
+  bool in_rounds_ = false;    ///< it was a difference
   std::optional<LossScale> scale_;
   bool overflowed_ = false;  ///< somebody, since the last version
   std::int64_t nonzero_ = 0, vanished_ = 0;

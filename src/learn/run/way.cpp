@@ -16,13 +16,20 @@ struct Word {
   std::string_view name;
   PolicyKind kind;
 };
-constexpr std::array kWords = {
-    Word{"synchronous", PolicyKind::Synchronous},   Word{"backup", PolicyKind::Backup},
-    Word{"bounded-wait", PolicyKind::BoundedWait},  Word{"bounded-discard", PolicyKind::BoundedDiscard},
-    Word{"asynchronous", PolicyKind::Asynchronous}, Word{"age-weighted", PolicyKind::Asynchronous},
-    Word{"local-sgd", PolicyKind::LocalSgd},        Word{"post-local", PolicyKind::LocalSgd},
-    Word{"diloco", PolicyKind::LocalSgd},           Word{"fedprox", PolicyKind::LocalSgd},
-    Word{"scaffold", PolicyKind::LocalSgd}};
+constexpr std::array kWords = {Word{"synchronous", PolicyKind::Synchronous},
+                               Word{"backup", PolicyKind::Backup},
+                               Word{"bounded-wait", PolicyKind::BoundedWait},
+                               Word{"bounded-discard", PolicyKind::BoundedDiscard},
+                               Word{"asynchronous", PolicyKind::Asynchronous},
+                               Word{"age-weighted", PolicyKind::Asynchronous},
+                               Word{"local-sgd", PolicyKind::LocalSgd},
+                               Word{"post-local", PolicyKind::LocalSgd},
+                               Word{"diloco", PolicyKind::LocalSgd},
+                               Word{"fedprox", PolicyKind::LocalSgd},
+                               Word{"scaffold", PolicyKind::LocalSgd},
+                               Word{"fedavg", PolicyKind::LocalSgd},
+                               Word{"drop", PolicyKind::LocalSgd},
+                               Word{"time-out", PolicyKind::LocalSgd}};
 
 /// Numbers of a way as they are read, before they go to where they belong.
 struct Numbers {
@@ -31,6 +38,8 @@ struct Numbers {
   std::int64_t local_steps = 8;
   std::int64_t servers = 1;
   std::int64_t reset = 0;
+  std::int64_t dropped = 0;
+  double time_out = 0;  ///< seconds
 };
 
 constexpr double kMostSteps = 1e9;
@@ -51,10 +60,15 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
       all.push_back({"servers", &n.servers, 1, 1 << 20});
       break;
     case PolicyKind::LocalSgd:
+      if (name == "drop" || name == "time-out") break;
       all.push_back({"local-steps", &n.local_steps, 1, kMostSteps});
       all.push_back({"reset", &n.reset, 0, 1});
       break;
   }
+  if (name == "fedavg" || name == "fedprox" || name == "scaffold")
+    all.push_back({"fraction", &way.rounds.fraction, 1e-6, 1});
+  if (name == "drop" || name == "fedavg") all.push_back({"k", &n.dropped, 0, 1 << 20});
+  if (name == "time-out" || name == "fedavg") all.push_back({"seconds", &n.time_out, 0, 1e9});
   if (name == "age-weighted") all.push_back({"decay", &way.decay, 0, 100});
   if (name == "post-local") all.push_back({"synchronous-steps", &way.synchronous_steps, 0, kMostSteps});
   if (name == "diloco") {
@@ -85,6 +99,9 @@ Result<Way> read_way(std::string_view text) {
   if (name == "fedprox") way.proximal = 0.1;
   way.control_variates = name == "scaffold";
   Numbers n;
+  if (name == "drop" || name == "time-out") n.local_steps = 1;
+  if (name == "drop") n.dropped = 1;
+  if (name == "time-out") n.time_out = 0.01;
   COX_CHECK(read_settings(name, text, settings_of(name, way, n)));
   if (way.decay > 0) way.weight = AgeWeight::Exponential;
   switch (way.policy.kind) {
@@ -103,6 +120,9 @@ Result<Way> read_way(std::string_view text) {
     case PolicyKind::LocalSgd:
       way.policy.local_steps = static_cast<int>(n.local_steps);
       way.local_state = n.reset != 0 ? LocalState::Reset : LocalState::Keep;
+      way.rounds.dropped = static_cast<int>(n.dropped);
+      way.time_out = Seconds{n.time_out};
+      if (way.rounds.fraction < 1 || n.dropped > 0 || n.time_out > 0) way.rule = Rule::Rounds;
       break;
   }
   if (way.compressor.loss_scale && way.is_local())

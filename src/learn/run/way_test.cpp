@@ -33,6 +33,17 @@ TEST(Way, WordsAndTheirNumbers) {
   EXPECT_EQ(diloco.outer.momentum, 0.9);
   EXPECT_EQ(way("fedprox,proximal=2").proximal, 2);
   EXPECT_TRUE(way("scaffold").control_variates);
+  const Way fedavg = way("fedavg,fraction=0.1,local-steps=5,k=2");
+  EXPECT_EQ(fedavg.rule, Rule::Rounds);
+  EXPECT_EQ(fedavg.rounds.fraction, 0.1);
+  EXPECT_EQ(fedavg.rounds.dropped, 2);
+  EXPECT_EQ(fedavg.policy.local_steps, 5);
+  EXPECT_TRUE(fedavg.is_local());
+  EXPECT_EQ(way("fedavg").rule, Rule::Policy) << "all clients, to the end: local SGD";
+  EXPECT_EQ(way("scaffold,fraction=0.5").rule, Rule::Rounds);
+  EXPECT_EQ(way("drop,k=2").rounds.dropped, 2);
+  EXPECT_FALSE(way("drop").is_local()) << "gradients are averaged";
+  EXPECT_EQ(way("time-out,seconds=0.25").time_out, Seconds{0.25});
   EXPECT_FALSE(way("local-sgd,local-steps=1").is_local()) << "gradients are averaged";
   EXPECT_TRUE(way("diloco,local-steps=1").is_local());
   const Way packed = way("local-sgd,local-steps=4+top-k,keep=0.1");
@@ -45,7 +56,8 @@ TEST(Way, WordsAndTheirNumbers) {
 
 TEST(Way, WhatCannotBeReadIsOneLineThatSaysWhatCan) {
   for (const char* text : {"", "sync", "backup,backups", "backup,backups=-1", "synchronous,staleness=1",
-                           "local-sgd,local-steps=0", "diloco,outer-momentum=1", "local-sgd,local-steps=x"}) {
+                           "local-sgd,local-steps=0", "diloco,outer-momentum=1", "local-sgd,local-steps=x",
+                           "drop,local-steps=2", "fedavg,fraction=0", "local-sgd,fraction=0.5"}) {
     const auto read = read_way(text);
     ASSERT_FALSE(read) << text;
     EXPECT_EQ(read.error().id, "learn-001");

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "learn/drive/drive.hpp"
+
+#include "cox/base/assert.hpp"
+
+namespace cox::learn {
+
+Status stream_ruled(const model::Scenario& scenario, const Way& way, const model::Compression& wire,
+                    std::int64_t steps, std::uint64_t seed, const simulate::UpdateSink& sink) {
+  COX_ASSERT(way.rule != Rule::Policy, "simulate plays policies");
+  COX_TRY(const ComputeTimes compute, ComputeTimes::make(scenario, steps, seed));
+  const Prices prices(scenario, wire);
+  switch (way.rule) {
+    case Rule::Policy:
+      break;
+    case Rule::Rounds:
+      drive_rounds(compute, prices, way, seed, sink);
+      break;
+  }
+  return {};
+}
+
+}  // namespace cox::learn

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Drivers of rules that `simulate` does not know: computing as it draws it, messages in closed form.
+#pragma once
+
+#include <cstdint>
+
+#include "cox/base/result.hpp"
+#include "cox/learn/way.hpp"
+#include "cox/model/compression.hpp"
+#include "cox/model/scenario.hpp"
+#include "cox/simulate/training.hpp"
+
+#include "learn/drive/compute_times.hpp"
+#include "learn/drive/prices.hpp"
+
+namespace cox::learn {
+
+/// Every event of one run under the way's rules, in order of time, until a worker is out of `steps` steps or the sink ends it.
+/// Pre: the way's rule is not Policy (asserted). Errors: those of ComputeTimes; learn-002 (numbers that do not fit the workers).
+/// Deterministic. Held by: src/learn/drive/drive_test.cpp
+[[nodiscard]] Status stream_ruled(const model::Scenario& scenario, const Way& way,
+                                  const model::Compression& wire, std::int64_t steps, std::uint64_t seed,
+                                  const simulate::UpdateSink& sink);
+
+/// Rounds: whoever has delivered is summed, whoever is newly drawn reads the parameters from one who was there.
+void drive_rounds(const ComputeTimes& compute, const Prices& prices, const Way& way, std::uint64_t seed,
+                  const simulate::UpdateSink& sink);
+
+}  // namespace cox::learn

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "learn/drive/drive.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "learn/drive/job_for_tests.hpp"
+
+namespace cox::learn {
+namespace {
+
+struct Followed {
+  explicit Followed(int workers) : ledger(workers) {}
+  sync::Ledger ledger;
+  std::vector<Seconds> versions;  ///< when each was there
+  Seconds last{};
+};
+
+/// Every event of a run goes through the ledger, and times do not fall.
+Followed follow(const model::Scenario& s, const char* word, std::int64_t steps, int workers = 4) {
+  const auto way = read_way(word);
+  EXPECT_TRUE(way) << word;
+  Followed f(workers);
+  const simulate::UpdateSink sink = [&](const sync::StreamEvent& e, Seconds at) {
+    EXPECT_TRUE(f.ledger.take(e)) << word << ": " << f.ledger.error();
+    EXPECT_EQ(f.ledger.ages(), f.ledger.aged());
+    EXPECT_GE(at, f.last);
+    f.last = at;
+    if (e.kind == sync::StreamEvent::Kind::Advanced) f.versions.push_back(at);
+    return f.ledger.error().empty();
+  };
+  model::Scenario played = s;
+  played.policy = way->policy;
+  played.job.steps = static_cast<int>(steps);
+  const Status streamed = way->rule == Rule::Policy ? simulate::stream_updates(played, 1, sink)
+                                                    : stream_ruled(s, *way, {}, steps, 1, sink);
+  EXPECT_TRUE(streamed) << (streamed ? "" : streamed.error().message);
+  return f;
+}
+
+model::Scenario uneven_job(int workers, double cv) {
+  model::Scenario s = testing::job(workers);
+  testing::make_uneven(s, cv);
+  return s;
+}
+
+// Where nobody is left out, rounds take the time that simulate gives to local SGD.
+TEST(Drive, RoundsOfAllTakeTheTimeOfSimulate) {
+  model::Scenario s = uneven_job(4, 0.5);
+  model::NoiseSource jitter;
+  jitter.law = model::NoiseLaw::Lognormal;
+  jitter.cv = 0.3;
+  s.noise.push_back(jitter);
+  s.job.as<model::TrainingJob>().bucket = Bytes{100'000'000};  // all gradients are one message here
+  const Followed mine = follow(s, "fedavg,local-steps=4,seconds=1000", 40);
+  const Followed simulated = follow(s, "local-sgd,local-steps=4", 40);
+  ASSERT_EQ(mine.versions.size(), 10U);
+  ASSERT_EQ(simulated.versions.size(), 10U);
+  for (std::size_t v = 0; v < 10; ++v)
+    EXPECT_NEAR(mine.versions[v].count(), simulated.versions[v].count(), 1e-9) << v;
+}
+
+TEST(Drive, DroppedWorkersAreInterruptedAndTimesAreThoseOfTheOthers) {
+  const model::Scenario slow = uneven_job(4, 1);
+  const auto compute = ComputeTimes::make(slow, 3, 1);
+  ASSERT_TRUE(compute);
+  std::vector<Seconds> times;
+  for (int w = 0; w < 4; ++w) times.push_back(compute->of(w, 0));
+  std::ranges::sort(times);
+  const Followed f = follow(slow, "drop,k=1", 30);
+  ASSERT_GE(f.versions.size(), 20U);
+  const Seconds sum = Prices(slow, {}).sum(3);
+  EXPECT_NEAR(f.versions[0].count(), (times[2] + sum).count(), 1e-9) << "the third of four ends it";
+  EXPECT_EQ(f.ledger.abandoned(), static_cast<std::int64_t>(f.versions.size()));
+  EXPECT_EQ(f.ledger.discarded(), 0);
+  // With the slowest it would take its time.
+  EXPECT_NEAR(follow(slow, "fedavg,local-steps=1,seconds=1000", 30).versions[0].count(),
+              (times[3] + Prices(slow, {}).sum(4)).count(), 1e-9);
+  const Followed timed = follow(slow, "time-out,seconds=0", 30);
+  EXPECT_EQ(timed.ledger.abandoned(), 0) << "no time-out: a synchronous job";
+}
+
+TEST(Drive, ATimeOutEndsARoundSoLongAfterTheFirst) {
+  const model::Scenario slow = uneven_job(4, 1);
+  const auto compute = ComputeTimes::make(slow, 3, 1);
+  ASSERT_TRUE(compute);
+  std::vector<Seconds> times;
+  for (int w = 0; w < 4; ++w) times.push_back(compute->of(w, 0));
+  std::ranges::sort(times);
+  const Seconds wait = (times[1] - times[0]) * 1.001;
+  ASSERT_GT(times[2], times[0] + wait);
+  const std::string word = "time-out,seconds=" + std::to_string(wait.count());
+  const Followed f = follow(slow, word.c_str(), 30);
+  EXPECT_NEAR(f.versions[0].count(), (times[0] + wait + Prices(slow, {}).sum(2)).count(), 2e-6);
+}
+
+TEST(Drive, DrawnClientsKeepTheLedger) {
+  const model::Scenario s = uneven_job(10, 0.5);
+  for (const char* word :
+       {"fedavg,fraction=0.3,local-steps=2", "fedavg,fraction=0.5,local-steps=3,k=1,seconds=0.05",
+        "scaffold,fraction=0.2,local-steps=2", "fedprox,fraction=0.1,local-steps=1"}) {
+    const Followed f = follow(s, word, 40, 10);
+    EXPECT_GT(f.versions.size(), 10U) << word;
+  }
+}
+
+}  // namespace
+}  // namespace cox::learn
