@@ -238,10 +238,14 @@ Status set_target(Terms& setting, Comparison& out) {
   constexpr double kMostValues = 1e9;
   const double copies =
       static_cast<double>(setting.workers) + 4 * static_cast<double>(setting.question.rate_factors.size());
-  if (static_cast<double>(spec.dimension) * copies > kMostValues)
-    return refuse(fmt::format("{} parameters in {} copies are more than 4 GB", spec.dimension, copies),
+  const auto fits = [&](std::int64_t parameters) -> Status {
+    if (static_cast<double>(parameters) * copies <= kMostValues) return {};
+    return refuse(fmt::format("{} parameters in {} copies are more than 4 GB", parameters, copies),
                   "learn a smaller problem: it need not be as large as the job's");
+  };
+  COX_CHECK(fits(spec.dimension));  // before workers' optima are made
   COX_TRY(const std::unique_ptr<Problem> problem, make_problem(setting.question.problem));
+  COX_CHECK(fits(problem->parameters()));
   std::vector<float> x(static_cast<std::size_t>(problem->parameters()));
   problem->initial(x);
   out.first_loss = problem->score(x).loss;

@@ -163,6 +163,10 @@ TEST(CompareWays, WhatMakesNoSenseIsRefused) {
   q.problem.workers = 3;
   EXPECT_NE(compare(testing::job(2), q).error().message.find("3 workers, and the scenario has 2"),
             std::string::npos);
+  q.problem = {.kind = ProblemKind::Embedding, .keys = 40'000};
+  q.rate_factors.assign(1000, 1);
+  EXPECT_EQ(compare(testing::job(2), q).error().message,
+            "320036 parameters in 4002 copies are more than 4 GB");
 }
 
 }  // namespace

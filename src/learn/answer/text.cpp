@@ -187,6 +187,22 @@ void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
   }
 }
 
+/// What makes the problem hard.
+std::string shape_of(const ProblemSpec& p) {
+  switch (p.kind) {
+    case ProblemKind::Quadratic:
+      return fmt::format("condition {:g}, noise {:g}, spread {:g}", p.condition, p.noise, p.spread);
+    case ProblemKind::Embedding:
+      return fmt::format("{} of {} keys a sample, Zipf {:g}, noise {:g}", grouped(p.bag), grouped(p.keys),
+                         p.zipf, p.noise);
+    case ProblemKind::LeastSquares:
+    case ProblemKind::Logistic:
+    case ProblemKind::Mlp:
+      break;
+  }
+  return fmt::format("noise {:g}", p.noise);
+}
+
 }  // namespace
 
 std::vector<TextLine> text_lines(const Comparison& c, const model::Scenario& scenario,
@@ -194,12 +210,8 @@ std::vector<TextLine> text_lines(const Comparison& c, const model::Scenario& sce
   std::vector<TextLine> lines;
   lines.push_back(fmt::format("{}: {} workers; a job of {} of gradients gives the times", scenario.name,
                               grouped(c.workers), to_string(c.gradients)));
-  const std::string shape = q.problem.kind == ProblemKind::Quadratic
-                                ? fmt::format(" (condition {:g}, noise {:g}, spread {:g})",
-                                              q.problem.condition, q.problem.noise, q.problem.spread)
-                                : fmt::format(" (noise {:g})", q.problem.noise);
-  lines.push_back(fmt::format("learned: {} of {} parameters{}, {}{}, {} {} a worker and step",
-                              name_of(q.problem.kind), grouped(c.parameters), shape,
+  lines.push_back(fmt::format("learned: {} of {} parameters ({}), {}{}, {} {} a worker and step",
+                              name_of(q.problem.kind), grouped(c.parameters), shape_of(q.problem),
                               name_of(q.optimizer.kind), schedule_text(q.optimizer), grouped(q.share.batch()),
                               q.share.batch() == 1 ? "sample" : "samples"));
   lines.push_back(fmt::format("target: loss {:.3g}, from {:.3g}; {} seeds, {} more for the rates", c.target,

@@ -6,6 +6,7 @@
 #include "cox/learn/problem.hpp"
 
 #include "learn/problem/classifier.hpp"
+#include "learn/problem/embedding.hpp"
 #include "learn/problem/least_squares.hpp"
 #include "learn/problem/quadratic.hpp"
 #include "learn/problem/settings.hpp"
@@ -13,15 +14,19 @@
 namespace cox::learn {
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames = {"quadratic", "least-squares", "logistic", "mlp"};
+constexpr std::array<std::string_view, 5> kNames = {"quadratic", "least-squares", "logistic", "mlp",
+                                                    "embedding"};
 constexpr double kMostParameters = 1e8;
 constexpr double kMostWorkers = 1 << 20;
 constexpr double kMostSeed = 9e15;  // whole as a double
 
+bool has_dimension(ProblemKind kind) {
+  return kind != ProblemKind::Embedding;
+}
+
 std::vector<Setting> settings_of(ProblemSpec& s) {
-  std::vector<Setting> all = {{"dimension", &s.dimension, 1, kMostParameters},
-                              {"noise", &s.noise, 0, 1e9},
-                              {"seed", &s.seed, 0, kMostSeed}};
+  std::vector<Setting> all = {{"noise", &s.noise, 0, 1e9}, {"seed", &s.seed, 0, kMostSeed}};
+  if (has_dimension(s.kind)) all.insert(all.begin(), {"dimension", &s.dimension, 1, kMostParameters});
   const auto add = [&](std::initializer_list<Setting> more) { all.insert(all.end(), more); };
   switch (s.kind) {
     case ProblemKind::Quadratic:
@@ -44,12 +49,22 @@ std::vector<Setting> settings_of(ProblemSpec& s) {
            {"layers", &s.layers, 1, 16},
            {"held-out", &s.held_out, 1, 1e6}});
       break;
+    case ProblemKind::Embedding:
+      add({{"keys", &s.keys, 1, 1e7},
+           {"zipf", &s.zipf, 0, 10},
+           {"bag", &s.bag, 1, 1e4},
+           {"width", &s.width, 1, 1e4},
+           {"classes", &s.classes, 2, 1e3},
+           {"held-out", &s.held_out, 1, 1e6}});
+      break;
   }
   return all;
 }
 
 /// Weights without biases.
 double weights_of(const ProblemSpec& s) {
+  if (s.kind == ProblemKind::Embedding)
+    return static_cast<double>(s.width) * static_cast<double>(s.keys + s.classes);
   const auto inputs = static_cast<double>(s.dimension);
   if (s.kind == ProblemKind::Logistic) return inputs * static_cast<double>(s.classes);
   if (s.kind != ProblemKind::Mlp) return inputs;
@@ -105,9 +120,11 @@ Result<std::unique_ptr<Problem>> make_problem(const ProblemSpec& spec) {
       return std::make_unique<LeastSquares>(spec);
     case ProblemKind::Logistic:
     case ProblemKind::Mlp:
+      return std::make_unique<Classifier>(spec);
+    case ProblemKind::Embedding:
       break;
   }
-  return std::make_unique<Classifier>(spec);
+  return std::make_unique<Embedding>(spec);
 }
 
 }  // namespace cox::learn

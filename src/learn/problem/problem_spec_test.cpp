@@ -24,8 +24,9 @@ TEST(ProblemSpec, ErrorsSayWhatIsAllowed) {
     const auto read = read_problem(text);
     return read ? std::string("read") : read.error().message;
   };
-  EXPECT_EQ(message("quadratik"),
-            R"("quadratik" is no problem, expected one of quadratic, least-squares, logistic, mlp)");
+  EXPECT_EQ(
+      message("quadratik"),
+      R"("quadratik" is no problem, expected one of quadratic, least-squares, logistic, mlp, embedding)");
   EXPECT_EQ(message("least-squares,condition=3"),
             R"(least-squares has no setting "condition", expected one of dimension, noise, seed)");
   EXPECT_EQ(message("quadratic,dimension=0"),
@@ -38,6 +39,11 @@ TEST(ProblemSpec, ErrorsSayWhatIsAllowed) {
             "dimension of mlp is 5, expected a whole number from 6 to 100000000");
   EXPECT_EQ(message("mlp,hidden=100000,layers=2"),
             "mlp would have 10010200000 weights, expected 100000000 at most");
+  EXPECT_EQ(
+      message("embedding,dimension=3"),
+      R"(embedding has no setting "dimension", expected one of noise, seed, keys, zipf, bag, width, classes, held-out)");
+  EXPECT_EQ(message("embedding,keys=10000000,width=100"),
+            "embedding would have 1000000400 weights, expected 100000000 at most");
   EXPECT_EQ(read_problem("quadratik").error().hint, "did you mean quadratic?");
   EXPECT_EQ(read_problem("quadratic,nose=1").error().hint, "did you mean noise?");
 }
