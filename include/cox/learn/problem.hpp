@@ -58,8 +58,8 @@ class Problem {
   [[nodiscard]] virtual Flops flops() const = 0;
 };
 
-enum class ProblemKind : std::uint8_t { Quadratic, LeastSquares, Logistic, Mlp, Embedding };
-/// `quadratic`, `least-squares`, `logistic`, `mlp`, `embedding`
+enum class ProblemKind : std::uint8_t { Quadratic, LeastSquares, Logistic, Mlp, Embedding, Convolution };
+/// `quadratic`, `least-squares`, `logistic`, `mlp`, `embedding`, `convolution`
 [[nodiscard]] std::string_view name_of(ProblemKind kind);
 
 /// Which problem. A field that a kind does not name is not looked at.
@@ -72,14 +72,14 @@ struct ProblemSpec {
   double curvature = 1;  ///< quadratic: the largest
   /// Standard deviation. quadratic: of one sample's gradient, per coordinate; least-squares: of a label; logistic,
   /// mlp: of what labels see of the features, so that no classifier is always right; embedding: of what a label sees of
-  /// each class.
+  /// each class; convolution: of a pixel.
   double noise = 0;
   double spread = 0;  ///< quadratic: root mean square over workers of their optima, per coordinate
   /// quadratic: curvatures are 1 - this ... 1 + this times the mean, even over workers
   double hessian_spread = 0;
   std::int64_t workers = 1;      ///< quadratic: whose optima or curvatures differ
   std::int64_t reflections = 0;  ///< quadratic: of the basis; 0 = diagonal
-  std::int64_t classes = 4;      ///< logistic, embedding
+  std::int64_t classes = 4;      ///< logistic, embedding, convolution
   std::int64_t pairs = 1;        ///< mlp: of features that decide; 2^pairs classes
   std::int64_t hidden = 64;      ///< mlp: width of a hidden layer
   std::int64_t layers = 1;       ///< mlp: hidden ones
@@ -87,6 +87,11 @@ struct ProblemSpec {
   double zipf = 1;               ///< embedding: key r has a share of (r + 1)^-zipf
   std::int64_t bag = 8;          ///< embedding: keys of a sample
   std::int64_t width = 8;        ///< embedding: of a row
+  std::int64_t side = 8;         ///< convolution: pixels of an image's side
+  std::int64_t filters = 8;      ///< convolution
+  std::int64_t norm = 1;         ///< convolution: 0 none, 1 of the batch
+  /// convolution: samples of an aligned block that share the statistics of the batch; 0 = those of a shard
+  std::int64_t group = 0;
   std::int64_t held_out = 1000;  ///< problems with classes: samples that a score is the mean over
   std::int64_t seed = 1;
 };

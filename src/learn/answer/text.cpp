@@ -195,6 +195,12 @@ std::string shape_of(const ProblemSpec& p) {
     case ProblemKind::Embedding:
       return fmt::format("{} of {} keys a sample, Zipf {:g}, noise {:g}", grouped(p.bag), grouped(p.keys),
                          p.zipf, p.noise);
+    case ProblemKind::Convolution:
+      return fmt::format("normalised over {}, noise {:g}",
+                         p.norm == 0   ? "nothing"
+                         : p.group > 0 ? counted(p.group, "sample", "samples")
+                                       : "each shard",
+                         p.noise);
     case ProblemKind::LeastSquares:
     case ProblemKind::Logistic:
     case ProblemKind::Mlp:

@@ -9,7 +9,6 @@
 #include "cox/base/assert.hpp"
 
 #include "learn/problem/sample_normals.hpp"
-#include "learn/problem/softmax.hpp"
 #include "learn/problem/streams.hpp"
 
 namespace cox::learn {
@@ -76,14 +75,8 @@ void Classifier::forward(std::span<const float> x) {
   }
 }
 
-void Classifier::losses(Sums& sums) {
-  const std::size_t width = widths_.back();
-  for (std::size_t i = 0; i < part_.count; ++i) {
-    const ClassLoss one =
-        cross_entropy(std::span(part_.values.back()).subspan(i * width, width), part_.labels[i], room_);
-    sums.loss += one.loss;
-    sums.right += one.right ? 1 : 0;
-  }
+void Classifier::losses(ClassSums& sums) {
+  cross_entropies(part_.values.back(), part_.labels, sums, room_);
 }
 
 /// Adds to g. What is after the last layer is the slope already.
@@ -112,7 +105,7 @@ double Classifier::gradient(std::span<const float> x, const Shard& shard, std::s
   COX_ASSERT(x.size() == g.size() && static_cast<std::int64_t>(x.size()) == parameters() && shard.count > 0,
              "sizes are the problem's");
   std::ranges::fill(g, 0.0F);
-  Sums sums;
+  ClassSums sums;
   for (std::int64_t done = 0; done < shard.count; done += kPart) {
     draw(shard.first + done, std::min(kPart, static_cast<std::size_t>(shard.count - done)), false);
     forward(x);
@@ -125,14 +118,13 @@ double Classifier::gradient(std::span<const float> x, const Shard& shard, std::s
 }
 
 Score Classifier::score(std::span<const float> x) {
-  Sums sums;
+  ClassSums sums;
   for (std::int64_t done = 0; done < spec_.held_out; done += kPart) {
     draw(done, std::min(kPart, static_cast<std::size_t>(spec_.held_out - done)), true);
     forward(x);
     losses(sums);
   }
-  const auto n = static_cast<double>(spec_.held_out);
-  return {.loss = sums.loss / n, .accuracy = static_cast<double>(sums.right) / n};
+  return sums.score(spec_.held_out);
 }
 
 Flops Classifier::flops() const {

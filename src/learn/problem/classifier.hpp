@@ -8,6 +8,7 @@
 #include "cox/learn/problem.hpp"
 
 #include "learn/problem/labelled_samples.hpp"
+#include "learn/problem/softmax.hpp"
 #include "learn/product/product.hpp"
 
 namespace cox::learn {
@@ -37,13 +38,8 @@ class Classifier final : public Problem {
   };
   void draw(std::int64_t first, std::size_t count, bool held_out);
   void forward(std::span<const float> x);
-  /// Losses and hits of samples, added up in their order.
-  struct Sums {
-    double loss = 0;
-    std::size_t right = 0;
-  };
   /// Turns the part's logits into gradients.
-  void losses(Sums& sums);
+  void losses(ClassSums& sums);
   void backward(std::span<const float> x, std::span<float> g);
 
   ProblemSpec spec_;

@@ -9,7 +9,6 @@
 #include "cox/base/random.hpp"
 
 #include "learn/problem/sample_normals.hpp"
-#include "learn/problem/softmax.hpp"
 #include "learn/problem/streams.hpp"
 
 namespace cox::learn {
@@ -105,13 +104,8 @@ void Embedding::forward(std::span<const float> x) {
                rows_of(x.data() + tensors_[kWeightsOfClasses].first, classes_), part_.logits.data());
 }
 
-void Embedding::losses(Sums& sums) {
-  for (std::size_t i = 0; i < part_.count; ++i) {
-    const ClassLoss one =
-        cross_entropy(std::span(part_.logits).subspan(i * classes_, classes_), part_.labels[i], room_);
-    sums.loss += one.loss;
-    sums.right += one.right ? 1 : 0;
-  }
+void Embedding::losses(ClassSums& sums) {
+  cross_entropies(part_.logits, part_.labels, sums, room_);
 }
 
 /// Adds to g.
@@ -137,7 +131,7 @@ double Embedding::gradient(std::span<const float> x, const Shard& shard, std::sp
   COX_ASSERT(x.size() == g.size() && static_cast<std::int64_t>(x.size()) == parameters() && shard.count > 0,
              "sizes are the problem's");
   std::ranges::fill(g, 0.0F);
-  Sums sums;
+  ClassSums sums;
   for (std::int64_t done = 0; done < shard.count; done += kPart) {
     draw(shard.first + done, std::min(kPart, static_cast<std::size_t>(shard.count - done)), false);
     forward(x);
@@ -150,14 +144,13 @@ double Embedding::gradient(std::span<const float> x, const Shard& shard, std::sp
 }
 
 Score Embedding::score(std::span<const float> x) {
-  Sums sums;
+  ClassSums sums;
   for (std::int64_t done = 0; done < spec_.held_out; done += kPart) {
     draw(done, std::min(kPart, static_cast<std::size_t>(spec_.held_out - done)), true);
     forward(x);
     losses(sums);
   }
-  const auto n = static_cast<double>(spec_.held_out);
-  return {.loss = sums.loss / n, .accuracy = static_cast<double>(sums.right) / n};
+  return sums.score(spec_.held_out);
 }
 
 Flops Embedding::flops() const {

@@ -10,6 +10,7 @@
 
 #include "cox/learn/problem.hpp"
 
+#include "learn/problem/softmax.hpp"
 #include "learn/product/product.hpp"
 
 namespace cox::learn {
@@ -48,13 +49,10 @@ class Embedding final : public Problem {
     std::vector<float> hidden;        ///< count x width
     std::vector<float> logits;        ///< count x classes; behind `losses` their slopes
   };
-  struct Sums {
-    double loss = 0;
-    std::size_t right = 0;
-  };
   void draw(std::int64_t first, std::size_t count, bool held_out);
   void forward(std::span<const float> x);
-  void losses(Sums& sums);
+  /// Turns the part's logits into gradients.
+  void losses(ClassSums& sums);
   void backward(std::span<const float> x, std::span<float> g);
 
   ProblemSpec spec_;

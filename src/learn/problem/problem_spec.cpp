@@ -6,6 +6,7 @@
 #include "cox/learn/problem.hpp"
 
 #include "learn/problem/classifier.hpp"
+#include "learn/problem/convolution.hpp"
 #include "learn/problem/embedding.hpp"
 #include "learn/problem/least_squares.hpp"
 #include "learn/problem/quadratic.hpp"
@@ -14,14 +15,16 @@
 namespace cox::learn {
 namespace {
 
-constexpr std::array<std::string_view, 5> kNames = {"quadratic", "least-squares", "logistic", "mlp",
-                                                    "embedding"};
+constexpr std::array<std::string_view, 6> kNames = {"quadratic", "least-squares", "logistic",
+                                                    "mlp",       "embedding",     "convolution"};
+constexpr std::array<std::string_view, 2> kNorms = {"none", "batch"};
+
 constexpr double kMostParameters = 1e8;
 constexpr double kMostWorkers = 1 << 20;
 constexpr double kMostSeed = 9e15;  // whole as a double
 
 bool has_dimension(ProblemKind kind) {
-  return kind != ProblemKind::Embedding;
+  return kind < ProblemKind::Embedding;
 }
 
 std::vector<Setting> settings_of(ProblemSpec& s) {
@@ -57,6 +60,14 @@ std::vector<Setting> settings_of(ProblemSpec& s) {
            {"classes", &s.classes, 2, 1e3},
            {"held-out", &s.held_out, 1, 1e6}});
       break;
+    case ProblemKind::Convolution:
+      add({{"side", &s.side, 3, 32},
+           {"filters", &s.filters, 1, 1e3},
+           {"norm", &s.norm, 0, 1, false, kNorms},
+           {"group", &s.group, 0, 1 << 20},
+           {"classes", &s.classes, 2, 1e3},
+           {"held-out", &s.held_out, 1, 1e6}});
+      break;
   }
   return all;
 }
@@ -65,6 +76,8 @@ std::vector<Setting> settings_of(ProblemSpec& s) {
 double weights_of(const ProblemSpec& s) {
   if (s.kind == ProblemKind::Embedding)
     return static_cast<double>(s.width) * static_cast<double>(s.keys + s.classes);
+  if (s.kind == ProblemKind::Convolution)
+    return static_cast<double>(s.filters) * static_cast<double>(9 + s.classes);
   const auto inputs = static_cast<double>(s.dimension);
   if (s.kind == ProblemKind::Logistic) return inputs * static_cast<double>(s.classes);
   if (s.kind != ProblemKind::Mlp) return inputs;
@@ -122,9 +135,11 @@ Result<std::unique_ptr<Problem>> make_problem(const ProblemSpec& spec) {
     case ProblemKind::Mlp:
       return std::make_unique<Classifier>(spec);
     case ProblemKind::Embedding:
+      return std::make_unique<Embedding>(spec);
+    case ProblemKind::Convolution:
       break;
   }
-  return std::make_unique<Embedding>(spec);
+  return std::make_unique<Convolution>(spec);
 }
 
 }  // namespace cox::learn

@@ -26,7 +26,7 @@ TEST(ProblemSpec, ErrorsSayWhatIsAllowed) {
   };
   EXPECT_EQ(
       message("quadratik"),
-      R"("quadratik" is no problem, expected one of quadratic, least-squares, logistic, mlp, embedding)");
+      R"("quadratik" is no problem, expected one of quadratic, least-squares, logistic, mlp, embedding, convolution)");
   EXPECT_EQ(message("least-squares,condition=3"),
             R"(least-squares has no setting "condition", expected one of dimension, noise, seed)");
   EXPECT_EQ(message("quadratic,dimension=0"),
@@ -44,6 +44,9 @@ TEST(ProblemSpec, ErrorsSayWhatIsAllowed) {
       R"(embedding has no setting "dimension", expected one of noise, seed, keys, zipf, bag, width, classes, held-out)");
   EXPECT_EQ(message("embedding,keys=10000000,width=100"),
             "embedding would have 1000000400 weights, expected 100000000 at most");
+  EXPECT_EQ(message("convolution,norm=layer"),
+            R"(norm of convolution is "layer", expected one of none, batch)");
+  EXPECT_EQ(message("convolution,side=2"), "side of convolution is 2, expected a whole number from 3 to 32");
   EXPECT_EQ(read_problem("quadratik").error().hint, "did you mean quadratic?");
   EXPECT_EQ(read_problem("quadratic,nose=1").error().hint, "did you mean noise?");
 }

@@ -22,4 +22,14 @@ ClassLoss cross_entropy(std::span<float> logits, std::size_t label, std::vector<
   return {.loss = logarithm(sum) - below, .right = right};
 }
 
+void cross_entropies(std::span<float> logits, std::span<const std::size_t> labels, ClassSums& sums,
+                     std::vector<double>& room) {
+  const std::size_t classes = logits.size() / labels.size();
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const ClassLoss one = cross_entropy(logits.subspan(i * classes, classes), labels[i], room);
+    sums.loss += one.loss;
+    sums.right += one.right ? 1 : 0;
+  }
+}
+
 }  // namespace cox::learn

@@ -16,6 +16,8 @@ enum Stream : std::uint32_t {
   kWeights,           ///< where training begins
   kHeldOut,           ///< features of samples that are not trained on
   kHeldOutNoise,      ///< what their labels see
+  kPlaces,            ///< of patterns in images, and whose they are
+  kHeldOutPlaces,     ///< of those that are not trained on
 };
 
 }  // namespace cox::learn
