@@ -7,7 +7,7 @@ if(NOT ROOT)
 endif()
 
 # One line per room. A room may always see itself and cox/abi, which sees nothing.
-set(rooms base model pace guest trace replay sync simulate learn study bench evaluate observe diagnose forecast report cli)
+set(rooms base model pace guest trace replay sync simulate learn train study bench evaluate observe diagnose forecast report cli)
 set(base_may)
 set(model_may base pace)
 set(guest_may base model trace pace)
@@ -17,6 +17,7 @@ set(pace_may base)
 set(sync_may base model)
 set(simulate_may base model trace replay pace sync)
 set(learn_may base model sync simulate)
+set(train_may base model sync simulate learn)
 set(study_may base model replay pace simulate)
 set(bench_may base model pace simulate guest)
 set(evaluate_may base model pace sync simulate learn study bench forecast)
@@ -24,13 +25,13 @@ set(observe_may base trace pace guest)
 set(diagnose_may base model trace replay pace)
 set(forecast_may base model trace simulate diagnose)
 set(report_may base trace simulate diagnose forecast)
-set(cli_may base model guest trace pace simulate learn study bench evaluate observe diagnose forecast report)
+set(cli_may base model guest trace pace simulate learn train study bench evaluate observe diagnose forecast report)
 set(abi_may)
 
 # One line per sub-room, a folder of a room with more than one: which other folders of the room it may see. `.` is the
 # room's own folder. A room without lines here is one folder, or its folders see each other.
 set(parted_rooms base bench bench/pace cli diagnose evaluate forecast guest learn model model/toml report simulate simulate/training study
-    trace trace/import)
+    trace trace/import train)
 set(base/kernels_may "")
 set(base/._may kernels)
 set(bench/._may "")
@@ -116,6 +117,11 @@ set(study/page_may answer)
 set(study/pacing_table_may file answer oracle)
 set(study/runs_may answer)
 set(study/compute_may answer oracle pacing_table runs)
+set(train/transport_may "")
+set(train/executor_may transport)
+set(train/run_may transport executor)
+set(train/answer_may executor run)
+set(train/mpi_may transport run)
 set(trace/clocks_may "")
 # Public headers only: what a Run is and how it lies on disk, which all others fill, write and read.
 set(trace/format_may "")
@@ -164,7 +170,7 @@ set(forecast_headers
     curves:sample project:project structure:structure over_time:structure scaling_job:regimes regimes:regimes margin:regimes
     checkpoints:checkpoints levers:levers control:control forecast:answer ratios:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
-set(learn_headers problem:problem optimizer:optimize way:run learner:run drawn:run compare:answer replay:answer compressor:compress stability:stability)
+set(learn_headers problem:problem optimize:optimize optimizer:optimize schedule:optimize tree_sum:run way:run learner:run drawn:run compare:answer replay:answer compressor:compress stability:stability)
 set(simulate_headers
     noise:noise timeouts:noise max_plus:max_plus network:flow flow:flow event:event goal:event
     outcome:record spread:record paced_summary:record training:training paced:paced
@@ -175,6 +181,7 @@ set(study_headers
 set(trace_headers
     raw_format:format packed_column:format run:format run_info:store read:run export:run compact:store collect:store run_files:store
     time_unit:run communication_names:run writer_process:store import:import figures:import)
+set(train_headers train:answer)
 set(trace/import_headers import:part figures:figures)
 
 # What runs inside somebody's process: libc and headers without a library behind them.

@@ -19,17 +19,18 @@
 #include "cli/verbs/report_command.hpp"
 #include "cli/verbs/simulate_command.hpp"
 #include "cli/verbs/study_command.hpp"
+#include "cli/verbs/train_command.hpp"
 #include "cli/verbs/version_command.hpp"
 
 namespace cox::cli {
 
 const std::vector<const Command*>& commands() {
   static const std::vector<const Command*> all = {
-      &observe_command(),    &diagnose_command(), &report_command(), &pace_command(),     &simulate_command(),
-      &forecast_command(),   &learn_command(),    &study_command(),  &bench_command(),    &export_command(),
-      &collect_command(),    &compact_command(),  &detach_command(), &doctor_command(),   &explain_command(),
-      &completion_command(), &version_command(),  &help_command(),   &complete_command(), &man_command(),
-      &docs_command(),
+      &observe_command(),  &diagnose_command(),   &report_command(),  &pace_command(),   &simulate_command(),
+      &forecast_command(), &learn_command(),      &train_command(),   &study_command(),  &bench_command(),
+      &export_command(),   &collect_command(),    &compact_command(), &detach_command(), &doctor_command(),
+      &explain_command(),  &completion_command(), &version_command(), &help_command(),   &complete_command(),
+      &man_command(),      &docs_command(),
   };
   return all;
 }

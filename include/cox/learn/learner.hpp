@@ -25,6 +25,11 @@ struct StepShare {
   std::int64_t leaves = 1;
   std::int64_t samples = 1;
   [[nodiscard]] std::int64_t batch() const { return leaves * samples; }
+  /// The samples of leaf `leaf` of a worker's step, in a job that is numbered for `workers`.
+  [[nodiscard]] Shard shard(std::int64_t workers, int worker, std::int64_t step, std::int64_t leaf) const {
+    return {
+        .first = ((step * workers + worker) * leaves + leaf) * samples, .count = samples, .worker = worker};
+  }
 };
 
 /// Where learning ended before its time.
@@ -35,6 +40,10 @@ struct Divergence {
   [[nodiscard]] std::string place() const;  ///< `worker 3, step 40, w1`
   [[nodiscard]] std::string text() const;
 };
+/// Position of the first value that is infinite or not a number; the size where there is none. Cost: a pass.
+[[nodiscard]] std::size_t first_not_finite(std::span<const float> values);
+/// The name of the tensor that holds parameter `at`. Pre: there is one.
+[[nodiscard]] std::string tensor_at(std::span<const Tensor> tensors, std::size_t at);
 
 /// What a loss scale did.
 struct ScaledSteps {

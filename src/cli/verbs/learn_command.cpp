@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include "cox/report/terminal.hpp"
 
 #include "cli/input/changes.hpp"
+#include "cli/input/number_flag.hpp"
 #include "cli/input/run_input.hpp"
 #include "cli/output/failure.hpp"
 #include "cli/output/output_file.hpp"
@@ -33,21 +33,6 @@ constexpr const char* kPolicies =
 constexpr const char* kProblem = "quadratic,dimension=100,condition=30,noise=0.2";
 constexpr const char* kReplayOptimizer = "sgd,rate=0.1";
 constexpr std::size_t kMostPolicies = 64;
-
-template <class Number>
-Result<Number> number(const Invocation& call, std::string_view flag, Number fallback, Number least,
-                      Number most, std::string_view expected) {
-  const std::string text = call.value(flag);
-  if (text.empty()) return fallback;
-  Number n{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc{} || end != text.data() + text.size() || !(n >= least && n <= most))
-    return fail(usage_error(
-        "cli-003",
-        fmt::format("--{}: got '{}', expected {} from {} to {}", flag, text, expected, least, most),
-        "a number in that range"));
-  return n;
-}
 
 Result<std::vector<learn::Way>> ways_of(const Invocation& call, std::string_view fallback) {
   std::vector<learn::Way> ways;
@@ -78,10 +63,10 @@ Result<learn::WaysQuestion> question_of(const Invocation& call) {
   COX_TRY(q.problem, learn::read_problem(call.value("problem", kProblem)));
   COX_TRY(q.optimizer, optimizer_of(call, "sgd,rate=0.5"));
   COX_TRY(q.ways, ways_of(call, kPolicies));
-  COX_TRY(q.share.samples, number<std::int64_t>(call, "batch", 1, 1, 1 << 20, "a whole number"));
-  COX_TRY(q.target, number<double>(call, "target", 0, 0, 1e30, "a loss"));
-  COX_TRY(q.seeds, number<int>(call, "seeds", 5, 2, 1000, "a whole number"));
-  COX_TRY(q.steps, number<std::int64_t>(call, "steps", 2000, 1, 10'000'000, "a whole number"));
+  COX_TRY(q.share.samples, number_flag<std::int64_t>(call, "batch", 1, 1, 1 << 20, "a whole number"));
+  COX_TRY(q.target, number_flag<double>(call, "target", 0, 0, 1e30, "a loss"));
+  COX_TRY(q.seeds, number_flag<int>(call, "seeds", 5, 2, 1000, "a whole number"));
+  COX_TRY(q.steps, number_flag<std::int64_t>(call, "steps", 2000, 1, 10'000'000, "a whole number"));
   q.threads = call.common.threads;
   return q;
 }
@@ -121,7 +106,7 @@ Result<ExitCode> replay(const Invocation& call, Console& console) {
   learn::ReplayQuestion question;
   COX_TRY(question.problem, learn::read_problem(call.value("problem", kProblem)));
   COX_TRY(question.optimizer, optimizer_of(call, kReplayOptimizer));
-  COX_TRY(question.share.samples, number<std::int64_t>(call, "batch", 1, 1, 1 << 20, "a whole number"));
+  COX_TRY(question.share.samples, number_flag<std::int64_t>(call, "batch", 1, 1, 1 << 20, "a whole number"));
   COX_TRY(question.way, only_way(call, "asynchronous"));
   COX_TRY(const learn::Replayed made, learn::replay_updates(call.args.front(), question, call.args));
   if (call.common.json)
@@ -137,7 +122,7 @@ Result<ExitCode> record(const Invocation& call, Console& console) {
                          "updates are only written down"));
   COX_TRY(const learn::Way way, only_way(call, kPolicies));
   COX_TRY(const learn::ProblemSpec problem, learn::read_problem(call.value("problem", kProblem)));
-  COX_TRY(const auto steps, number<std::int64_t>(call, "steps", 2000, 1, 10'000'000, "a whole number"));
+  COX_TRY(const auto steps, number_flag<std::int64_t>(call, "steps", 2000, 1, 10'000'000, "a whole number"));
   COX_TRY(const model::ReadScenario read,
           model::read_scenario(call.args.front(), {.set = split_changes(call.value("set"))}));
   COX_TRY(Output output, Output::open(call.value("record"),

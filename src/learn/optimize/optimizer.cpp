@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/optimize/optimizer.hpp"
-
 #include <algorithm>
 #include <cmath>
 
 #include "cox/base/assert.hpp"
 #include "cox/base/elementary.hpp"
+#include "cox/learn/optimize.hpp"
 
 #include "learn/optimize/block_norm.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/optimize/optimizer.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "cox/learn/optimize.hpp"
 
 namespace cox::learn {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/optimize/schedule.hpp"
+#include "cox/learn/schedule.hpp"
 
 #include <gtest/gtest.h>
 

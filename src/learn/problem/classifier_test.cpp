@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "learn/optimize/optimizer.hpp"
+#include "cox/learn/optimize.hpp"
+
 #include "learn/problem/dual_test.hpp"
 #include "learn/problem/sample_normals.hpp"
 

@@ -7,8 +7,8 @@
 
 #include "cox/learn/drawn.hpp"
 #include "cox/learn/learner.hpp"
+#include "cox/learn/optimize.hpp"
 
-#include "learn/optimize/optimizer.hpp"
 #include "learn/problem/dual_test.hpp"
 #include "learn/problem/sample_normals.hpp"
 

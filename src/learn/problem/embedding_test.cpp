@@ -10,9 +10,9 @@
 #include "cox/base/stats.hpp"
 #include "cox/learn/compressor.hpp"
 #include "cox/learn/drawn.hpp"
+#include "cox/learn/optimize.hpp"
 
 #include "learn/compress/compressor.hpp"
-#include "learn/optimize/optimizer.hpp"
 #include "learn/problem/dual_test.hpp"
 #include "learn/problem/sample_normals.hpp"
 

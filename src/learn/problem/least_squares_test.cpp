@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "learn/optimize/optimizer.hpp"
+#include "cox/learn/optimize.hpp"
 
 namespace cox::learn {
 namespace {

@@ -9,26 +9,16 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/elementary.hpp"
+#include "cox/learn/optimize.hpp"
+#include "cox/learn/tree_sum.hpp"
 
 #include "learn/compress/compressor.hpp"
-#include "learn/optimize/optimizer.hpp"
-#include "learn/optimize/schedule.hpp"
+#include "cox/learn/schedule.hpp"
 #include "learn/run/loss_scale.hpp"
-#include "learn/run/tree_sum.hpp"
 #include "learn/run/versions.hpp"
 
 namespace cox::learn {
 namespace {
-
-/// Position of the first value that is infinite or not a number; the size where there is none.
-std::size_t first_not_finite(std::span<const float> values) {
-  constexpr std::uint32_t kExponent = 0x7f800000;
-  std::uint32_t any = 0;
-  for (const float v : values) any |= (std::bit_cast<std::uint32_t>(v) & kExponent) == kExponent ? 1U : 0U;
-  if (any == 0) return values.size();
-  const auto bad = [](float v) { return (std::bit_cast<std::uint32_t>(v) & kExponent) == kExponent; };
-  return static_cast<std::size_t>(std::ranges::find_if(values, bad) - values.begin());
-}
 
 /// Of local steps, kept from round to round.
 struct Local {
@@ -121,8 +111,8 @@ class Learner::Impl {
   [[nodiscard]] Shard shard(int worker, std::int64_t step, std::int64_t leaf) const {
     constexpr std::int64_t kMostWorkers = 1 << 20;
     const bool joined = worker >= numbering_;
-    const std::int64_t number = joined ? -(((step * kMostWorkers + worker) * share_.leaves + leaf) + 1)
-                                       : (step * numbering_ + worker) * share_.leaves + leaf;
+    if (!joined) return share_.shard(numbering_, worker, step, leaf);
+    const std::int64_t number = -(((step * kMostWorkers + worker) * share_.leaves + leaf) + 1);
     return {.first = number * share_.samples, .count = share_.samples, .worker = worker};
   }
 
@@ -131,10 +121,7 @@ class Learner::Impl {
                                                   std::int64_t step) const {
     const std::size_t at = first_not_finite(values);
     if (at == values.size()) return std::nullopt;
-    std::string name;
-    for (const Tensor& t : problem_.tensors())
-      if (t.first <= static_cast<std::int64_t>(at)) name = t.name;
-    return Divergence{.worker = worker, .step = step, .tensor = std::move(name)};
+    return Divergence{.worker = worker, .step = step, .tensor = tensor_at(problem_.tensors(), at)};
   }
 
   void check(std::span<const float> values, int worker, std::int64_t step) {
@@ -353,6 +340,22 @@ class Learner::Impl {
   std::optional<Divergence> last_overflow_;
   std::optional<Divergence> diverged_;
 };
+
+std::size_t first_not_finite(std::span<const float> values) {
+  constexpr std::uint32_t kExponent = 0x7f800000;
+  std::uint32_t any = 0;
+  for (const float v : values) any |= (std::bit_cast<std::uint32_t>(v) & kExponent) == kExponent ? 1U : 0U;
+  if (any == 0) return values.size();
+  const auto bad = [](float v) { return (std::bit_cast<std::uint32_t>(v) & kExponent) == kExponent; };
+  return static_cast<std::size_t>(std::ranges::find_if(values, bad) - values.begin());
+}
+
+std::string tensor_at(std::span<const Tensor> tensors, std::size_t at) {
+  std::string name;
+  for (const Tensor& t : tensors)
+    if (t.first <= static_cast<std::int64_t>(at)) name = t.name;
+  return name;
+}
 
 std::string Divergence::place() const {
   return fmt::format("worker {}, step {}, {}", worker, step, tensor);

@@ -30,7 +30,7 @@ namespace cox::learn {
 class Optimizer {
  public:
   Optimizer(const OptimizerSpec& spec, std::span<const Tensor> tensors);
-  /// One step: `g` is the mean gradient, `factor` times the spec's rate is the step's (schedules: schedule.hpp; ages).
+  /// One step: `g` is the mean gradient, `factor` times the spec's rate is the step's (schedules: cox/learn/schedule.hpp; ages).
   void step(std::span<float> x, std::span<const float> g, double factor = 1);
   /// Forgets momentum and moments.
   void reset();

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A job carried out by processes that learn: the steps of `cox learn`'s stream, in real time.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/base/text_line.hpp"
+#include "cox/learn/way.hpp"
+#include "cox/model/scenario.hpp"
+
+namespace cox::train {
+
+/// What carries messages between processes.
+enum class Carrier : std::uint8_t {
+  Threads,  ///< of this process
+  OpenMpi,
+  Mpich,
+};
+inline constexpr Carrier kLastCarrier = Carrier::Mpich;
+[[nodiscard]] std::string_view name_of(Carrier carrier);  ///< `threads`, `openmpi`, `mpich`
+
+/// What was asked.
+struct TrainQuestion {
+  std::string problem{};    ///< as learn::read_problem takes it
+  std::string optimizer{};  ///< as learn::read_optimizer takes it; at this rate, nothing is tuned
+  learn::Way way{};
+  std::int64_t samples = 1;  ///< of a worker in a step
+  std::int64_t steps = 200;
+  int procs = 1;
+  Carrier carrier = Carrier::Threads;
+  /// `fixed-order`, or an all-reduce by name as `model::name_of` has it, `hierarchical,group=2`
+  std::string all_reduce = "fixed-order";
+  std::filesystem::path programs{};   ///< folder of cox-train-openmpi and -mpich
+  std::vector<std::string> launch{};  ///< starts them; empty: the library's mpirun
+  Seconds patience{60};               ///< of one wait for a message
+  std::ostream* record =
+      nullptr;  ///< gets the job's updates (docs/reference/updates-csv.md); without it times are not kept
+};
+
+/// What came of it.
+struct TrainAnswer {
+  std::vector<TextLine> lines;  ///< the screen
+  std::string json;             ///< `cox.train/1`: docs/reference/train-json.md
+  int workers = 0;              ///< of the job
+  bool diverged = false;
+};
+
+/// Learns on `procs` processes what the scenario's workers (replicas of its model) learn synchronously: each worker is a leaf of
+/// the sum, each process holds a stretch of them. In fixed order parameters and losses have the bits of `learn::Learner` along a synchronous
+/// stream, for any number of processes; by another all-reduce the bits are that algorithm's.
+/// Errors: train-001 (a policy or layout that processes do not carry out yet, more processes than workers, too
+/// large), train-002 (such an all-reduce), train-003, -004, -005, -006 (while it ran); learn-001; those of simulate::update_workers.
+/// Held by: src/train/answer/train_test.cpp, tests/e2e/train/train_test.sh
+[[nodiscard]] Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& question,
+                                        const std::vector<std::string>& inputs);
+
+}  // namespace cox::train

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/answer/told.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "cox/base/json.hpp"
+#include "cox/base/number_text.hpp"
+#include "cox/base/units_text.hpp"
+#include "cox/learn/optimizer.hpp"
+#include "cox/learn/problem.hpp"
+
+#include "train/executor/executor.hpp"
+#include "train/executor/ordered_sum.hpp"
+
+namespace cox::train {
+namespace {
+
+/// What each rank sends in a step, by the description of what it takes part in.
+Result<std::vector<Bytes>> scheduled(const TrainJob& job, std::int64_t parameters) {
+  COX_TRY(const SumBy by, read_sum(job.sum));
+  if (by.algorithm)
+    return scheduled_bytes({.kind = model::Collective::AllReduce,
+                            .algorithm = *by.algorithm,
+                            .ranks = job.procs,
+                            .bytes = Bytes{parameters} * sizeof(float),
+                            .group = by.group});
+  std::vector<Bytes> bytes;
+  for (int r = 0; r < job.procs; ++r) bytes.push_back(ordered_bytes(job.workers, parameters, r, job.procs));
+  return bytes;
+}
+
+Bytes sum_of(const std::vector<Bytes>& list) {
+  return std::accumulate(list.begin(), list.end(), Bytes{});
+}
+
+struct Facts {
+  learn::ProblemSpec problem;
+  learn::OptimizerSpec optimizer;
+  std::vector<Bytes> scheduled;  ///< of each rank, in all steps
+  std::vector<Bytes> counted;
+};
+
+Result<Facts> facts_of(const TrainJob& job, const TrainedRun& run) {
+  Facts f;
+  COX_TRY(f.problem, learn::read_problem(job.problem));
+  COX_TRY(f.optimizer, learn::read_optimizer(job.optimizer));
+  COX_TRY(f.scheduled, scheduled(job, run.parameters));
+  for (Bytes& b : f.scheduled) b = b * run.versions;
+  for (const auto& row : run.sent) f.counted.push_back(sum_of(row));
+  return f;
+}
+
+std::string per_step(Bytes all, std::int64_t versions) {
+  return to_string(versions > 0 ? all / versions : Bytes{});
+}
+
+std::string bytes_text(const TrainJob& job, const TrainedRun& run, const Facts& f) {
+  if (job.procs == 1) return "one process sends nothing";
+  const std::string sent = per_step(std::ranges::max(f.counted), run.versions);
+  if (f.counted == f.scheduled)
+    return fmt::format("a process sends at most {} in a step, each as much as its schedule says", sent);
+  return fmt::format("a process sends at most {} in a step, its schedule says {}", sent,
+                     per_step(std::ranges::max(f.scheduled), run.versions));
+}
+
+std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job, const TrainQuestion& q,
+                               const TrainedRun& run, const Facts& f) {
+  std::vector<TextLine> lines;
+  lines.emplace_back(fmt::format("{}: {} on {} ({}), {}", scenario, counted(job.workers, "worker", "workers"),
+                                 counted(job.procs, "process", "processes"), run.library, q.way.name));
+  lines.emplace_back(fmt::format("learned: {} of {}, {} at rate {}, {} a worker and step",
+                                 name_of(f.problem.kind), counted(run.parameters, "parameter", "parameters"),
+                                 name_of(f.optimizer.kind), plain_number(f.optimizer.rate),
+                                 counted(job.samples, "sample", "samples")));
+  lines.emplace_back(fmt::format("all-reduce: {}; {}", job.sum, bytes_text(job, run, f)));
+  lines.emplace_back("");
+  const bool classes =
+      std::ranges::any_of(run.points, [](const TrainPoint& p) { return p.score.accuracy > 0; });
+  lines.push_back(TextLine::row(
+      fmt::format("{:>9}  {:>10}  {:>10}{}", "version", "samples", "loss", classes ? "  accuracy" : "")));
+  for (const TrainPoint& p : run.points)
+    lines.push_back(TextLine::row(
+        fmt::format("{:>9}  {:>10}  {:>10.4g}{}", p.version, p.version * job.workers * job.samples,
+                    p.score.loss, classes ? fmt::format("  {:>8}", percent(p.score.accuracy)) : "")));
+  if (run.diverged) lines.emplace_back("");
+  if (run.diverged) lines.emplace_back(fmt::format("diverged: {}", run.diverged->text()));
+  lines.emplace_back("");
+  lines.emplace_back(fmt::format("parameters of all processes are alike: {:016x}", run.hashes.front()));
+  if (run.versions > 0)
+    lines.emplace_back(fmt::format("a step took {} (mean of {})",
+                                   to_string(run.steps_took / static_cast<double>(run.versions)),
+                                   run.versions));
+  return lines;
+}
+
+std::string json_of(const std::string& scenario, const TrainJob& job, const TrainQuestion& q,
+                    const TrainedRun& run, const Facts& f, const std::vector<std::string>& inputs) {
+  Json result{
+      {"scenario", scenario},
+      {"workers", job.workers},
+      {"processes", job.procs},
+      {"transport", name_of(q.carrier)},
+      {"library", run.library},
+      {"policy", q.way.name},
+      {"problem", name_of(f.problem.kind)},
+      {"parameters", run.parameters},
+      {"optimizer", name_of(f.optimizer.kind)},
+      {"rate", f.optimizer.rate},
+      {"batch_per_worker", job.samples},
+      {"all_reduce", job.sum},
+      {"versions", run.versions},
+      {"samples", run.versions * job.workers * job.samples},
+      {"step_mean_s",
+       run.versions > 0 ? Json(run.steps_took.count() / static_cast<double>(run.versions)) : Json(nullptr)},
+      {"parameters_hash", fmt::format("{:016x}", run.hashes.front())},
+      {"diverged", or_null(run.diverged, [](const learn::Divergence& d) { return d.text(); })},
+      {"points", Json::array()},
+      {"links", Json::array()},
+      {"ranks", Json::array()}};
+  for (const TrainPoint& p : run.points)
+    result["points"].push_back({{"version", p.version},
+                                {"time_s", p.at.count()},
+                                {"samples", p.version * job.workers * job.samples},
+                                {"loss", p.score.loss},
+                                {"accuracy", p.score.accuracy}});
+  for (std::size_t from = 0; from < run.sent.size(); ++from) {
+    result["ranks"].push_back({{"rank", from},
+                               {"sent_bytes", f.counted[from].count()},
+                               {"scheduled_bytes", f.scheduled[from].count()}});
+    for (std::size_t to = 0; to < run.sent[from].size(); ++to)
+      if (run.sent[from][to] > Bytes{})
+        result["links"].push_back({{"from", from}, {"to", to}, {"bytes", run.sent[from][to].count()}});
+  }
+  return framed({.schema = "cox.train/1", .inputs = inputs, .warnings = {}}, std::move(result));
+}
+
+}  // namespace
+
+Result<Told> told_of(const std::string& scenario, const TrainJob& job, const TrainQuestion& question,
+                     const TrainedRun& run, const std::vector<std::string>& inputs) {
+  COX_TRY(const Facts facts, facts_of(job, run));
+  return Told{.lines = lines_of(scenario, job, question, run, facts),
+              .json = json_of(scenario, job, question, run, facts, inputs)};
+}
+
+}  // namespace cox::train

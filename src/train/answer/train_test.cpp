@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/train/train.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "cox/learn/replay.hpp"
+
+#include "learn/answer/job_for_tests.hpp"
+
+namespace cox::train {
+namespace {
+
+model::Scenario scenario(int replicas) {
+  return learn::testing::job(replicas);
+}
+
+TrainQuestion question(int procs) {
+  return {.problem = "quadratic,dimension=40,condition=30,noise=0.2",
+          .optimizer = "momentum,rate=0.05",
+          .samples = 2,
+          .steps = 25,
+          .procs = procs};
+}
+
+nlohmann::json result_of(const TrainAnswer& answer) {
+  return nlohmann::json::parse(answer.json).at("result");
+}
+
+TEST(Train, LossesAreThoseThatLearnFindsAlongTheRecordedUpdates) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "train_test.csv";
+  for (const int procs : {1, 2, 4}) {
+    std::ostringstream updates;
+    TrainQuestion q = question(procs);
+    q.record = &updates;
+    const auto made = train(scenario(8), q, {"job.toml"});
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ(made->workers, 8);
+    std::ofstream(file) << updates.str();
+    learn::ReplayQuestion along;
+    along.problem = *learn::read_problem(q.problem);
+    along.optimizer = *learn::read_optimizer(q.optimizer);
+    along.share.samples = q.samples;
+    const auto learned = learn::replay_updates(file, along, {});
+    ASSERT_TRUE(learned) << learned.error().message;
+    const auto ours = result_of(*made).at("points");
+    const auto theirs = nlohmann::json::parse(learned->json).at("result").at("points");
+    ASSERT_EQ(ours.size(), 7U);  // 0, 1, 2, 4, 8, 16, 25
+    ASSERT_EQ(theirs.size(), ours.size());
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      EXPECT_EQ(ours[i].at("version"), theirs[i].at("version"));
+      EXPECT_EQ(ours[i].at("samples"), theirs[i].at("samples"));
+      EXPECT_EQ(ours[i].at("loss").get<double>(), theirs[i].at("loss").get<double>()) << procs;
+    }
+  }
+}
+
+TEST(Train, TheDocumentHasCountedBytesBesideScheduledOnes) {
+  for (const char* sum : {"fixed-order", "ring", "double-binary-tree", "hierarchical,group=2"}) {
+    TrainQuestion q = question(4);
+    q.all_reduce = sum;
+    const auto made = train(scenario(8), q, {});
+    ASSERT_TRUE(made) << made.error().message;
+    const auto result = result_of(*made);
+    ASSERT_EQ(result.at("ranks").size(), 4U);
+    std::int64_t on_links = 0, sent = 0;
+    for (const auto& rank : result.at("ranks")) {
+      EXPECT_EQ(rank.at("sent_bytes"), rank.at("scheduled_bytes")) << sum;
+      sent += rank.at("sent_bytes").get<std::int64_t>();
+    }
+    for (const auto& link : result.at("links")) on_links += link.at("bytes").get<std::int64_t>();
+    EXPECT_EQ(on_links, sent) << sum;
+    EXPECT_GT(sent, 25 * 40 * 4) << sum;
+  }
+}
+
+TEST(Train, UnlikeWorkersAreThoseOfTheScenario) {
+  TrainQuestion q = question(2);
+  q.problem = "quadratic,dimension=10,spread=1";
+  const auto two = train(scenario(4), q, {});
+  q.procs = 4;
+  const auto four = train(scenario(4), q, {});
+  ASSERT_TRUE(two) << two.error().message;
+  ASSERT_TRUE(four) << four.error().message;
+  EXPECT_EQ(result_of(*two).at("parameters_hash"), result_of(*four).at("parameters_hash"));
+}
+
+/// What is said where the question is not answered.
+Error refused(const TrainQuestion& q, const model::Scenario& s) {
+  const auto made = train(s, q, {});
+  EXPECT_FALSE(made);
+  return made ? Error{} : made.error();
+}
+
+TEST(Train, WhatProcessesDoNotCarryOutIsRefused) {
+  TrainQuestion q = question(2);
+  for (const char* policy :
+       {"asynchronous", "backup,backups=1", "local-sgd,local-steps=4", "synchronous+sign"}) {
+    q.way = *learn::read_way(policy);
+    const Error e = refused(q, scenario(4));
+    EXPECT_EQ(e.id, "train-001");
+    EXPECT_EQ(e.code, Errc::Unsupported);
+    EXPECT_EQ(e.message, std::string(policy) + " is not carried out by processes yet");
+  }
+  EXPECT_EQ(refused(question(5), scenario(4)).message, "5 processes for 4 workers: each holds one at least");
+  EXPECT_EQ(refused(question(65), scenario(80)).id, "train-001");
+  q = question(2);
+  q.problem = "quadratic,spread=1,workers=3";
+  EXPECT_EQ(refused(q, scenario(4)).message, "the problem is made for 3 workers, and the job has 4");
+  q.problem = "quadratic,dimension=1000000000";
+  EXPECT_FALSE(train(scenario(4), q, {}));
+  q = question(2);
+  q.all_reduce = "in-network";
+  EXPECT_EQ(refused(q, scenario(4)).id, "train-002");
+  q.all_reduce = "hierarchical,group=3";
+  EXPECT_EQ(refused(q, scenario(4)).id, "model-001");
+}
+
+TEST(Train, AProgramThatIsNotThereIsNamed) {
+  TrainQuestion q = question(2);
+  q.carrier = Carrier::OpenMpi;
+  q.programs = "/nowhere";
+  const Error e = refused(q, scenario(4));
+  EXPECT_EQ(e.id, "train-005");
+  EXPECT_EQ(e.message, "/nowhere/cox-train-openmpi is not there or cannot be executed");
+}
+
+TEST(Train, WhatALauncherLeavesIsReadOrNamed) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "train_programs";
+  std::filesystem::create_directories(folder);
+  const auto program = folder / "cox-train-mpich";
+  TrainQuestion q = question(1);
+  q.carrier = Carrier::Mpich;
+  q.programs = folder;
+  q.launch = {"env"};
+  const auto says = [&](const std::string& script) {
+    std::ofstream(program) << "#!/bin/sh\n" << script;
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    return refused(q, scenario(4));
+  };
+  EXPECT_EQ(says("exit 7").message, "env ended with status 7");
+  EXPECT_EQ(says("echo hello").id, "train-005");
+  const Error late = says("printf 'failed\\ttrain-003\\trank 1 waited\\tlook\\n'; exit 1");
+  EXPECT_EQ(late.code, Errc::Timeout);
+  EXPECT_EQ(late.message, "rank 1 waited");
+  // The words of the job reach the program.
+  EXPECT_EQ(says("for w in \"$@\"; do case $w in steps=25) exit 9;; esac; done").message,
+            "env ended with status 9");
+}
+
+}  // namespace
+}  // namespace cox::train

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run/job.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "cox/base/spelling.hpp"
+
+namespace cox::train {
+namespace {
+
+constexpr std::string_view kFixedOrder = "fixed-order";
+
+template <class T>
+bool read_number(std::string_view word, T least, T most, T& out) {
+  T value{};
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc{} || end != word.data() + word.size() || !(value >= least && value <= most))
+    return false;
+  out = value;
+  return true;
+}
+
+Error unknown_sum(std::string message, std::string hint) {
+  return {.code = Errc::Usage,
+          .id = "train-002",
+          .message = std::move(message),
+          .hint = std::move(hint),
+          .where = {}};
+}
+
+bool read_word(std::string_view key, std::string_view value, TrainJob& job) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  constexpr int kMostRanks = 1 << 20;
+  if (key == "problem") return !(job.problem = value).empty();
+  if (key == "optimizer") return !(job.optimizer = value).empty();
+  if (key == "workers") return read_number(value, 1, kMostRanks, job.workers);
+  if (key == "samples") return read_number(value, std::int64_t{1}, kMost, job.samples);
+  if (key == "steps") return read_number(value, std::int64_t{1}, kMost, job.steps);
+  if (key == "procs") return read_number(value, 1, kMostRanks, job.procs);
+  if (key == "sum") return !(job.sum = value).empty();
+  if (key == "times") {
+    int flag = 0;
+    const bool read = read_number(value, 0, 1, flag);
+    job.times = flag == 1;
+    return read;
+  }
+  double seconds = 0;
+  if (key != "patience_s" || !read_number(value, 1e-3, 1e6, seconds)) return false;
+  job.patience = Seconds{seconds};
+  return true;
+}
+
+}  // namespace
+
+Result<SumBy> read_sum(const std::string& text) {
+  SumBy sum;
+  const std::size_t comma = text.find(',');
+  const std::string name = text.substr(0, comma);
+  std::vector<std::string> names{std::string(kFixedOrder)};
+  for (int a = 0; a <= static_cast<int>(model::kLastAlgorithm); ++a) {
+    const auto algorithm = static_cast<model::Algorithm>(a);
+    // Those that need nobody but the ranks, in groups of one size.
+    if (algorithm == model::Algorithm::InNetwork || algorithm == model::Algorithm::ParameterServer ||
+        algorithm == model::Algorithm::Hierarchical3)
+      continue;
+    if (!model::Schedule::make({.kind = model::Collective::AllReduce, .algorithm = algorithm})) continue;
+    names.emplace_back(model::name_of(algorithm));
+    if (name == names.back()) sum.algorithm = algorithm;
+  }
+  if (!sum.algorithm && name != kFixedOrder) {
+    const auto near = nearest(name, names);
+    return fail(unknown_sum(
+        fmt::format("\"{}\" is no all-reduce, expected one of {}", shown(name), fmt::join(names, ", ")),
+        near ? fmt::format("did you mean {}?", *near) : ""));
+  }
+  if (comma == std::string::npos) return sum;
+  constexpr std::string_view kGroup = "group=";
+  const std::string_view rest = std::string_view(text).substr(comma + 1);
+  if (sum.algorithm != model::Algorithm::Hierarchical2 || !rest.starts_with(kGroup) ||
+      !read_number(rest.substr(kGroup.size()), 1, 1 << 20, sum.group))
+    return fail(unknown_sum(fmt::format("\"{}\" behind {} has no meaning", shown(rest), name),
+                            "say a group as in hierarchical,group=2"));
+  return sum;
+}
+
+std::vector<std::string> words_of(const TrainJob& job) {
+  return {"problem=" + job.problem,
+          "optimizer=" + job.optimizer,
+          fmt::format("workers={}", job.workers),
+          fmt::format("samples={}", job.samples),
+          fmt::format("steps={}", job.steps),
+          fmt::format("procs={}", job.procs),
+          "sum=" + job.sum,
+          fmt::format("patience_s={}", job.patience.count()),
+          fmt::format("times={}", job.times ? 1 : 0)};
+}
+
+Result<TrainJob> read_words(std::span<const std::string> words) {
+  TrainJob job;
+  for (const std::string& word : words) {
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const std::string_view value = std::string_view(word).substr(std::min(equals + 1, word.size()));
+    if (read_word(std::string_view(word).substr(0, equals), value, job)) continue;
+    return fail({.code = Errc::Usage,
+                 .id = "train-004",
+                 .message = fmt::format("got \"{}\", which is no part of a job", shown(word)),
+                 .hint = "the program is started by cox train, of the same version",
+                 .where = {}});
+  }
+  return job;
+}
+
+}  // namespace cox::train

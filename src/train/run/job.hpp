@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What every rank of a job is told, and what the first one answers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+#include "cox/learn/learner.hpp"
+#include "cox/model/schedule.hpp"
+
+namespace cox::train {
+
+/// How gradients are summed: nothing = in fixed order.
+struct SumBy {
+  std::optional<model::Algorithm> algorithm{};
+  int group = 1;  ///< ranks per innermost group (hierarchical)
+};
+/// Reads `fixed-order`, `ring`, `hierarchical,group=2`. Errors: train-002 (Errc::Usage).
+[[nodiscard]] Result<SumBy> read_sum(const std::string& text);
+
+struct TrainJob {
+  std::string problem{};
+  std::string optimizer{};
+  int workers = 1;
+  std::int64_t samples = 1;
+  std::int64_t steps = 1;
+  int procs = 1;
+  std::string sum = "fixed-order";
+  Seconds patience{60};
+  bool times = false;  ///< of every version are kept
+};
+/// As a program takes it: `workers=8 steps=200 ...`, a word each. Held by: src/train/run/job_test.cpp
+[[nodiscard]] std::vector<std::string> words_of(const TrainJob& job);
+/// Errors: train-004 (a word that is none of these).
+[[nodiscard]] Result<TrainJob> read_words(std::span<const std::string> words);
+
+/// How good the parameters were, and when.
+struct TrainPoint {
+  std::int64_t version = 0;
+  Seconds at{};
+  learn::Score score{};
+};
+
+/// What came of a job.
+struct TrainedRun {
+  std::string library{};  ///< that carried the messages, and its version
+  std::int64_t parameters = 0;
+  std::int64_t versions = 0;
+  std::vector<TrainPoint> points{};  ///< at version 0, each time that versions have doubled, and at the end
+  std::optional<learn::Divergence> diverged{};
+  std::vector<std::vector<Bytes>> sent{};  ///< in all steps, [from][to]
+  std::vector<std::uint64_t> hashes{};     ///< of each rank's parameters at the end
+  Seconds steps_took{};                    ///< without scores
+  std::vector<Seconds> times{};            ///< of versions 1, 2, ..., where the job asks
+};
+/// Lines of words between tabs, and back. Numbers keep their bits. Held by: src/train/run/job_test.cpp
+[[nodiscard]] std::string rows_of(const TrainedRun& run);
+/// Of a rank that ended with an error.
+[[nodiscard]] std::string row_of(const Error& error);
+/// Errors: the first that a row holds; train-005 (rows that cannot be read, or none).
+[[nodiscard]] Result<TrainedRun> read_rows(const std::string& text);
+
+}  // namespace cox::train

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run/job.hpp"
+
+#include <gtest/gtest.h>
+
+namespace cox::train {
+namespace {
+
+TEST(TrainJob, WordsSayAllOfIt) {
+  const TrainJob job{.problem = "quadratic,dimension=3",
+                     .optimizer = "sgd,rate=0.1",
+                     .workers = 12,
+                     .samples = 3,
+                     .steps = 40,
+                     .procs = 4,
+                     .sum = "hierarchical,group=2",
+                     .patience = Seconds{0.1},
+                     .times = true};
+  const auto words = words_of(job);
+  const auto back = read_words(words);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(words_of(*back), words);
+  EXPECT_EQ(back->sum, job.sum);
+  EXPECT_EQ(back->patience, job.patience);
+  EXPECT_TRUE(back->times);
+  for (const char* wrong : {"workers=0", "workers=x", "steps=-1", "hello", "colour=red", "patience_s=nan"}) {
+    const std::vector<std::string> one{wrong};
+    EXPECT_FALSE(read_words(one)) << wrong;
+  }
+}
+
+TEST(TrainJob, RowsKeepEveryBit) {
+  const TrainedRun run{
+      .library = "a library 1.2",
+      .parameters = 7,
+      .versions = 3,
+      .points = {{.version = 0, .at = Seconds{0.1}, .score = {.loss = 1.0 / 3, .accuracy = 0}},
+                 {.version = 3, .at = Seconds{0.3}, .score = {.loss = 1e-300, .accuracy = 0.7}}},
+      .diverged = learn::Divergence{.worker = 2, .step = 3, .tensor = "w1"},
+      .sent = {{Bytes{0}, Bytes{12}}, {Bytes{8}, Bytes{0}}},
+      .hashes = {~std::uint64_t{0}, 5},
+      .steps_took = Seconds{0.25},
+      .times = {Seconds{0.1}, Seconds{0.2}, Seconds{1.0 / 7}}};
+  const auto back = read_rows(rows_of(run));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(rows_of(*back), rows_of(run));
+  EXPECT_EQ(back->points[0].score.loss, 1.0 / 3);
+  EXPECT_EQ(back->sent, run.sent);
+  EXPECT_EQ(back->hashes, run.hashes);
+  EXPECT_EQ(back->times, run.times);
+  EXPECT_EQ(back->diverged->tensor, "w1");
+}
+
+TEST(TrainJob, AnErrorOfARankIsTheAnswers) {
+  const Error late{.code = Errc::Timeout,
+                   .id = "train-003",
+                   .message = "rank 1 waited\tlong",
+                   .hint = "look",
+                   .where = {}};
+  const auto back = read_rows(row_of(late));
+  ASSERT_FALSE(back);
+  EXPECT_EQ(back.error().code, Errc::Timeout);
+  EXPECT_EQ(back.error().id, "train-003");
+  EXPECT_EQ(back.error().message, "rank 1 waited long");
+}
+
+TEST(TrainJob, WhatIsNoResultIsQuoted) {
+  for (const char* text :
+       {"", "hello\n", "cox-train 1\nrank\tx\n", "cox-train 1\npoint\t1\t2\n", "took\t1\t2\t3\n"}) {
+    const auto read = read_rows(text);
+    ASSERT_FALSE(read) << text;
+    EXPECT_EQ(read.error().id, "train-005") << text;
+  }
+}
+
+TEST(TrainJob, SumsAreNamedAsTheModelNamesThem) {
+  const auto fixed = read_sum("fixed-order");
+  ASSERT_TRUE(fixed);
+  EXPECT_FALSE(fixed->algorithm);
+  const auto grouped = read_sum("hierarchical,group=2");
+  ASSERT_TRUE(grouped);
+  EXPECT_EQ(grouped->algorithm, model::Algorithm::Hierarchical2);
+  EXPECT_EQ(grouped->group, 2);
+  for (const char* wrong : {"", "rings", "direct", "parameter-server", "ring,group=2", "hierarchical,group=0",
+                            "hierarchical,size=2"}) {
+    const auto read = read_sum(wrong);
+    ASSERT_FALSE(read) << wrong;
+    EXPECT_EQ(read.error().id, "train-002");
+  }
+  EXPECT_EQ(read_sum("rings").error().hint, "did you mean ring?");
+}
+
+}  // namespace
+}  // namespace cox::train

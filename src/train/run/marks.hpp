@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Who is told what a rank does.
+#pragma once
+
+#include <cstdint>
+
+#include "cox/base/units.hpp"
+
+namespace cox::train {
+
+enum class StepPart : std::uint8_t { Gradient, AllReduce, Optimizer };
+
+/// Hears of every step and of its parts, one after the other. This one does nothing with it. Not by cox/abi/observe.h
+/// here: `cox` itself asks nobody for symbols; programs of ranks do (src/train/mpi).
+class Marks {
+ public:
+  Marks() = default;
+  Marks(const Marks&) = delete;
+  Marks& operator=(const Marks&) = delete;
+  virtual ~Marks() = default;
+  virtual void step(std::int64_t /*number*/) {}
+  /// `bytes`: of an all-reduce.
+  virtual void begin(StepPart /*part*/, Bytes /*bytes*/) {}
+  virtual void end() {}
+};
+
+}  // namespace cox::train

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run/replica.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include "cox/base/hash.hpp"
+#include "cox/learn/optimize.hpp"
+#include "cox/learn/problem.hpp"
+#include "cox/learn/schedule.hpp"
+
+#include "train/executor/executor.hpp"
+#include "train/executor/ordered_sum.hpp"
+#include "train/transport/threads.hpp"
+
+namespace cox::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A leaf whose gradient is no number.
+struct Bad {
+  std::int64_t worker = std::numeric_limits<std::int64_t>::max();  ///< nobody's
+  std::int64_t at = 0;                                             ///< parameter
+};
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  return std::as_bytes(std::span(&value, 1));
+}
+
+std::uint64_t hash_of(std::span<const float> values) {
+  Fnv1a hash;
+  for (const float v : values) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &v, sizeof bits);
+    hash.add_number(bits, 4);
+  }
+  return hash.value();
+}
+
+class Replica {
+ public:
+  Replica(const TrainJob& job, Transport& transport, Marks& marks, std::unique_ptr<learn::Problem> problem,
+          const learn::OptimizerSpec& optimizer)
+      : job_(job),
+        transport_(transport),
+        marks_(marks),
+        problem_(std::move(problem)),
+        optimizer_(optimizer, problem_->tensors()),
+        sum_(job.workers, problem_->parameters(), transport.rank(), transport.ranks()),
+        own_(static_cast<std::size_t>(problem_->parameters())),
+        x_(static_cast<std::size_t>(problem_->parameters())),
+        mean_(x_.size()),
+        leaf_(x_.size()) {
+    problem_->initial(x_);
+    made_.parameters = problem_->parameters();
+  }
+
+  /// Of an all-reduce by name.
+  Status choose(const SumBy& by) {
+    if (!by.algorithm) return {};
+    COX_TRY(executor_, Executor::make({.kind = model::Collective::AllReduce,
+                                       .algorithm = *by.algorithm,
+                                       .ranks = transport_.ranks(),
+                                       .bytes = all_bytes(),
+                                       .group = by.group},
+                                      transport_.rank()));
+    return {};
+  }
+
+  Result<TrainedRun> run() {
+    began_ = Clock::now();
+    add_point();
+    for (std::int64_t step = 0; step < job_.steps && !made_.diverged; ++step) {
+      const auto before = Clock::now();
+      COX_CHECK(take_step(step));
+      made_.steps_took += Clock::now() - before;
+      if (made_.diverged) break;
+      if (job_.times) made_.times.push_back(Clock::now() - began_);
+      if (made_.versions >= 2 * made_.points.back().version) add_point();
+    }
+    if (!made_.diverged && made_.versions > made_.points.back().version) add_point();
+    COX_CHECK(compare());
+    return std::move(made_);
+  }
+
+ private:
+  [[nodiscard]] Bytes all_bytes() const {
+    return Bytes{static_cast<std::int64_t>(x_.size() * sizeof(float))};
+  }
+
+  Status take_step(std::int64_t step) {
+    marks_.step(step);
+    marks_.begin(StepPart::Gradient, {});
+    const Bad bad = add_leaves(step);
+    marks_.end();
+    marks_.begin(StepPart::AllReduce, all_bytes());
+    const Status summed = executor_ ? sum_by_schedule() : sum_in_order();
+    marks_.end();
+    COX_CHECK(summed);
+    if (learn::first_not_finite(mean_) < mean_.size()) COX_CHECK(agree(bad, step));
+    if (made_.diverged) return {};
+    marks_.begin(StepPart::Optimizer, {});
+    optimizer_.step(
+        x_, mean_,
+        learn::rate_factor(optimizer_.spec(), optimizer_.steps() + 1, job_.workers * job_.samples));
+    marks_.end();
+    ++made_.versions;
+    sent_ = transport_.sent();
+    return {};
+  }
+
+  /// Gradients of this rank's workers into its sum. Returns the first that is no number.
+  Bad add_leaves(std::int64_t step) {
+    const learn::StepShare share{.leaves = 1, .samples = job_.samples};
+    Bad bad;
+    for (std::int64_t worker = sum_.leaves().first; worker < sum_.leaves().end(); ++worker) {
+      problem_->gradient(x_, share.shard(job_.workers, static_cast<int>(worker), step, 0), leaf_);
+      const std::size_t at = learn::first_not_finite(leaf_);
+      if (at < leaf_.size() && worker < bad.worker)
+        bad = {.worker = worker, .at = static_cast<std::int64_t>(at)};
+      if (executor_)
+        own_.add(leaf_);
+      else
+        sum_.add(leaf_);
+    }
+    return bad;
+  }
+
+  void scale(std::span<float> sum) const {
+    const float over = 1.0F / static_cast<float>(job_.workers);
+    if (job_.workers > 1)
+      for (float& v : sum) v *= over;
+  }
+
+  Status sum_in_order() {
+    COX_TRY(const std::span<float> part, sum_.reduce(transport_));
+    scale(part);
+    std::ranges::copy(part, mean_.begin() + sum_.part().first);
+    return sum_.gather(transport_, mean_);
+  }
+
+  Status sum_by_schedule() {
+    const std::span<float> own = own_.take();
+    std::ranges::copy(own, mean_.begin());
+    COX_CHECK(executor_->run(transport_, mean_));
+    scale(mean_);
+    return {};
+  }
+
+  /// One value of every rank's, on all of them.
+  template <class T>
+  Result<std::vector<T>> exchange(const T& mine) {
+    std::vector<T> all(static_cast<std::size_t>(transport_.ranks()));
+    const std::uint64_t number = transport_.numbers(1);
+    for (int r = 0; r < transport_.ranks(); ++r) {
+      T& place = all[static_cast<std::size_t>(r)];
+      if (r == transport_.rank()) {
+        place = mine;
+        continue;
+      }
+      transport_.send(r, number, bytes_of(mine));
+      transport_.receive(r, number, std::as_writable_bytes(std::span(&place, 1)));
+    }
+    COX_CHECK(transport_.wait());
+    return all;
+  }
+
+  /// Whose gradient was no number; nobody's where only their sum is none.
+  Status agree(const Bad& mine, std::int64_t step) {
+    COX_TRY(const std::vector<Bad> all, exchange(mine));
+    const Bad& first = *std::ranges::min_element(all, {}, &Bad::worker);
+    if (first.worker < job_.workers)
+      made_.diverged = learn::Divergence{
+          .worker = static_cast<int>(first.worker),
+          .step = step,
+          .tensor = learn::tensor_at(problem_->tensors(), static_cast<std::size_t>(first.at))};
+    return {};
+  }
+
+  void add_point() {
+    TrainPoint point{.version = made_.versions, .at = Clock::now() - began_, .score = {}};
+    if (transport_.rank() == 0) point.score = problem_->score(x_);
+    made_.points.push_back(point);
+  }
+
+  /// Hashes of all ranks, and what they sent.
+  Status compare() {
+    COX_TRY(made_.hashes, exchange(hash_of(x_)));
+    for (int to = 0; to < transport_.ranks(); ++to) {
+      const Bytes sent = sent_.empty() ? Bytes{} : sent_[static_cast<std::size_t>(to)];
+      COX_TRY(const std::vector<Bytes> column, exchange(sent));
+      made_.sent.resize(column.size());
+      for (std::size_t from = 0; from < column.size(); ++from) made_.sent[from].push_back(column[from]);
+    }
+    for (std::size_t r = 1; r < made_.hashes.size(); ++r)
+      if (made_.hashes[r] != made_.hashes.front())
+        return fail({.code = Errc::Io,
+                     .id = "train-006",
+                     .message = fmt::format("rank {} ends with other parameters than rank 0", r),
+                     .hint = "all processes have to be of one build, on processors of one kind",
+                     .where = {}});
+    return {};
+  }
+
+  const TrainJob& job_;
+  Transport& transport_;
+  Marks& marks_;
+  std::unique_ptr<learn::Problem> problem_;
+  learn::Optimizer optimizer_;
+  OrderedSum sum_;
+  std::optional<Executor> executor_;
+  learn::TreeSum own_;
+  std::vector<float> x_, mean_, leaf_;
+  std::vector<Bytes> sent_;  ///< until the last version
+  Clock::time_point began_;
+  TrainedRun made_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<learn::Problem>> problem_of(const TrainJob& job) {
+  COX_TRY(learn::ProblemSpec spec, learn::read_problem(job.problem));
+  if ((spec.spread > 0 || spec.hessian_spread > 0) && spec.workers <= 1) spec.workers = job.workers;
+  return learn::make_problem(spec);
+}
+
+Result<TrainedRun> run_replica(const TrainJob& job, Transport& transport, Marks& marks) {
+  COX_TRY(std::unique_ptr<learn::Problem> problem, problem_of(job));
+  COX_TRY(const learn::OptimizerSpec optimizer, learn::read_optimizer(job.optimizer));
+  COX_TRY(const SumBy by, read_sum(job.sum));
+  Replica replica(job, transport, marks, std::move(problem), optimizer);
+  COX_CHECK(replica.choose(by));
+  return replica.run();
+}
+
+Result<TrainedRun> run_on_threads(const TrainJob& job) {
+  ThreadHub hub(job.procs, job.patience);
+  const auto ranks = static_cast<std::size_t>(job.procs);
+  std::vector<Result<TrainedRun>> made(ranks, TrainedRun{});
+  std::vector<std::unique_ptr<Transport>> links;
+  for (int r = 0; r < job.procs; ++r) links.push_back(hub.transport(r));
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t r = 0; r < ranks; ++r)
+      threads.emplace_back([&, r] {
+        Marks nobody;
+        made[r] = run_replica(job, *links[r], nobody);
+      });
+  }
+  for (auto& rank : made)
+    if (!rank) return fail(std::move(rank).error());
+  made.front()->library = "threads";
+  return std::move(made.front());
+}
+
+}  // namespace cox::train

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// One rank of a synchronous job.
+#pragma once
+
+#include <memory>
+
+#include "cox/base/result.hpp"
+#include "cox/learn/problem.hpp"
+
+#include "train/run/job.hpp"
+#include "train/run/marks.hpp"
+#include "train/transport/transport.hpp"
+
+namespace cox::train {
+
+/// What the job learns: where workers differ, as many as it has. Errors: learn-001.
+[[nodiscard]] Result<std::unique_ptr<learn::Problem>> problem_of(const TrainJob& job);
+
+/// All steps of rank `transport.rank()`: gradients of its workers' leaves at the newest version, their sum over all ranks, one
+/// step of the optimizer with the mean. A gradient that is no number ends the job on all ranks before its version, as learn::Learner has it; the
+/// lowest worker is named.
+/// Returns what came of it on rank 0; of the others their parameters' hash and what they sent.
+/// Errors: train-002, -003, -004; train-006 (ranks end with unlike parameters); learn-001.
+/// Cost: a gradient per worker and step, a sum over all ranks per step, a score each time that versions have doubled.
+/// Held by: src/train/run/replica_test.cpp
+[[nodiscard]] Result<TrainedRun> run_replica(const TrainJob& job, Transport& transport, Marks& marks);
+
+/// All ranks as threads of this process. Errors: the first rank's that has one.
+[[nodiscard]] Result<TrainedRun> run_on_threads(const TrainJob& job);
+
+}  // namespace cox::train

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// What came of a job as lines, and back.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "cox/base/spelling.hpp"
+
+#include "train/run/job.hpp"
+
+namespace cox::train {
+namespace {
+
+constexpr std::string_view kFirst = "cox-train 1";
+constexpr std::size_t kMostRanks = 4096;
+
+using Words = std::vector<std::string_view>;
+
+Words words_between(std::string_view line, char separator) {
+  Words words;
+  for (;;) {
+    const std::size_t end = line.find(separator);
+    words.push_back(line.substr(0, end));
+    if (end == std::string_view::npos) return words;
+    line.remove_prefix(end + 1);
+  }
+}
+
+template <class T>
+bool read(std::string_view word, T& out) {
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
+  return error == std::errc{} && end == word.data() + word.size();
+}
+
+bool read_seconds(std::string_view word, Seconds& out) {
+  double value = 0;
+  if (!read(word, value)) return false;
+  out = Seconds{value};
+  return true;
+}
+
+bool read_rank(const Words& w, TrainedRun& run) {
+  std::uint64_t hash = 0;
+  if (w.size() < 2 || !read(w[1], hash) || run.sent.size() >= kMostRanks) return false;
+  std::vector<Bytes> sent;
+  for (std::size_t i = 2; i < w.size(); ++i) {
+    std::int64_t bytes = 0;
+    if (!read(w[i], bytes)) return false;
+    sent.emplace_back(bytes);
+  }
+  run.hashes.push_back(hash);
+  run.sent.push_back(std::move(sent));
+  return true;
+}
+
+bool read_line(const Words& w, TrainedRun& run) {
+  if (w[0] == "library" && w.size() == 2) {
+    run.library = w[1];
+    return true;
+  }
+  if (w[0] == "took" && w.size() == 4)
+    return read(w[1], run.parameters) && read(w[2], run.versions) && read_seconds(w[3], run.steps_took);
+  if (w[0] == "point" && w.size() == 5) {
+    TrainPoint p;
+    const bool all = read(w[1], p.version) && read_seconds(w[2], p.at) && read(w[3], p.score.loss) &&
+                     read(w[4], p.score.accuracy);
+    run.points.push_back(p);
+    return all;
+  }
+  if (w[0] == "diverged" && w.size() == 4) {
+    learn::Divergence d{.worker = 0, .step = 0, .tensor = std::string(w[3])};
+    const bool all = read(w[1], d.worker) && read(w[2], d.step);
+    run.diverged = std::move(d);
+    return all;
+  }
+  if (w[0] == "rank") return read_rank(w, run);
+  if (w[0] == "time" && w.size() == 2) {
+    run.times.emplace_back();
+    return read_seconds(w[1], run.times.back());
+  }
+  return false;
+}
+
+Errc code_of(std::string_view id) {
+  return id == "train-003" ? Errc::Timeout : id == "train-001" ? Errc::Unsupported : Errc::Io;
+}
+
+Error unread(std::string message) {
+  return {.code = Errc::Io,
+          .id = "train-005",
+          .message = std::move(message),
+          .hint = "what the program said is above",
+          .where = {}};
+}
+
+}  // namespace
+
+std::string rows_of(const TrainedRun& run) {
+  std::string text = fmt::format("{}\nlibrary\t{}\ntook\t{}\t{}\t{}\n", kFirst, run.library, run.parameters,
+                                 run.versions, run.steps_took.count());
+  for (const TrainPoint& p : run.points)
+    text += fmt::format("point\t{}\t{}\t{}\t{}\n", p.version, p.at.count(), p.score.loss, p.score.accuracy);
+  if (run.diverged)
+    text +=
+        fmt::format("diverged\t{}\t{}\t{}\n", run.diverged->worker, run.diverged->step, run.diverged->tensor);
+  for (std::size_t r = 0; r < run.sent.size(); ++r) {
+    text += fmt::format("rank\t{}", run.hashes[r]);
+    for (const Bytes b : run.sent[r]) text += fmt::format("\t{}", b.count());
+    text += '\n';
+  }
+  for (const Seconds t : run.times) text += fmt::format("time\t{}\n", t.count());
+  return text;
+}
+
+std::string row_of(const Error& error) {
+  const auto line = [](std::string text) {
+    std::ranges::replace_if(
+        text, [](char c) { return c == '\t' || c == '\n'; }, ' ');
+    return text;
+  };
+  return fmt::format("failed\t{}\t{}\t{}\n", error.id, line(error.message), line(error.hint));
+}
+
+Result<TrainedRun> read_rows(const std::string& text) {
+  TrainedRun run;
+  bool begun = false;
+  for (const std::string_view line : words_between(text, '\n')) {
+    if (line.empty()) continue;
+    const Words words = words_between(line, '\t');
+    if (words[0] == "failed" && words.size() == 4)
+      return fail({.code = code_of(words[1]),
+                   .id = std::string(words[1]),
+                   .message = std::string(words[2]),
+                   .hint = std::string(words[3]),
+                   .where = {}});
+    if (line == kFirst)
+      begun = true;
+    else if (!begun || !read_line(words, run))
+      return fail(unread(fmt::format("the ranks said \"{}\", which is no row of a result", shown(line))));
+  }
+  if (!begun) return fail(unread("the ranks ended without a result"));
+  return run;
+}
+
+}  // namespace cox::train

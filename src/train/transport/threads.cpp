@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/transport/threads.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <list>
+#include <mutex>
+#include <utility>
+
+#include "cox/base/assert.hpp"
+
+namespace cox::train {
+namespace {
+
+enum class Stage : std::uint8_t { Kept, Posted, Copying, Taken };
+
+/// A message on its way. It lies with its sender; the mailbox holds its address from Posted to Taken.
+struct Sending {
+  int from = 0;
+  int to = 0;
+  Slot slot{};
+  std::span<const std::byte> bytes;
+  Stage stage = Stage::Kept;
+};
+
+struct Receiving {
+  int from = 0;
+  Slot slot{};
+  std::span<std::byte> bytes;
+};
+
+}  // namespace
+
+struct ThreadHub::Shared {
+  int ranks = 0;
+  Seconds patience{};
+  std::size_t places = 0;
+  std::mutex guard;
+  std::condition_variable moved;  ///< a mailbox, in any way
+  std::vector<std::vector<Sending*>> mailboxes;
+};
+
+class ThreadHub::Link final : public Transport {
+ public:
+  Link(Shared& hub, int rank) : Transport(rank, hub.ranks), hub_(hub) {}
+
+  Status wait() override {
+    const auto until = std::chrono::steady_clock::now() +
+                       std::chrono::duration_cast<std::chrono::nanoseconds>(hub_.patience);
+    std::unique_lock lock(hub_.guard);
+    Status ended{};
+    for (bool late = false;;) {
+      const bool posted = post();
+      const bool taken = take(lock, ended);
+      if (posted || taken) hub_.moved.notify_all();
+      if (!ended || done()) break;
+      if (posted || taken) continue;
+      if (late) {
+        ended = give_up();
+        break;
+      }
+      late = hub_.moved.wait_until(lock, until) == std::cv_status::timeout;
+    }
+    withdraw(lock);
+    return ended;
+  }
+
+ private:
+  void begin_send(int to, Slot slot, std::span<const std::byte> bytes) override {
+    sending_.push_back({.from = rank(), .to = to, .slot = slot, .bytes = bytes});
+  }
+  void begin_receive(int from, Slot slot, std::span<std::byte> bytes) override {
+    receiving_.push_back({.from = from, .slot = slot, .bytes = bytes});
+  }
+  void forget() override {
+    sending_.clear();
+    receiving_.clear();
+  }
+
+  /// Kept messages into mailboxes that have room.
+  bool post() {
+    bool any = false;
+    for (Sending& s : sending_) {
+      auto& mailbox = hub_.mailboxes[static_cast<std::size_t>(s.to)];
+      if (s.stage != Stage::Kept || mailbox.size() >= hub_.places) continue;
+      mailbox.push_back(&s);
+      s.stage = Stage::Posted;
+      any = true;
+    }
+    return any;
+  }
+
+  /// What lies there for us; copied without the lock.
+  bool take(std::unique_lock<std::mutex>& lock, Status& ended) {
+    bool any = false;
+    auto& mailbox = hub_.mailboxes[static_cast<std::size_t>(rank())];
+    for (auto r = receiving_.begin(); r != receiving_.end() && ended;) {
+      const auto found = std::ranges::find_if(
+          mailbox, [&](const Sending* s) { return s->from == r->from && s->slot == r->slot; });
+      if (found == mailbox.end()) {
+        ++r;
+        continue;
+      }
+      Sending& s = **found;
+      mailbox.erase(found);
+      s.stage = Stage::Copying;
+      lock.unlock();
+      if (s.bytes.size() == r->bytes.size()) {
+        if (!s.bytes.empty()) std::memcpy(r->bytes.data(), s.bytes.data(), s.bytes.size());
+      } else {
+        ended = fail(unlike(r->from, r->slot, "bytes", s.bytes.size(), r->bytes.size()));
+      }
+      lock.lock();
+      s.stage = Stage::Taken;
+      r = receiving_.erase(r);
+      any = true;
+    }
+    return any;
+  }
+
+  [[nodiscard]] bool done() const {
+    return receiving_.empty() &&
+           std::ranges::all_of(sending_, [](const Sending& s) { return s.stage == Stage::Taken; });
+  }
+
+  [[nodiscard]] tl::unexpected<Error> give_up() const {
+    if (!receiving_.empty())
+      return fail(Transport::late(true, receiving_.front().from, receiving_.front().slot, hub_.patience));
+    const auto left =
+        std::ranges::find_if(sending_, [](const Sending& s) { return s.stage != Stage::Taken; });
+    COX_ASSERT(left != sending_.end(), "somebody was waited for");
+    return fail(Transport::late(false, left->to, left->slot, hub_.patience));
+  }
+
+  /// Nothing of ours may lie anywhere when the buffers are the caller's again.
+  void withdraw(std::unique_lock<std::mutex>& lock) {
+    for (Sending& s : sending_) {
+      if (s.stage == Stage::Posted) std::erase(hub_.mailboxes[static_cast<std::size_t>(s.to)], &s);
+      hub_.moved.wait(lock, [&] { return s.stage != Stage::Copying; });
+    }
+    forget();
+    hub_.moved.notify_all();
+  }
+
+  Shared& hub_;
+  std::list<Sending> sending_;  ///< places that do not move
+  std::list<Receiving> receiving_;
+};
+
+ThreadHub::ThreadHub(int ranks, Seconds patience, std::size_t places) : shared_(std::make_unique<Shared>()) {
+  shared_->ranks = ranks;
+  shared_->patience = patience;
+  shared_->places = places;
+  shared_->mailboxes.resize(static_cast<std::size_t>(ranks));
+}
+ThreadHub::~ThreadHub() = default;
+
+std::unique_ptr<Transport> ThreadHub::transport(int rank) {
+  return std::make_unique<Link>(*shared_, rank);
+}
+
+}  // namespace cox::train

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/transport/threads.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace cox::train {
+namespace {
+
+using Four = std::array<std::byte, 4>;
+
+Four four(int value) {
+  Four bytes;
+  std::memcpy(bytes.data(), &value, bytes.size());
+  return bytes;
+}
+
+constexpr Seconds kLong{20};
+constexpr Seconds kShort{0.05};
+
+TEST(Threads, MessagesMeetBySlotNotByOrder) {
+  ThreadHub hub(2, kLong);
+  const auto a = hub.transport(0);
+  const auto b = hub.transport(1);
+  const Four first = four(1), second = four(2);
+  Four got_first{}, got_second{};
+  std::jthread sender([&] {
+    a->send(1, 0, first);
+    a->send(1, 1, second);
+    EXPECT_TRUE(a->wait());
+  });
+  b->receive(0, 1, got_second);
+  b->receive(0, 0, got_first);
+  ASSERT_TRUE(b->wait());
+  EXPECT_EQ(got_first, first);
+  EXPECT_EQ(got_second, second);
+  sender.join();
+  EXPECT_EQ(a->sent(), (std::vector{Bytes{0}, Bytes{8}}));
+}
+
+TEST(Threads, AFullMailboxHoldsItsSenderUpAndLosesNothing) {
+  ThreadHub hub(2, kLong, 2);
+  const auto a = hub.transport(0);
+  const auto b = hub.transport(1);
+  constexpr int kMessages = 50;
+  std::vector<Four> sent, got(kMessages);
+  for (int i = 0; i < kMessages; ++i) sent.push_back(four(i));
+  std::jthread sender([&] {
+    for (int i = 0; i < kMessages; ++i)
+      a->send(1, static_cast<std::uint64_t>(i), sent[static_cast<std::size_t>(i)]);
+    EXPECT_TRUE(a->wait());
+  });
+  for (int i = 0; i < kMessages; ++i)
+    b->receive(0, static_cast<std::uint64_t>(i), got[static_cast<std::size_t>(i)]);
+  ASSERT_TRUE(b->wait());
+  EXPECT_EQ(got, sent);
+}
+
+TEST(Threads, WhoWaitsInVainSaysForWhom) {
+  ThreadHub hub(3, kShort);
+  const auto a = hub.transport(0);
+  Four got{};
+  a->receive(2, 7, got);
+  const Status ended = a->wait();
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, Errc::Timeout);
+  EXPECT_EQ(ended.error().id, "train-003");
+  EXPECT_EQ(ended.error().message, "rank 0 waited 50.0 ms for rank 2 to send message 7 of generation 0");
+  a->send(1, 8, got);
+  const Status untaken = a->wait();
+  ASSERT_FALSE(untaken);
+  EXPECT_EQ(untaken.error().message, "rank 0 waited 50.0 ms for rank 1 to take message 8 of generation 0");
+}
+
+TEST(Threads, AMessageOfTheGenerationBeforeMeetsNothing) {
+  ThreadHub hub(2, kShort);
+  const auto a = hub.transport(0);
+  const auto b = hub.transport(1);
+  b->renew();
+  const Four old = four(1);
+  Four got = four(9);
+  a->send(1, 0, old);
+  b->receive(0, 0, got);
+  std::jthread sender([&] { EXPECT_FALSE(a->wait()); });
+  EXPECT_FALSE(b->wait());
+  sender.join();
+  EXPECT_EQ(got, four(9));
+  a->renew();
+  EXPECT_EQ(a->generation(), 1U);
+  const Four fresh = four(2);
+  std::jthread again([&] {
+    a->send(1, 0, fresh);
+    EXPECT_TRUE(a->wait());
+  });
+  b->receive(0, 0, got);
+  EXPECT_TRUE(b->wait());
+  EXPECT_EQ(got, fresh);
+}
+
+TEST(Threads, AMessageOfAnotherLengthIsNamed) {
+  ThreadHub hub(2, kLong);
+  const auto a = hub.transport(0);
+  const auto b = hub.transport(1);
+  const Four four_bytes{};
+  std::array<std::byte, 3> three{};
+  std::jthread sender([&] {
+    a->send(1, 5, four_bytes);
+    EXPECT_TRUE(a->wait());
+  });
+  b->receive(0, 5, three);
+  const Status ended = b->wait();
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().id, "train-004");
+  EXPECT_EQ(ended.error().message,
+            "rank 1 got message 5 of generation 0 from rank 0 with bytes 4, expected 3");
+}
+
+TEST(Threads, NumbersAreUsedOnceInAGeneration) {
+  ThreadHub hub(1, kShort);
+  const auto a = hub.transport(0);
+  EXPECT_EQ(a->numbers(3), 0U);
+  EXPECT_EQ(a->numbers(2), 3U);
+  a->renew();
+  EXPECT_EQ(a->numbers(1), 0U);
+}
+
+}  // namespace
+}  // namespace cox::train

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/transport/transport.hpp"
+
+#include <fmt/format.h>
+
+#include "cox/base/units_text.hpp"
+
+namespace cox::train {
+
+Error Transport::late(bool receiving, int peer, Slot slot, Seconds patience) const {
+  return {.code = Errc::Timeout,
+          .id = "train-003",
+          .message = fmt::format("rank {} waited {} for rank {} to {} message {} of generation {}", rank_,
+                                 to_string(patience), peer, receiving ? "send" : "take", slot.number,
+                                 slot.generation),
+          .hint = "see whether that rank still runs",
+          .where = {}};
+}
+
+Error Transport::unlike(int peer, Slot slot, const char* what, std::uint64_t got,
+                        std::uint64_t expected) const {
+  return {
+      .code = Errc::Io,
+      .id = "train-004",
+      .message = fmt::format("rank {} got message {} of generation {} from rank {} with {} {}, expected {}",
+                             rank_, slot.number, slot.generation, peer, what, got, expected),
+      .hint = "all ranks have to run the same program with the same job",
+      .where = {}};
+}
+
+}  // namespace cox::train

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# train_test.sh BUILD SOURCE LIBRARY: `cox train` over an MPI has the bits of threads and of `cox learn` along the same updates; observed, no
+# call is missing; a process that stands still is named.
+. "$(dirname "$0")/../shell.sh"
+library=$1
+need mpirun."$library" /usr/bin/python3
+[ -x "$build/cox-train-$library" ] || skip "cox-train-$library was not built"
+cd "$work"
+job=$source_dir/examples/scenarios/learn-uneven.toml
+launch=(mpirun."$library")
+[ "$library" = mpich ] || launch+=(--oversubscribe --mca mpi_yield_when_idle 1)
+
+# losses FILE: what is compared, every digit
+losses() { /usr/bin/python3 -c 'import json, sys
+for p in json.load(open(sys.argv[1]))["result"]["points"]: print(p["version"], p["samples"], p["loss"])' "$1"; }
+# train PROCS WORDS...: over the library
+train() {
+  local procs=$1
+  shift
+  equal "$(status timeout 100 "$cox" train "$job" --procs "$procs" --transport "$library" --launch "${launch[*]} -n $procs" --json "$@")" 0 \
+    "exit status of $procs processes: $(cat err)"
+}
+
+what=(--problem mlp,dimension=8,hidden=16 --optimizer adam,rate=0.01 --batch 4)
+equal "$(status "$cox" train "$job" --procs 1 --steps 30 --json "${what[@]}" --record updates.csv)" 0 "exit status of threads"
+losses out >of_threads
+equal "$(wc -l <of_threads)" 7 "losses"
+equal "$(status "$cox" learn updates.csv --policies synchronous --json "${what[@]}")" 0 "exit status of learn"
+losses out | diff of_threads - || fail "cox learn has other losses"
+hash=$("$cox" train "$job" --procs 1 --steps 30 --json "${what[@]}" | grep parameters_hash)
+for procs in 1 2 4; do
+  train "$procs" --steps 30 "${what[@]}"
+  losses out | diff of_threads - || fail "$procs processes have other losses"
+  equal "$(grep parameters_hash out)" "$hash" "parameters of $procs processes"
+  equal "$(json out 'all(x["sent_bytes"] == x["scheduled_bytes"] for x in r["ranks"])')" true "bytes of $procs processes"
+done
+for sum in ring double-binary-tree hierarchical,group=2; do
+  train 4 --steps 10 --all-reduce $sum
+  equal "$(json out 'all(x["sent_bytes"] == x["scheduled_bytes"] > 0 for x in r["ranks"])')" true "bytes of $sum"
+  hash=$(grep parameters_hash out)
+  equal "$("$cox" train "$job" --procs 4 --steps 10 --all-reduce $sum --json | grep parameters_hash)" "$hash" "threads by $sum"
+done
+
+# observed: an all-reduce and two phases a step, nothing missing
+equal "$(status timeout 100 "$cox" observe -o run -- "$cox" train "$job" --procs 4 --transport "$library" --launch "${launch[*]} -n 4" \
+  --steps 40 --problem mlp,dimension=32,hidden=64)" 0 "exit status, observed: $(cat err)"
+equal "$(status "$cox" diagnose run --json)" 0 "exit status of diagnose"
+equal "$(json out 'r["coverage"]')" 1.0 "coverage"
+equal "$(json out 'r["steps"]["count"], r["steps"]["source"], r["steps"]["collectives_per_step"]')" \
+  "(40, 'marks', 1)" "steps"
+equal "$(json out 'len(r["ranks"])')" 4 "ranks"
+
+# rank 1 stands still: the others say so in time, and nobody is left
+cat >halts <<'END'
+#!/bin/sh
+"$@" &
+echo $! >>pids
+[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && sleep 1 && kill -STOP $!
+wait $!
+END
+chmod +x halts
+code=$(status timeout 60 "$cox" train "$job" --procs 2 --transport "$library" --launch "${launch[*]} -n 2 ./halts" \
+  --steps 1000000 --problem mlp,dimension=64,hidden=256 --patience 2)
+equal "$code" 4 "exit status where a process stands still: $(cat err)"
+grep -q 'cox: rank 0 waited 2.00 s for rank 1 to .* message [0-9]* of generation 0 \[train-003\]' err || fail "not named: $(cat err)"
+for _ in $(seq 100); do
+  left=$(while read -r pid; do [ ! -e "/proc/$pid/exe" ] || echo "$pid"; done <pids)
+  [ -n "$left" ] || break
+  sleep 0.1
+done
+equal "$left" "" "processes that are left"
