@@ -61,6 +61,8 @@ struct CollectiveOptions {
   std::span<const int> nodes{};
   /// Who sits on each place, for noise that names ranks; empty = rank i on place i.
   std::vector<int> ranks{};
+  /// Ports of lists and of EagerGap, and servers, are free from when the run before has left them, not when a run begins.
+  bool ports_stay = false;
   /// Told now and then the part of a run that is over, by its first lane: with noise it may be minutes of work.
   std::function<void(double)> progress{};
 };

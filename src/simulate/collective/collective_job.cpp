@@ -12,6 +12,7 @@
 #include "cox/model/closed_form.hpp"
 #include "cox/simulate/spread.hpp"
 
+#include "simulate/collective/meetings.hpp"
 #include "simulate/collective/player.hpp"
 #include "simulate/collective/port_loads.hpp"
 #include "simulate/collective/prices.hpp"
@@ -117,23 +118,26 @@ void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Ou
   const auto by_flow = [&s](std::string_view how) {
     return s.protocol == model::Protocol::LogGops ? std::string() : fmt::format(" (--engine flow {})", how);
   };
-  if (out.engine == EngineKind::MaxPlus && s.protocol != model::Protocol::LogGops)
-    if (std::string turns = serves_in_turn_note(job.schedule); !turns.empty())
-      out.notes.push_back(std::move(turns));
+  if (out.engine != EngineKind::MaxPlus || (s.protocol == model::Protocol::Rendezvous && !job.meets)) return;
+  const std::size_t told = out.not_modelled.size();
   const bool trees = spec.algorithm == model::Algorithm::DoubleBinaryTree;
-  if (out.engine == EngineKind::MaxPlus && s.cluster.nodes > 1 &&
-      (trees || spec.algorithm == model::Algorithm::BidirectionalRing))
+  if (s.cluster.nodes > 1 && (trees || spec.algorithm == model::Algorithm::BidirectionalRing))
     out.not_modelled.push_back(fmt::format("both {} at one card: each has a card of its own{}",
                                            trees ? "trees" : "directions of a ring", by_flow("shares it")));
-  if (out.engine == EngineKind::MaxPlus && meets_in_exchange(s, job.schedule))
+  if (meets_in_exchange(s, job.schedule))
     out.not_modelled.push_back(fmt::format(
         "two messages of a rank that meet in its network card and share it: one goes after the other{}",
         by_flow("does it")));
-  else if (out.engine == EngineKind::MaxPlus && shares_cards_in_lists(s, job.schedule))
+  else if (shares_cards_in_lists(s, job.schedule))
     out.not_modelled.push_back(fmt::format(
         "{} devices of a node share {} network interface{}: {} gives each a way of its own{}",
         s.cluster.devices_per_node, s.cluster.nics_per_node, s.cluster.nics_per_node == 1 ? "" : "s",
         model::name_of(spec.algorithm), by_flow("shares it")));
+  if (!job.meets || out.not_modelled.size() > told) return;
+  if (std::string turns = serves_in_turn_note(job.schedule); !turns.empty())
+    out.not_modelled.push_back(std::move(turns));
+  else
+    out.not_modelled.push_back(what_meets(job.schedule));
 }
 
 Outcome outcome_of(const CollectiveSetup& job, const model::CollectiveSpec& spec,

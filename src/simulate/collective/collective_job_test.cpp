@@ -257,5 +257,40 @@ TEST(CollectiveJob, StepsThatFollowEachOtherShareTheirLinks) {
   EXPECT_GT(two->total.count(), one->total.count() + 8e-3 + 1e-3);
 }
 
+// A server on the device of the first of nine ranks sends 1 MB to each of the other eight, at 1 GB/s: ten steps are 80 ms of its card,
+// however early some of them leave.
+TEST(CollectiveJob, StepsThroughAServerShareItsCard) {
+  model::Scenario s = switched(9);
+  s.across.latency = s.cluster.nic.latency = s.fabric.link.latency = Seconds{};
+  s.job.steps = 10;
+  auto& spec = s.job.as<model::CollectiveJob>().collective;
+  spec = {.kind = Collective::Broadcast,
+          .algorithm = Algorithm::ParameterServer,
+          .ranks = 9,
+          .bytes = Bytes{1'000'000}};
+  EXPECT_NEAR(total(s, EngineKind::Flow), 80e-3, 1e-9);
+  EXPECT_NEAR(total(s, EngineKind::Auto), 80e-3, 1e-9);
+  // by max-plus the server has a card of its own, which is as busy: 9 MB a step, one step after the other
+  EXPECT_NEAR(total(s, EngineKind::MaxPlus), 90e-3, 1e-9);
+  spec.kind = Collective::Reduce;
+  EXPECT_NEAR(total(s, EngineKind::Flow), 80e-3, 1e-9);
+  EXPECT_NEAR(total(s, EngineKind::MaxPlus), 90e-3, 1e-9);
+}
+
+// Packed before each, unpacked behind it, on one network for all steps: as by max-plus, where no two messages of a ring meet.
+TEST(CollectiveJob, CompressedStepsGoOnOnOneNetwork) {
+  model::Scenario s = switched(4);
+  s.job.steps = 3;
+  auto& job = s.job.as<model::CollectiveJob>();
+  job.compute = Seconds{1e-3};
+  job.collective = {.ranks = 4, .bytes = Bytes{4'000'000}};
+  job.compression.kind = model::Compressor::Quantised;
+  job.compression.bits = 8;
+  job.compression.encode = job.compression.decode = Bandwidth::gbyte_per_s(2);
+  const double packed = total(s, EngineKind::MaxPlus);
+  EXPECT_GT(packed, 3 * (1e-3 + 2e-3));
+  EXPECT_NEAR(total(s, EngineKind::Flow), packed, 1e-9 * packed);
+}
+
 }  // namespace
 }  // namespace cox::simulate

@@ -39,6 +39,7 @@ CollectivePlayer::CollectivePlayer(const CollectiveSetup& job, int number)
                                         .timeouts = &timeouts_,
                                         .nodes = nodes_,
                                         .ranks = ranks_on_places(),
+                                        .ports_stay = job.scenario.job.steps > 1,
                                         .progress = [this](double part) {
                                           if (progress_) progress_(part);
                                         }});
@@ -100,10 +101,7 @@ std::vector<Seconds> CollectivePlayer::compute() const {
 }
 
 bool CollectivePlayer::goes_on() const {
-  const model::Scenario& s = job_.scenario;
-  return job_.network && !max_plus_ && s.job.steps > 1 &&
-         job_.schedule.participants() == job_.schedule.ranks() &&
-         collective_of(s).compression.kind == model::Compressor::None;
+  return job_.network && !max_plus_ && job_.scenario.job.steps > 1;
 }
 
 CollectiveReplica CollectivePlayer::play_beside(StepRecorder* recorder, const SimulateOptions& options) {
@@ -125,7 +123,8 @@ CollectiveReplica CollectivePlayer::play_beside(StepRecorder* recorder, const Si
       recorder->arrive(of_ranks(step.arrivals));
       recorder->depart(of_ranks(step.departures));
     }
-    out_.total = *std::ranges::max_element(step.departures);
+    // A step is over when its servers are done, too; ranks that have left are in the next one by then.
+    out_.total = std::max(out_.total, *std::ranges::max_element(step.departures));
     if (number_ == 0)
       out_.rank_ends.assign(step.departures.begin(),
                             step.departures.begin() + std::ssize(of_ranks(step.departures)));
@@ -142,8 +141,9 @@ CollectiveReplica CollectivePlayer::play_beside(StepRecorder* recorder, const Si
              Seconds time = work[at];
              if (noise_.disturbs_compute())
                noise_.compute(step, who.empty() ? place : who[at], {&time, 1}, {&time, 1}, {&begin, 1});
-             return time;
+             return time + job_.carried.encode;
            },
+       .after = job_.carried.decode,
        .steps = s.job.steps,
        .on_step = told},
       [](FlowCourseId) {});

@@ -48,8 +48,7 @@ class CollectivePlayer {
   [[nodiscard]] Noise own_noise() const;
   /// Of each rank before each collective, undisturbed.
   [[nodiscard]] std::vector<Seconds> compute() const;
-  /// Whether a step's messages may meet those of the step before: by flow, several steps. Compressed ones are unpacked between, and
-  /// a step with servers is over when these are done.
+  /// Whether a step's messages may meet those of the step before: by flow, several steps.
   [[nodiscard]] bool goes_on() const;
   /// All steps on one network, which neighbours use as well.
   CollectiveReplica play_beside(StepRecorder* recorder, const SimulateOptions& options);

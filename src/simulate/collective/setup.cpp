@@ -7,6 +7,7 @@
 
 #include "cox/base/random.hpp"
 
+#include "simulate/collective/meetings.hpp"
 #include "simulate/collective/refusal.hpp"
 #include "simulate/collective/shared_cards.hpp"
 #include "simulate/flow/own_links.hpp"
@@ -100,14 +101,16 @@ Result<CollectiveSetup> set_up(const model::Scenario& s, const model::Collective
                       .network = nullptr,
                       .devices = std::move(devices)};
   COX_TRY(job.noise, collective_noise(s, job.devices, s.seed));
-  if (engine == model::EngineKind::MaxPlus && s.engine == model::EngineKind::Auto &&
-      (shares_cards_in_lists(s, job.schedule) || shares_cards_both_ways(s, job.schedule) ||
-       meets_in_exchange(s, job.schedule))) {
+  job.meets =
+      engine == model::EngineKind::MaxPlus && s.protocol == model::Protocol::Rendezvous &&
+      s.price == model::CollectivePrice::Rounds &&
+      may_meet(s, job.schedule, devices_by_place(s, s.seed, job.devices, job.schedule.participants()));
+  if (job.meets && s.engine == model::EngineKind::Auto) {
     auto network = Network::make(s.cluster, s.fabric);
     if (network && flow_may_stand_in(s, job.schedule, *network)) {
+      job.meets = false;
       job.engine = model::EngineKind::Flow;
       job.network = std::make_unique<Network>(*std::move(network));
-      return job;
     }
   }
   if (engine == model::EngineKind::Flow) {

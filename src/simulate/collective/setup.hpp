@@ -32,6 +32,7 @@ struct CollectiveSetup {
   std::unique_ptr<Network> network;   ///< flow engine
   std::vector<int> devices;           ///< of the ranks, for the first seed
   bool striped = false;               ///< left to max-plus by `stripes`
+  bool meets = false;                 ///< max-plus: messages may meet in a port or card (meetings.hpp)
   std::optional<WholePrice> whole{};  ///< instead of what its rounds come to
   model::Compressed carried{};        ///< what each rank does before and after it
   Bytes uncompressed{};               ///< zero: it is as it was asked for

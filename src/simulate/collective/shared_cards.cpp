@@ -33,6 +33,16 @@ bool is_cost_of_way(const Network& network, int from, int to, const model::Messa
          are_close(slowest, cost.per_byte.over(Bytes{1}).count());
 }
 
+/// Whether links say what the scenario's costs say.
+bool are_costs_of(const Network& network, const model::Scenario& s) {
+  const int devices = s.cluster.devices_per_node;
+  return s.price == model::CollectivePrice::Rounds && is_plain(s.across) && is_plain(s.inside) &&
+         (s.cluster.nodes == 1 || is_cost_of_way(network, 0, devices, s.across)) &&
+         (devices == 1 || is_cost_of_way(network, 0, 1, s.inside));
+}
+
+}  // namespace
+
 bool is_affordable(const model::Schedule& schedule) {
   std::int64_t messages = 0;
   std::vector<model::Transfer> round;
@@ -44,8 +54,6 @@ bool is_affordable(const model::Schedule& schedule) {
     }
   return true;
 }
-
-}  // namespace
 
 std::int64_t card_of(const model::Cluster& c, std::int64_t device) {
   const std::int64_t devices = std::max(1, c.devices_per_node), cards = std::max(1, c.nics_per_node);
@@ -106,14 +114,12 @@ std::string serves_in_turn_note(const model::Schedule& schedule) {
 }
 
 bool network_may_stand_in(const model::Scenario& s, const Network& network) {
-  const int devices = s.cluster.devices_per_node;
-  return s.price == model::CollectivePrice::Rounds && max_plus_may_stand_in(s) && is_plain(s.across) &&
-         is_plain(s.inside) && (s.cluster.nodes == 1 || is_cost_of_way(network, 0, devices, s.across)) &&
-         (devices == 1 || is_cost_of_way(network, 0, 1, s.inside));
+  return max_plus_may_stand_in(s) && are_costs_of(network, s);
 }
 
 bool flow_may_stand_in(const model::Scenario& s, const model::Schedule& schedule, const Network& network) {
-  return network_may_stand_in(s, network) && is_affordable(schedule);
+  return s.engine == model::EngineKind::Auto && s.protocol == model::Protocol::Rendezvous &&
+         are_costs_of(network, s) && is_affordable(schedule);
 }
 
 }  // namespace cox::simulate

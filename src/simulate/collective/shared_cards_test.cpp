@@ -43,7 +43,7 @@ TEST(SharedCards, OfATreeAreLeftToFlow) {
 }
 
 TEST(SharedCards, WhatMaxPlusKnowsStaysThere) {
-  EXPECT_EQ(by(job(model::Algorithm::BinaryTree, 4), model::EngineKind::Auto).engine,
+  EXPECT_EQ(by(job(model::Algorithm::HalvingDoubling, 4), model::EngineKind::Auto).engine,
             model::EngineKind::MaxPlus);
   EXPECT_EQ(by(job(model::Algorithm::Ring, 1), model::EngineKind::Auto).engine, model::EngineKind::MaxPlus);
 }
@@ -104,7 +104,7 @@ TEST(SharedCards, PortsThatServeInTurnAreSaidSo) {
     s.cluster.devices_per_node = 1;
     s.cluster.nics_per_node = 1;
     std::size_t found = 0;
-    for (const std::string& note : by(s, engine).notes)
+    for (const std::string& note : by(s, engine).not_modelled)
       found += note.find("one after the other") != std::string::npos ? 1 : 0;
     return found;
   };

@@ -75,10 +75,11 @@ void CollectiveCourses::take(const FlowDeparture& departure) {
   COX_ASSERT(at != open_.end(), "a course that is its own");
   Open& open = at->second;
   const auto place = static_cast<std::size_t>(departure.place);
-  open.step.departures[place] = departure.at;
   const std::int64_t step = open.step.number;
   const bool is_rank = departure.place < work_.schedule->ranks();
-  const bool in_no_time = work_.steps == 0 && departure.at <= open.step.begins[place];
+  const Seconds end = is_rank ? departure.at + work_.after : departure.at;
+  open.step.departures[place] = end;
+  const bool in_no_time = work_.steps == 0 && end <= open.step.begins[place];
   if (++open.left == open.step.departures.size()) {
     ++done_;
     last_end_ = departure.at;
@@ -86,7 +87,7 @@ void CollectiveCourses::take(const FlowDeparture& departure) {
     course_of_.erase(step);
     open_.erase(at);
   }
-  if (is_rank) go_on(step + 1, departure.place, in_no_time ? departure.at + kLeastPause : departure.at);
+  if (is_rank) go_on(step + 1, departure.place, in_no_time ? end + kLeastPause : end);
 }
 
 Status NeighbourJobs::check(const model::Scenario& s) {

@@ -38,8 +38,9 @@ class CollectiveCourses {
     const model::Schedule* schedule = nullptr;  ///< outlives it
     std::vector<int> rank_of;                   ///< device of each participant
     std::function<Seconds(std::int64_t step, int rank, Seconds begin)> compute;
-    std::int64_t steps = 0;                                ///< 0 = for ever
-    bool neighbours = false;                               ///< as in FlowCollective
+    Seconds after{};          ///< what each rank does when it has left: its departure is behind it
+    std::int64_t steps = 0;   ///< 0 = for ever
+    bool neighbours = false;  ///< as in FlowCollective
     std::function<void(const CollectiveStep&)> on_step{};  ///< when all have left it, in the order of steps
   };
   /// Called with the number of each course that is begun.

@@ -129,10 +129,12 @@ bool OwnLinks::add_regular(Team& team, const model::Schedule& schedule, int lane
   return true;
 }
 
-// In lists a place waits for its own message unless it gets one, too (the rule of `model::Schedule`).
+// In lists a place waits for its own message unless it gets one, too (the rule of `model::Schedule`); two who exchange as much over
+// ways that cost the same are done together.
 bool OwnLinks::add_list(Team& team, const model::Schedule& schedule, int lane) {
   std::vector<std::int64_t> sent(static_cast<std::size_t>(team.places), -1);  // last round in which it did
   std::vector<std::int64_t> received = sent;
+  to_.assign(static_cast<std::size_t>(team.places), nullptr);
   for (std::int64_t k = 0; k < schedule.rounds(lane); ++k) {
     schedule.transfers(k, messages_, lane);
     for (const Transfer& m : messages_) {
@@ -141,8 +143,14 @@ bool OwnLinks::add_list(Team& team, const model::Schedule& schedule, int lane) {
       if (last_sent == k || last_received == k) return false;
       last_sent = last_received = k;
     }
-    for (const Transfer& m : messages_)
-      if (received[static_cast<std::size_t>(m.from)] == k) goes_on(team, m.from, lane);
+    for (const Transfer& m : messages_) to_[static_cast<std::size_t>(m.from)] = &m;
+    for (const Transfer& m : messages_) {
+      if (received[static_cast<std::size_t>(m.from)] != k) continue;
+      const bool answered = sent[static_cast<std::size_t>(m.to)] == k;
+      const Transfer* back = answered ? to_[static_cast<std::size_t>(m.to)] : nullptr;
+      const bool exchange = !delays_ && back != nullptr && back->to == m.from && back->bytes == m.bytes;
+      if (!exchange || !both_ways_alike(team, m)) goes_on(team, m.from, lane);
+    }
     for (const Transfer& m : messages_)
       if (!claim(team, m, lane)) return false;
   }

@@ -87,6 +87,7 @@ class OwnLinks {
   std::vector<Link> links_;
   std::vector<bool> goes_on_;  ///< per sender and lane: may leave a round before its message has arrived
   std::vector<model::Transfer> messages_;
+  std::vector<const model::Transfer*> to_;  ///< lists: what each place sends in this round
   std::vector<LinkIndex> way_;
 };
 

@@ -14,10 +14,12 @@ constexpr double kFree = -std::numeric_limits<double>::infinity();
 using model::Protocol;
 using model::Transfer;
 
-ListRounds::ListRounds(const model::Schedule& schedule, const LinkCosts& costs, Protocol protocol)
+ListRounds::ListRounds(const model::Schedule& schedule, const LinkCosts& costs, Protocol protocol,
+                       bool ports_stay)
     : schedule_(schedule),
       costs_(costs),
       protocol_(protocol),
+      ports_stay_(ports_stay),
       ports_(static_cast<std::size_t>(schedule.participants()), Port{kFree, kFree, kFree, kFree, 0, 0}) {}
 
 void ListRounds::pass(const Transfer& m, std::int64_t k, const MessageDraws& draws,
@@ -76,7 +78,7 @@ void ListRounds::settle(int participant, std::span<double> ready) {
 }
 
 std::int64_t ListRounds::run(std::int64_t k, const MessageDraws& draws, std::span<double> ready) {
-  if (k == 0) std::ranges::fill(ports_, Port{kFree, kFree, kFree, kFree, 0, 0});
+  if (k == 0 && !ports_stay_) std::ranges::fill(ports_, Port{kFree, kFree, kFree, kFree, 0, 0});
   schedule_.transfers(k, messages_, draws.lane);
   for (const Transfer& m : messages_) pass(m, k, draws, ready);
   for (const Transfer& m : messages_) {

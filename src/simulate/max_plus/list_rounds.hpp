@@ -18,7 +18,9 @@ namespace cox::simulate {
 /// switches. Eager: a message does not wait for its receiver, and its sender goes on when the port is free.
 class ListRounds {
  public:
-  ListRounds(const model::Schedule& schedule, const LinkCosts& costs, model::Protocol protocol);
+  /// `ports_stay`: as in CollectiveOptions.
+  ListRounds(const model::Schedule& schedule, const LinkCosts& costs, model::Protocol protocol,
+             bool ports_stay);
   /// Memory: 40 bytes per participant and 32 per message of a round.
   /// Returns the number of messages.
   std::int64_t run(std::int64_t k, const MessageDraws& draws, std::span<double> ready);
@@ -39,6 +41,7 @@ class ListRounds {
   const model::Schedule& schedule_;
   const LinkCosts& costs_;
   model::Protocol protocol_;
+  bool ports_stay_;
   std::vector<model::Transfer> messages_;
   std::vector<Port> ports_;
 };

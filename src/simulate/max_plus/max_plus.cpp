@@ -106,7 +106,8 @@ class Lane {
       outcome.evaluated = outcome.messages;
       return outcome;
     }
-    if (options_.closure && draws.noise == nullptr && !late_.empty() &&
+    const bool free = !options_.ports_stay || !regular_ || regular_->ports_are_free();
+    if (free && options_.closure && draws.noise == nullptr && !late_.empty() &&
         close_late(schedule_, lane_, rounds_, costs(), options_.protocol, late_, times)) {
       const auto late = static_cast<std::int64_t>(late_.size());
       outcome.closure = true;
@@ -114,7 +115,7 @@ class Lane {
       outcome.evaluated = rounds_ + (late + 1) * (late + schedule_.ranks());
       return outcome;
     }
-    if (options_.closure && draws.noise == nullptr && late_.empty() &&
+    if (free && options_.closure && draws.noise == nullptr && late_.empty() &&
         close(schedule_, lane_, rounds_, costs(), options_.protocol, times)) {
       outcome.closure = true;
       outcome.messages = rounds_ * schedule_.ranks();
@@ -192,7 +193,7 @@ class Lane {
   }
 
   void run_regular(MessageDraws draws, double* times, CollectiveOutcome& outcome) {
-    regular_->begin();
+    if (!options_.ports_stay) regular_->begin();
     ahead_.reset();
     std::span<const LateMessage> late = late_;
     for (std::int64_t k = 0; k < rounds_;) {
@@ -248,17 +249,24 @@ class Lane {
   }
 
   void run_lists(const MessageDraws& draws, std::span<double> times, CollectiveOutcome& outcome) {
-    if (!lists_) lists_.emplace(schedule_, costs_, options_.protocol);
+    if (!lists_) lists_.emplace(schedule_, costs_, options_.protocol, options_.ports_stay);
     const std::span<double> ready = with_servers(times);
     for (std::int64_t k = 0; k < rounds_; ++k) outcome.messages += lists_->run(k, draws, ready);
     without_servers(ready, times, outcome);
   }
 
-  /// One per participant. Servers and switches are ready when the first rank is.
+  /// One per participant. Servers and switches are ready when the first rank is; where ports stay, servers when they have done the
+  /// run before, too.
   std::span<double> with_servers(std::span<double> times) {
     const auto participants = static_cast<std::size_t>(schedule_.participants());
     if (participants <= times.size()) return times;
-    ready_.assign(participants, *std::ranges::min_element(times));
+    const double first = *std::ranges::min_element(times);
+    const bool before = options_.ports_stay && !events_ && ready_.size() == participants;
+    ready_.resize(participants);
+    for (std::size_t p = times.size(); p < participants; ++p) {
+      const bool waits = before && !schedule_.is_switch(static_cast<int>(p));
+      ready_[p] = waits ? std::max(ready_[p], first) : first;
+    }
     std::ranges::copy(times, ready_.begin());
     return ready_;
   }

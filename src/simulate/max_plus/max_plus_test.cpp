@@ -334,5 +334,30 @@ TEST(MaxPlus, EightRanksOfRecursiveDoublingBeatSeven) {
   EXPECT_NEAR(time(8), 3 * message, 1e-12);
 }
 
+// Rank 0 of three sends for 10 s what rank 1 gets, the others send for 1 s. All begin the second run at 1 s, when the port of rank 0 is
+// busy until 10.
+TEST(MaxPlus, PortsStayBusyFromRunToRun) {
+  const auto schedule = model::Schedule::make(
+      {.kind = Collective::AllGather, .algorithm = Algorithm::Ring, .ranks = 3, .bytes = Bytes{3}});
+  ASSERT_TRUE(schedule);
+  const auto cost = [](double seconds) {
+    return model::MessageCost{.per_byte = TimePerByte::seconds_per_byte(seconds)};
+  };
+  const LinkCosts costs{.inside = cost(1), .across = cost(1), .into = {cost(1), cost(10), cost(1)}};
+  const auto ends = [&](bool stay) {
+    MaxPlus engine(*schedule, costs,
+                   {.protocol = model::Protocol::EagerGap, .first_rounds = 1, .ports_stay = stay});
+    std::vector<Seconds> times(3);
+    (void)engine.run(times, nullptr, 0, 0);
+    EXPECT_EQ(times, (std::vector{Seconds{1}, Seconds{10}, Seconds{1}}));
+    times = {Seconds{1}, Seconds{1}, Seconds{1}};
+    (void)engine.run(times, nullptr, 1, 0);
+    return times;
+  };
+  EXPECT_EQ(ends(false), (std::vector{Seconds{2}, Seconds{11}, Seconds{2}}));
+  // rank 0 sends from 10 on, before which it is not ready: 1 has its message at 20
+  EXPECT_EQ(ends(true), (std::vector{Seconds{11}, Seconds{20}, Seconds{2}}));
+}
+
 }  // namespace
 }  // namespace cox::simulate

@@ -64,6 +64,7 @@ class RegularRounds {
   RegularRounds(const LinkCosts& costs, model::Protocol protocol, int ranks);
   /// Ports are free.
   void begin() { free_.clear(); }
+  [[nodiscard]] bool ports_are_free() const { return free_.empty(); }
   /// Rounds `first_round`, ... that are `same_sweep`. Cost: O(ranks) each; in tiles that stay in the L1 cache
   /// where there are many.
   void run(std::span<const model::RegularRound> rounds, std::int64_t first_round, const MessageDraws& draws,

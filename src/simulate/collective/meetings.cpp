@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/collective/meetings.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "cox/simulate/network.hpp"
+
+#include "simulate/collective/shared_cards.hpp"
+#include "simulate/flow/own_links.hpp"
+#include "simulate/flow/places.hpp"
+#include "simulate/max_plus/regular_rounds.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using model::Algorithm;
+using model::Transfer;
+
+/// What messages of a round have in common.
+struct RoundOf {
+  double most = 0;  ///< bytes
+  double least = 0;
+  int inside = 0;  ///< as many through each port of a device that carries any; 0: none is inside a node
+  int across = 0;  ///< the same of cards
+};
+
+/// Messages of rounds by port, both directions.
+class Ports {
+ public:
+  Ports(const model::Cluster& cluster, std::span<const int> devices)
+      : cluster_(cluster),
+        devices_(devices),
+        out_(static_cast<std::size_t>(
+            std::max(cluster.ranks(), std::int64_t{cluster.nodes} * std::max(1, cluster.nics_per_node)))),
+        in_(out_) {}
+
+  /// Nothing where ports that carry any have unlike numbers, or some messages are inside a node and some are not.
+  std::optional<RoundOf> look_at(std::span<const Transfer> round) {
+    std::ranges::fill(out_, 0);
+    std::ranges::fill(in_, 0);
+    const bool crosses = is_across(round.front());
+    RoundOf all{.most = 0, .least = static_cast<double>(round.front().bytes.count())};
+    for (const Transfer& m : round) {
+      if (is_across(m) != crosses) return std::nullopt;
+      ++out_[port(m.from, crosses)];
+      ++in_[port(m.to, crosses)];
+      const auto bytes = static_cast<double>(m.bytes.count());
+      all.most = std::max(all.most, bytes);
+      all.least = std::min(all.least, bytes);
+    }
+    const int each = out_[port(round.front().from, crosses)];
+    const auto is_alike = [each](int load) { return load == 0 || load == each; };
+    if (!std::ranges::all_of(out_, is_alike) || !std::ranges::all_of(in_, is_alike)) return std::nullopt;
+    (crosses ? all.across : all.inside) = each;
+    return all;
+  }
+
+ private:
+  [[nodiscard]] bool is_across(const Transfer& m) const {
+    const int per_node = std::max(1, cluster_.devices_per_node);
+    return devices_[static_cast<std::size_t>(m.from)] / per_node !=
+           devices_[static_cast<std::size_t>(m.to)] / per_node;
+  }
+  [[nodiscard]] std::size_t port(int place, bool card) const {
+    const int device = devices_[static_cast<std::size_t>(place)];
+    return static_cast<std::size_t>(card ? card_of(cluster_, device) : device);
+  }
+
+  const model::Cluster& cluster_;
+  std::span<const int> devices_;
+  std::vector<int> out_;
+  std::vector<int> in_;
+};
+
+/// Rates do not matter to who meets whom: one switch, and links where the scenario says none.
+model::Cluster with_links(model::Cluster cluster) {
+  const Bandwidth any = Bandwidth::gbyte_per_s(1);
+  cluster.nics_per_node = std::max(1, cluster.nics_per_node);
+  if (!(cluster.nic.bandwidth > Bandwidth{})) cluster.nic.bandwidth = any;
+  if (!(cluster.scale_up.bandwidth > Bandwidth{}) && !(cluster.pcie.bandwidth > Bandwidth{}))
+    cluster.scale_up.bandwidth = any;
+  return cluster;
+}
+
+}  // namespace
+
+bool stay_in_step(const model::Scenario& s, const model::Schedule& schedule, std::span<const int> devices) {
+  constexpr double kAlike = 1e-4;
+  if (!s.noise.empty() || s.fabric.timeouts.happen() || schedule.lanes() > 1 ||
+      !slowness_of(s.cluster, {devices.begin(), devices.end()}).empty())
+    return false;
+  Ports ports(s.cluster, devices);
+  std::vector<Transfer> messages;
+  std::optional<model::RegularRound> before;
+  RoundOf kind;
+  double all = 0, differ = 0;
+  int inside = 0, across = 0;
+  for (std::int64_t k = 0; k < schedule.rounds(); ++k) {
+    const auto now = schedule.regular(k);
+    if (!now) return false;
+    if (now->size == 1) continue;
+    if (!before || !same_sweep(*before, *now)) {
+      schedule.transfers(k, messages);
+      const auto found = ports.look_at(messages);
+      if (!found) return false;
+      kind = *found;
+      if ((inside > 0 && kind.inside > 0 && inside != kind.inside) ||
+          (across > 0 && kind.across > 0 && across != kind.across))
+        return false;
+      inside = std::max(inside, kind.inside);
+      across = std::max(across, kind.across);
+    }
+    before = now;
+    all += kind.most;
+    differ += kind.most - kind.least;
+  }
+  return differ <= kAlike * all;
+}
+
+bool may_meet(const model::Scenario& s, const model::Schedule& schedule, std::span<const int> devices) {
+  const model::CollectiveSpec& spec = schedule.spec();
+  if (spec.bytes == Bytes{} || schedule.ranks() < 2) return false;
+  if (schedule.participants() != schedule.ranks()) return true;
+  const bool passes_on = (spec.algorithm == Algorithm::Ring || spec.algorithm == Algorithm::Chain) &&
+                         schedule.lanes() == 1 && s.job.places.packed();
+  if (passes_on || stay_in_step(s, schedule, devices)) return false;
+  if (!schedule.regular(0) && !is_affordable(schedule)) return true;
+  const model::Fabric one_switch;
+  const auto network = Network::make(with_links(s.cluster), one_switch);
+  if (!network) return true;
+  const bool delays = model::disturbs_messages(s) || s.fabric.timeouts.happen();
+  OwnLinks own(*network, one_switch, s.seed, delays);
+  const int team = own.add_team({devices.begin(), devices.end()}, 1);
+  return !own.add(team, schedule) || !own.costs(team);
+}
+
+std::string what_meets(const model::Schedule& schedule) {
+  if (schedule.participants() != schedule.ranks())
+    return "servers and switches have ports of their own, and serve one message after the other; the flow engine puts them on "
+           "devices of ranks, whose cards they share";
+  return "messages that meet in a device's port or card, in a step or from one step to the next: each has all of it; the flow "
+         "engine shares it";
+}
+
+}  // namespace cox::simulate

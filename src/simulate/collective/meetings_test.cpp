@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/collective/meetings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "cox/simulate/outcome.hpp"
+
+namespace cox::simulate {
+namespace {
+
+using model::Algorithm;
+using model::Collective;
+using model::EngineKind;
+
+/// Nodes at 1 GB/s without latency, each with a card.
+model::Scenario job(int nodes, int devices, Collective kind, Algorithm algorithm, int megabytes) {
+  model::Scenario s;
+  s.cluster.nodes = nodes;
+  s.cluster.devices_per_node = devices;
+  s.cluster.nic.bandwidth = Bandwidth::gbyte_per_s(1);
+  s.across = {.per_byte = s.cluster.nic.bandwidth.time_per_byte()};
+  s.cluster.scale_up.bandwidth = Bandwidth::gbyte_per_s(100);
+  s.inside = {.per_byte = s.cluster.scale_up.bandwidth.time_per_byte()};
+  s.job.as<model::CollectiveJob>().collective = {.kind = kind,
+                                                 .algorithm = algorithm,
+                                                 .ranks = nodes * devices,
+                                                 .bytes = Bytes{std::int64_t{megabytes} * 1'000'000}};
+  return s;
+}
+
+bool meets(const model::Scenario& s) {
+  const auto schedule = model::Schedule::make(s.job.as<model::CollectiveJob>().collective);
+  EXPECT_TRUE(schedule);
+  std::vector<int> devices(static_cast<std::size_t>(schedule->participants()));
+  std::iota(devices.begin(), devices.end(), 0);
+  return may_meet(s, *schedule, devices);
+}
+
+double total(model::Scenario s, EngineKind engine) {
+  s.engine = engine;
+  const auto made = simulate(s, {});
+  EXPECT_TRUE(made) << made.error().to_string();
+  return made ? made->total.count() : -1;
+}
+
+const model::NoiseSource kWork{
+    .name = "w", .law = model::NoiseLaw::Exponential, .relative = false, .mean = Seconds{1e-3}};
+const model::NoiseSource kWire{.name = "m",
+                               .target = model::NoiseTarget::Message,
+                               .law = model::NoiseLaw::Exponential,
+                               .mean_ratio = 0.3};
+
+// Five ranks fold to four: rank 0 gives its 5 MB to rank 1, pairs exchange halves, and rank 1 gives rank 0 its part back. The parts of
+// three originals beside two are unlike: who has got the smaller one goes on while its own message is in its card.
+TEST(Meetings, HalvesOfFiveRanksMeetInACard) {
+  const model::Scenario s = job(5, 1, Collective::ReduceScatter, Algorithm::HalvingDoubling, 5);
+  EXPECT_TRUE(meets(s));
+  EXPECT_EQ(total(s, EngineKind::Auto), total(s, EngineKind::Flow));
+}
+
+TEST(Meetings, RanksInStepMeetNobody) {
+  model::Scenario s = job(16, 1, Collective::AllToAll, Algorithm::Direct, 16);
+  EXPECT_FALSE(meets(s));
+  EXPECT_NEAR(total(s, EngineKind::MaxPlus) / total(s, EngineKind::Flow), 1, 1e-9);
+  s.noise = {kWork};  // who comes late is still sent the last part when its sender is at the next
+  EXPECT_TRUE(meets(s));
+}
+
+TEST(Meetings, ARingAndAChainPassOnWhatever) {
+  for (const Algorithm a : {Algorithm::Ring, Algorithm::Chain}) {
+    model::Scenario s = job(4, 2, a == Algorithm::Ring ? Collective::AllReduce : Collective::Broadcast, a, 8);
+    s.noise = {kWork, kWire};
+    EXPECT_FALSE(meets(s));
+    EXPECT_NEAR(total(s, EngineKind::MaxPlus) / total(s, EngineKind::Flow), 1, 1e-9);
+  }
+}
+
+// Both of a pair are done together, unless one of their messages is late.
+TEST(Meetings, PairsThatExchangeMeetWhereMessagesAreLate) {
+  for (const int ranks : {8, 7}) {  // seven fold to four: rounds are lists
+    model::Scenario s = job(ranks, 1, Collective::AllReduce, Algorithm::RecursiveDoubling, 8);
+    s.noise = {kWork};
+    EXPECT_FALSE(meets(s)) << ranks;
+    EXPECT_NEAR(total(s, EngineKind::MaxPlus) / total(s, EngineKind::Flow), 1, 1e-9);
+    s.noise = {kWire};
+    EXPECT_TRUE(meets(s)) << ranks;
+  }
+}
+
+// Two devices of a node send through one card, or each waits for the other's inside message: only the first is in step.
+TEST(Meetings, CardsAsFullAsAllOthersAreInStep) {
+  model::Scenario s = job(4, 2, Collective::AllReduce, Algorithm::HalvingDoubling, 8);
+  EXPECT_FALSE(meets(s));
+  EXPECT_NEAR(total(s, EngineKind::MaxPlus) / total(s, EngineKind::Flow), 1, 1e-6);
+  s = job(4, 2, Collective::AllToAll, Algorithm::Direct, 8);
+  EXPECT_TRUE(meets(s));
+}
+
+TEST(Meetings, ServersAreOnDevicesOfRanks) {
+  model::Scenario s = job(4, 1, Collective::AllReduce, Algorithm::ParameterServer, 1);
+  EXPECT_TRUE(meets(s));
+  // three push 1 MB into the card of the first, which then sends as much to each
+  EXPECT_NEAR(total(s, EngineKind::Auto), 6e-3, 1e-12);
+  s.across.latency =
+      Seconds{1e-6};  // links do not say this: by max-plus, where the server has a card of its own
+  s.engine = EngineKind::Auto;
+  const auto made = simulate(s, {});
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->engine, EngineKind::MaxPlus);
+  ASSERT_EQ(made->not_modelled.size(), 1U);
+  EXPECT_NE(made->not_modelled[0].find("servers and switches"), std::string::npos);
+}
+
+TEST(Meetings, NothingThatIsSentMeetsNothing) {
+  EXPECT_FALSE(meets(job(4, 1, Collective::AllReduce, Algorithm::ParameterServer, 0)));
+}
+
+}  // namespace
+}  // namespace cox::simulate
