@@ -158,8 +158,8 @@ set(bench_headers net:. net_run:. noise:. pace:pace speed:.)
 set(evaluate_headers claim:claim computations:. pacing:pacing)
 set(model_headers
     closed_form:. collective:. compression:. document:toml failures:. iteration:. measured_times:. message_cost:. nccl_cost:.
-    origin:toml program:. scenario:. schedule:. toml:toml)
-set(model/toml_headers document:document origin:keys toml:.)
+    origin:toml placed_error:toml program:. scenario:. schedule:. toml:toml)
+set(model/toml_headers document:document origin:keys placed_error:. toml:.)
 set(report_headers forecast:forecast report:. terminal:.)
 set(diagnose_headers
     account:match coverage:match finding_kind:match matched:match timeline:timeline cause:cause locality:cause

@@ -15,6 +15,7 @@
 
 #include "cox/diagnose/diagnosis.hpp"
 #include "cox/diagnose/matched.hpp"
+#include "cox/model/placed_error.hpp"
 #include "cox/model/toml.hpp"
 #include "cox/observe/launch.hpp"
 #include "cox/report/report.hpp"
@@ -210,8 +211,9 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
   const std::chrono::seconds patience = call.has("watch") ? std::chrono::seconds{} : kPatience;
   StepRate watch(console.err, console.err_is_terminal, "steps", patience);
   const bool told = call.has("watch") || !call.common.quiet;
-  COX_TRY(simulate::Outcome outcome,
-          simulate::simulate(made.scenario, options_of(call, told ? &watch : nullptr)));
+  auto simulated = simulate::simulate(made.scenario, options_of(call, told ? &watch : nullptr));
+  if (!simulated) return fail(model::placed(std::move(simulated).error(), made, path));
+  simulate::Outcome outcome = *std::move(simulated);
   std::vector<simulate::SizeOutcome> sizes;
   if (!nodes.empty()) {
     COX_TRY(const model::ScenarioOptions options, changes(call));

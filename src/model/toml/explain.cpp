@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <functional>
 
 #include "cox/base/units_text.hpp"
+#include "cox/model/placed_error.hpp"
 
 #include "model/toml/keys/derive.hpp"
 #include "model/toml/keys/presets.hpp"
@@ -122,6 +125,22 @@ std::vector<Explained> explain(Draft& draft, const Notes& notes) {
     return (!iterates && e.key.starts_with("iteration.")) || (!paced && e.key.starts_with("pace."));
   });
   return out;
+}
+
+Error placed(Error error, const ReadScenario& read, const std::string& name) {
+  constexpr std::string_view kLine = "line ";
+  if (error.where) return error;
+  const Explained* best = nullptr;
+  for (const Explained& e : read.explained)
+    if (e.origin == Origin::File && e.why.starts_with(kLine) && error.hint.find(e.key) != std::string::npos &&
+        (best == nullptr || e.key.size() > best->key.size()))
+      best = &e;
+  if (best == nullptr) return error;
+  std::int64_t line = 0;
+  const std::string_view digits = std::string_view(best->why).substr(kLine.size());
+  std::from_chars(digits.data(), digits.data() + digits.size(), line);
+  error.where = Where{.file = name, .line = line, .column = 0};
+  return error;
 }
 
 std::string explain_text(const std::vector<Explained>& explained) {

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "cox/model/placed_error.hpp"
 #include "cox/model/toml.hpp"
 
 #include "model/toml/scenario_keys.hpp"
@@ -95,6 +96,27 @@ TEST(ScenarioExplain, ListsEveryKeyOnce) {
     if (const auto at = name.find("[]"); at != std::string::npos) name.insert(at + 1, "0");
     EXPECT_TRUE(seen.contains(name)) << name;
   }
+}
+
+TEST(ScenarioExplain, GivesAnErrorTheLineOfTheKeyThatItsHintNames) {
+  const auto read = parse_scenario(
+      "cluster.nodes = 2\ncluster.nic.bandwidth = \"1GB/s\"\njob.workload = \"training\"\n"
+      "job.layers = [{ forward = \"1s\" }]\nfailures.job_mtbf = \"1s\"\nfailures.checkpoint_interval = \"9s\"\n",
+      "f.toml", "");
+  ASSERT_TRUE(read) << read.error().to_string();
+  const Error stuck{.code = Errc::Infeasible,
+                    .id = "simulate-003",
+                    .message = "no progress",
+                    .hint = "say a longer failures.job_mtbf",
+                    .where = std::nullopt};
+  EXPECT_EQ(placed(stuck, *read, "f.toml").to_string().rfind("f.toml:5: no progress", 0), 0U)
+      << placed(stuck, *read, "f.toml").to_string();
+  Error other = stuck;
+  other.hint = "say a longer failures.node_mtbf";  // which the file does not say
+  EXPECT_FALSE(placed(other, *read, "f.toml").where);
+  other.hint = stuck.hint;
+  other.where = Where{.file = "g", .line = 1, .column = 1};
+  EXPECT_EQ(placed(other, *read, "f.toml").where->file, "g");
 }
 
 TEST(ScenarioExplain, IsAlignedText) {

@@ -89,6 +89,8 @@ Result<Outcome> simulate_job(const model::Scenario& scenario, const SimulateOpti
         return not_possible(
             fmt::format("the {} engine does not run training", model::name_of(scenario.engine)),
             "leave `engine` out: max-plus, or event where the policy needs it");
+      if (scenario.engine == EngineKind::Flow && scenario.price != model::CollectivePrice::Rounds)
+        return not_possible("the flow engine plays rounds, and cost.form has none", "leave `engine` out");
       if (scenario.engine == EngineKind::Flow && !scenario.policy.in_step() &&
           !plays_links(scenario, model::Workload::Training))
         return not_possible(

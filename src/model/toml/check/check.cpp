@@ -143,9 +143,18 @@ Status check_cost(const Draft& draft, const Notes& notes) {
   const bool links = s.fabric.kind == FabricKind::Torus
                          ? s.fabric.link.bandwidth > Bandwidth{}
                          : s.cluster.nic.bandwidth > Bandwidth{} && s.fabric.link.bandwidth > Bandwidth{};
-  if (s.engine == EngineKind::Flow && s.cluster.nodes > 1 && !links)
-    return notes.clash({"engine"}, "engine \"flow\" shares links, and their bandwidth is not given",
-                       "write cluster.nic.bandwidth and fabric.link.bandwidth");
+  const bool played = s.engine == EngineKind::Flow || plays_links(draft);
+  if (played && s.cluster.nodes > 1 && !links)
+    return notes.clash(
+        {"engine", "fabric.kind", "cluster.nodes"},
+        fmt::format("{} links, and their bandwidth is not given",
+                    s.engine == EngineKind::Flow ? "engine \"flow\" shares" : "the job's messages share"),
+        "write cluster.nic.bandwidth and fabric.link.bandwidth");
+  if (played && s.cluster.devices_per_node > 1 && s.cluster.scale_up.bandwidth == Bandwidth{} &&
+      s.cluster.pcie.bandwidth == Bandwidth{})
+    return notes.clash({"cluster.devices_per_node", "cost.inside.bandwidth"},
+                       "links are played, and none between devices of a node has a bandwidth",
+                       "write cluster.scale_up.bandwidth or cluster.pcie.bandwidth");
   return {};
 }
 
@@ -440,6 +449,7 @@ Status check_engine(const Scenario& s, const JobKeys& job, const Notes& notes) {
       return {};
     case Workload::Training: {
       const bool steps = s.policy.in_step();
+      if (e == Flow && !steps && s.price != CollectivePrice::Rounds) return {};  // check_price says why
       if (e == ClosedForm) return refuse("training", "leave `engine` out, or say max-plus or flow");
       if (steps && e == Event)
         return refuse("synchronous steps", "leave `engine` out, or say max-plus or flow");

@@ -563,6 +563,13 @@ TEST(ScenarioCheck, APriceOfCollectivesNeedsOne) {
       clash("cost.form = \"nccl\"\npolicy.kind = \"asynchronous\"\n" + job),
       "f.toml:1:6: cost.form = \"nccl\", and the job has no collective that it would price | workers send messages "
       "to servers: say what these cost, or another policy");
+  EXPECT_EQ(clash("cost.form = \"nccl\"\nengine = \"flow\"\npolicy.kind = \"asynchronous\"\n" + job)
+                .rfind("f.toml:1:6: cost.form", 0),
+            0U);
+  EXPECT_EQ(
+      clash("cost.form = \"nccl\"\nengine = \"flow\"\npolicy.kind = \"backup\"\npolicy.backups = 1\n" + job)
+          .rfind("f.toml:2:1: engine \"flow\" plays rounds", 0),
+      0U);
   EXPECT_EQ(clash("cost.form = \"nccl\"\njob.layout.pipeline = 4\n" + job).rfind("f.toml:1:6: cost.form", 0),
             0U);
 }

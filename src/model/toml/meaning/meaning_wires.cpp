@@ -71,6 +71,9 @@ std::optional<Unread> unread_of_processors(std::string_view key, const Draft& d)
   if (w != Workload::Collective && w != Workload::Training)
     return Unread{.chooses = "job.workload",
                   .whose = reduce ? "collective or training" : "goal, collective or training"};
+  // There cost.protocol has no meaning, which would be the next refusal.
+  if (w == Workload::Training && !is_synchronous(d) && d.scenario.policy.kind != PolicyKind::Backup)
+    return Unread{.chooses = "policy.kind", .whose = "synchronous, local-sgd or backup"};
   if (d.scenario.protocol != Protocol::LogGops) return Unread{.chooses = "cost.protocol", .whose = "loggops"};
   if (reduce && w == Workload::Collective && !adds_up(d.job.collective.kind))
     return Unread{.chooses = "job.collective.kind", .whose = "all-reduce, reduce-scatter or reduce"};
@@ -210,9 +213,13 @@ std::optional<Unread> unread_in_cost(std::string_view key, const Draft& d) {
     if (key.starts_with("cost.inside.")) return unread_inside(d);
     return unless(d.scenario.cluster.nodes > 1, one_node());
   }
-  return Unread{.chooses = d.scenario.engine == EngineKind::Flow ? "engine" : "fabric.kind",
-                .hint =
-                    "messages cost what the links on their way say: write cluster.scale_up, cluster.nic and "
+  const bool by_events = w == Workload::Chakra || (w == Workload::Training && !is_synchronous(d));
+  return Unread{
+      .chooses = d.scenario.engine == EngineKind::Flow ? "engine" : "fabric.kind",
+      .hint = by_events
+                  ? "messages cost what the links on their way say: write cluster.scale_up, cluster.nic and "
+                    "fabric.link, or engine = \"event\""
+                  : "messages cost what the links on their way say: write cluster.scale_up, cluster.nic and "
                     "fabric.link, or engine = \"max-plus\""};
 }
 
