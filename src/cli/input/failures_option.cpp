@@ -2,6 +2,8 @@
 #include "cli/input/failures_option.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "cox/model/toml.hpp"
 
@@ -19,6 +21,8 @@ forward = "1s"
 backward = "1s"
 )";
 
+constexpr std::string_view kOption = "--failures ";
+
 }  // namespace
 
 std::vector<std::string> failures_said(const Invocation& call) {
@@ -32,11 +36,21 @@ std::vector<std::string> failures_said(const Invocation& call) {
   return out;
 }
 
+Error by_failures_option(Error error) {
+  constexpr std::string_view kSet = "--set failures.";
+  if (error.message.starts_with(kSet)) error.message.replace(0, kSet.size(), kOption);
+  return error;
+}
+
 Result<model::Failures> failures_of(const Invocation& call) {
   const std::vector<std::string> said = failures_said(call);
   if (said.empty()) return model::Failures{};
   COX_TRY(const model::ReadScenario read,
-          model::parse_scenario(kAnyTraining, "--failures", {}, {.set = said}));
+          model::parse_scenario(kAnyTraining, "--failures", {}, {.set = said}).map_error([](Error error) {
+            error = by_failures_option(std::move(error));
+            if (error.message.starts_with(kOption)) error.message.erase(0, error.message.find(": ") + 2);
+            return error;  // the file has the option's name
+          }));
   return read.scenario.failures;
 }
 

@@ -20,7 +20,8 @@ namespace cox::cli {
 namespace {
 
 Status add_scenario(forecast::ReadEvidence& out, const std::string& path, const Invocation& call) {
-  COX_TRY(model::ReadScenario read, model::read_scenario(path, {.set = failures_said(call)}));
+  COX_TRY(model::ReadScenario read,
+          model::read_scenario(path, {.set = failures_said(call)}).map_error(by_failures_option));
   return out.add_scenario(path, std::move(read.scenario));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <span>
 
 #include "cox/base/assert.hpp"
 #include "cox/base/file.hpp"
@@ -292,16 +293,33 @@ Error of_option(Error error) {
   return error;
 }
 
+/// `noise[1].cv` as `noise.1.cv`: an item as errors and --explain name it.
+std::string with_dots(std::string_view key) {
+  std::string out;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    const std::size_t end = key.find(']', i);
+    const bool number = key[i] == '[' && end != std::string_view::npos && end > i + 1 &&
+                        key.find_first_not_of("0123456789", i + 1) == end;
+    if (number) out += '.';
+    out += number ? key.substr(i + 1, end - i - 1) : key.substr(i, 1);
+    if (number) i = end;
+  }
+  return out;
+}
+
 /// `a.b=c` as a tree of one value. A right side that is not TOML is taken as text: `5ms`, `fat-tree`.
-Result<DocumentNode> parse_set(const std::string& option) {
-  const auto equals = option.find('=');
-  if (equals == std::string::npos)
+Result<DocumentNode> parse_set(const std::string& said) {
+  const auto at = said.find('=');
+  if (at == std::string::npos)
     return fail(
         Error{.code = Errc::InvalidInput,
               .id = "scenario-003",
-              .message = fmt::format("--set is \"{}\", expected key=value", shown(std::string_view{option})),
+              .message = fmt::format("--set is \"{}\", expected key=value", shown(std::string_view{said})),
               .hint = "for instance --set fabric.oversubscription=2",
               .where = std::nullopt});
+  const std::string key = with_dots(std::string_view(said).substr(0, at));
+  const std::size_t equals = key.size();
+  const std::string option = key + said.substr(at);
   if (auto as_is = parse_document(option, "--set")) return as_is;
   const std::size_t begin = option.find_first_not_of(' ', equals + 1);
   std::string quoted = option.substr(0, equals) + "=\"";
@@ -353,6 +371,25 @@ Status merge(DocumentNode& base, DocumentNode over) {
   return {};
 }
 
+/// An option as it was given: some have flags of their own.
+std::string option_text(const std::string& set) {
+  const auto equals = set.find('=');
+  const std::string_view key = std::string_view(set).substr(0, equals);
+  for (const std::string_view flag : {"engine", "seed", "replicas"})
+    if (key == flag) return fmt::format("--{} {}", flag, shown(std::string_view(set).substr(equals + 1)));
+  return fmt::format("--set {}", shown(std::string_view(set)));
+}
+
+/// A document with what options say instead.
+Result<DocumentNode> changed(DocumentNode document, std::span<const std::string> options) {
+  for (const std::string& option : options) {
+    COX_TRY(DocumentNode over, parse_set(option));
+    without_places(over);
+    COX_CHECK(merge(document, std::move(over)));
+  }
+  return document;
+}
+
 Result<ReadScenario> read_text(std::string_view text, const std::string& name,
                                const std::filesystem::path& folder, const ScenarioOptions& options,
                                NamedFiles files) {
@@ -362,13 +399,23 @@ Result<ReadScenario> read_text(std::string_view text, const std::string& name,
                       .message = fmt::format("{} bytes of text, expected at most {}", text.size(), kMostText),
                       .hint = "a scenario is a page of text; traces belong in files of their own",
                       .where = Where{.file = name, .line = 0, .column = 0}});
-  COX_TRY(DocumentNode document, parse_document(text, name));
-  for (const std::string& option : options.set) {
-    COX_TRY(DocumentNode over, parse_set(option));
-    without_places(over);
-    COX_CHECK(merge(document, std::move(over)));
+  COX_TRY(const DocumentNode document, parse_document(text, name));
+  const std::span<const std::string> all = options.set;
+  const auto read = [&](std::size_t first) -> Result<ReadScenario> {
+    COX_TRY(const DocumentNode with, changed(document, all.first(first)));
+    return Reader(name, folder, files).read(with);
+  };
+  Result<ReadScenario> made = read(all.size());
+  if (made) return made;
+  // Where the file alone is read, or with the options before, it is not the file that is to blame.
+  Error error = std::move(made).error();
+  for (std::size_t n = all.size(); n-- > 0;) {
+    if (!read(n)) continue;
+    if (!error.message.starts_with("--set"))
+      error.message = fmt::format("{}: {}", option_text(all[n]), error.message);
+    break;
   }
-  return Reader(name, folder, files).read(document);
+  return fail(std::move(error));
 }
 
 }  // namespace

@@ -175,6 +175,41 @@ TEST(ScenarioReader, UnknownKeysGetTheNearest) {
       << "nothing that a terminal would obey";
 }
 
+// A file that is read without it is not to blame.
+TEST(ScenarioReader, WhatAnOptionBreaksNamesTheOption) {
+  const std::string file =
+      "[cluster]\nnodes = 8\nnic.bandwidth = \"10GB/s\"\n[fabric]\nkind = \"fat-tree\"\n[job]\nplacement = \"random\"\n"
+      "compute = \"1ms\"\n[[cluster.classes]]\nfirst = 7\nspeed = 0.5\n";
+  EXPECT_EQ(
+      error_of(file, {.set = {"job.steps=3", "cluster.nodes=4"}}),
+      "scenario-004 f.toml:10:1: --set cluster.nodes=4: cluster.classes[0] is nodes 7 to 7, but the cluster has 4 | "
+      "the last node is cluster.nodes - 1");
+  EXPECT_EQ(
+      error_of(file, {.set = {"fabric.pod_oversubscription=1"}}),
+      "scenario-004 f.toml: --set fabric.pod_oversubscription=1: fabric.pod_oversubscription has no meaning for "
+      "fabric.tiers 2 | a tree of two tiers has no pods");
+  EXPECT_EQ(
+      error_of(file, {.set = {"engine=max-plus"}}),
+      "scenario-004 f.toml:7:1: --engine max-plus: job.placement needs links that are played, and here none are | "
+      "leave `engine` out, or say flow");
+  EXPECT_EQ(error_of("[cluster]\nnodes = 4\n[job]\nsteps = 0\n", {.set = {"seed=3"}}).substr(0, 43),
+            "scenario-003 f.toml:4:9: job.steps is 0, ex")
+      << "the file's own mistake";
+}
+
+TEST(ScenarioReader, OneOfSeveralIsSetByItsNumber) {
+  const std::string file = "job.compute = \"1ms\"\n[[noise]]\ncv = 0.1\n[[noise]]\ncv = 0.2\n";
+  for (const std::string set : {"noise.1.cv=0.5", "noise[1].cv=0.5", "noise[1].cv = 0.5"}) {
+    const Scenario s = scenario_of(file, {.set = {set}});
+    EXPECT_EQ(s.noise[0].cv, 0.1) << set;
+    EXPECT_EQ(s.noise[1].cv, 0.5) << set;
+  }
+  EXPECT_EQ(
+      error_of(file, {.set = {"noise[2].cv=0.5"}}),
+      "scenario-002 --set names item 2, expected one from 0 to 1 | items of an array are counted from 0: "
+      "noise.0.cv=0.1");
+}
+
 TEST(ScenarioReader, TheFirstErrorOfTheFileIsReported) {
   EXPECT_EQ(error_of("[job]\nzzz = 1\n[cluster]\naaa = 1\n").substr(0, 36),
             "scenario-002 f.toml:2:1: unknown key");

@@ -168,6 +168,14 @@ Status compute_share(const Sweep& sweep, const SweepOptions& options, const Jour
   return written;
 }
 
+/// What the size is to blame for.
+Error at_size(Error error, int nodes) {
+  const std::string set = fmt::format("--set cluster.nodes={}: ", nodes);
+  if (error.message.starts_with(set))
+    error.message = fmt::format("--scaling {}: {}", nodes, error.message.substr(set.size()));
+  return error;
+}
+
 }  // namespace
 
 std::int64_t Sweep::points() const {
@@ -197,7 +205,9 @@ Result<std::vector<SizeOutcome>> simulate_sizes(const fs::path& scenario, const 
   for (const int n : nodes) {
     model::ScenarioOptions at = changes;
     at.set.push_back(fmt::format("cluster.nodes={}", n));
-    COX_TRY(model::ReadScenario read, model::read_scenario(scenario, at));
+    COX_TRY(model::ReadScenario read, model::read_scenario(scenario, at).map_error([&](Error error) {
+      return at_size(std::move(error), n);
+    }));
     sizes.push_back(std::move(read.scenario));
   }
   take_one_engine(sizes);

@@ -588,6 +588,7 @@ Status check(const Draft& draft, const Notes& notes) {
   COX_CHECK(check_policy(s, job, notes));
   COX_CHECK(check_price(draft, notes));
   COX_CHECK(check_meanings(draft, notes));
+  COX_CHECK(check_links(draft, notes));
   COX_CHECK(check_overridden(draft, notes));
   COX_CHECK(check_forms(s, notes));
   if (!notes.first_of_file("job."))

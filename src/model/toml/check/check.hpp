@@ -14,6 +14,8 @@ namespace cox::model {
 [[nodiscard]] Status check(const Draft& draft, const Notes& notes);
 /// The part of `check` that is about places; before all that counts the job's nodes.
 [[nodiscard]] Status check_places(const Draft& draft, const Notes& notes);
+/// Of places again, when it is known what nothing reads: what needs links where none are played.
+[[nodiscard]] Status check_links(const Draft& draft, const Notes& notes);
 /// The part of it that is about noise.
 [[nodiscard]] Status check_noise(const Draft& draft, const Notes& notes);
 /// Those about what a job's time, energy and money go into beside its steps: failures, starts, input, power, price.

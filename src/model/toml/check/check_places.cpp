@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -269,6 +270,20 @@ Status check_neighbours(const Draft& draft, const Notes& notes) {
 }
 
 }  // namespace
+
+/// An option may say that none are played: then what the file says of places is not its own mistake, and is not ignored either.
+Status check_links(const Draft& draft, const Notes& notes) {
+  const Scenario& s = draft.scenario;
+  const Workload w = draft.job.workload;
+  const bool sends = w == Workload::Collective || w == Workload::Training || w == Workload::Chakra;
+  if (!sends || plays_links(draft) || !needs_links(s.cluster, draft.job.places, s.neighbours)) return {};
+  for (const std::string_view key : {std::string_view("job.placement"), std::string_view("job.nodes"),
+                                     std::string_view("cluster.nic_of"), kNeighbourArray, kNodeClassArray})
+    if (notes.first_of_file(key))
+      return notes.clash({key}, fmt::format("{} needs links that are played, and here none are", key),
+                         links_hint(draft));
+  return {};
+}
 
 Status check_places(const Draft& draft, const Notes& notes) {
   const Cluster& cluster = draft.scenario.cluster;
