@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cox/base/units.hpp"
 #include "cox/model/scenario.hpp"
 
 namespace cox::simulate {
@@ -40,6 +41,10 @@ struct Switch {
 /// Reads `cost.table` where the scenario names one: dips are known from it only.
 /// Held by: src/simulate/attribution/switches_test.cpp
 [[nodiscard]] std::vector<Switch> switches_of(const model::Scenario& scenario);
+
+/// Their names, without neighbours that begin after `end` only, when the job is over: they did nothing.
+/// Held by: src/simulate/attribution/switches_test.cpp
+[[nodiscard]] std::vector<std::string> mechanisms_within(const model::Scenario& scenario, Seconds end);
 
 /// Switches off all whose bit of `on` is 0, the last first, so that what leaves a list leaves the numbers before it as they
 /// are. Needs: at most 64 switches, each with an off. Held by: src/simulate/attribution/switches_test.cpp

@@ -7,6 +7,7 @@
 
 #include "cox/base/json.hpp"
 #include "cox/simulate/render.hpp"
+#include "cox/simulate/switches.hpp"
 
 namespace cox::simulate {
 
@@ -59,15 +60,19 @@ Json steps_of(const Outcome& o) {
               {"longest_s", printed(Seconds{o.steps.largest()})}};
 }
 
+Json groups_of(const Outcome& o) {
+  Json groups = Json::array();
+  for (const GroupTime& g : o.groups)
+    groups.push_back(Json{{"name", g.name},
+                          {"ranks", g.ranks},
+                          {"busy_s", printed(g.busy)},
+                          {"exposed_s", printed(g.exposed)},
+                          {"waiting_s", printed(g.waiting)}});
+  return groups;
+}
+
 /// Of a training job: null where it is not known.
 void add_job(const model::Scenario& s, const Outcome& o, Json& j) {
-  j["groups"] = Json::array();
-  for (const GroupTime& g : o.groups)
-    j["groups"].push_back(Json{{"name", g.name},
-                               {"ranks", g.ranks},
-                               {"busy_s", printed(g.busy)},
-                               {"exposed_s", printed(g.exposed)},
-                               {"waiting_s", printed(g.waiting)}});
   const JobTime& t = *o.time;
   j["time"] = Json{{"total_s", printed(t.total())},
                    {"start_s", printed(t.start)},
@@ -124,12 +129,13 @@ Json json_of(const model::Scenario& s, const Outcome& o) {
   j["busiest_port"] = o.busiest_port ? json_of(*o.busiest_port) : Json(nullptr);
   j["servers_busy_ratio"] = o.servers_busy_ratio ? Json(rounded(*o.servers_busy_ratio)) : Json(nullptr);
   j["notes"] = o.notes;
-  j["mechanisms"] = mechanisms_of(s);
+  j["mechanisms"] = mechanisms_within(s, o.total);
   j["not_modelled"] = o.not_modelled;
   j["mfu_ratio"] = o.mfu ? Json(std::round(*o.mfu * 1e9) / 1e9) : Json(nullptr);
   if (o.mfu && o.mfu_peak != s.cluster.device_peak) j["mfu_peak_flops_per_s"] = o.mfu_peak.in_flops_per_s();
   j["goodput_mfu_ratio"] = o.goodput_mfu ? Json(std::round(*o.goodput_mfu * 1e9) / 1e9) : Json(nullptr);
   j["steps"] = steps_of(o);
+  if (o.time || !o.groups.empty()) j["groups"] = groups_of(o);
   if (o.time) add_job(s, o, j);
   if (o.paced) j["paced"] = json_of(*o.paced);
   if (!o.neighbours.empty()) j["neighbours"] = Json::array();

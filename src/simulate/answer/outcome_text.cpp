@@ -12,6 +12,7 @@
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/simulate/render.hpp"
+#include "cox/simulate/switches.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -303,7 +304,7 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o, 
   add_ports(o, lines);
   add_links(o, lines);
   for (const NeighbourOutcome& n : o.neighbours) lines.push_back(neighbour(n));
-  if (const std::vector<std::string> on = mechanisms_of(s); !on.empty())
+  if (const std::vector<std::string> on = mechanisms_within(s, o.total); !on.empty())
     lines.push_back(fmt::format("switched on: {}", fmt::join(on, ", ")));
   for (const std::string& left_out : o.not_modelled) lines.push_back("not modelled: " + left_out);
   for (const std::string& note : o.notes) lines.push_back("note: " + note);

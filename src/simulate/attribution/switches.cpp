@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "cox/simulate/attribution.hpp"
 
 #include "simulate/collective/measured.hpp"
+#include "simulate/collective/unlike.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -69,9 +71,10 @@ void add_fabric(const model::Fabric& f, std::vector<Switch>& all) {
     all.push_back({fmt::format("routing {}", name_of(f.routing)), SwitchKind::Fabric, nullptr});
 }
 
-/// Nodes that are unlike, and who else is there. Where the job sits has no off: it is somewhere.
-void add_places(const Scenario& s, std::vector<Switch>& all) {
+/// Nodes that are unlike, and who else is there before `end`. Where the job sits has no off: it is somewhere.
+void add_places(const Scenario& s, Seconds end, std::vector<Switch>& all) {
   for (std::size_t i = 0; i < s.cluster.classes.size(); ++i) {
+    if (!is_unlike(s.cluster.classes[i])) continue;
     const std::string& name = s.cluster.classes[i].name;
     all.push_back({fmt::format("class {}", name.empty() ? std::to_string(i) : name), SwitchKind::Place,
                    [i](Scenario& to) {
@@ -83,6 +86,7 @@ void add_places(const Scenario& s, std::vector<Switch>& all) {
     all.push_back({"cards that are not a device's own", SwitchKind::Place,
                    [](Scenario& to) { to.cluster.nic_of.clear(); }});
   for (std::size_t i = 0; i < s.neighbours.size(); ++i) {
+    if (s.neighbours[i].start >= end) continue;
     const std::string& name = s.neighbours[i].name;
     all.push_back(
         {fmt::format("neighbour {}", name.empty() ? std::to_string(i) : name), SwitchKind::Place,
@@ -137,15 +141,13 @@ void add_compression(const Scenario& s, std::vector<Switch>& all) {
                  }});
 }
 
-}  // namespace
-
-std::vector<Switch> switches_of(const Scenario& s) {
+std::vector<Switch> switches_until(const Scenario& s, Seconds end) {
   std::vector<Switch> all;
   add_noise(s, all);
   if (s.cluster.nodes > 1) add_fabric(s.fabric, all);
   add_failures(s.failures, all);
   add_start_and_input(s, all);
-  add_places(s, all);
+  add_places(s, end, all);
   add_measured(s, all);
   add_compression(s, all);
   if (s.policy.kind != model::PolicyKind::Synchronous)
@@ -164,15 +166,29 @@ std::vector<Switch> switches_of(const Scenario& s) {
   return all;
 }
 
+std::vector<std::string> names_of(std::vector<Switch> switches) {
+  std::vector<std::string> names;
+  for (Switch& one : switches) names.push_back(std::move(one.name));
+  return names;
+}
+
+}  // namespace
+
+std::vector<Switch> switches_of(const Scenario& s) {
+  return switches_until(s, Seconds{std::numeric_limits<double>::infinity()});
+}
+
 void switch_off(std::span<const Switch> switches, std::uint64_t on, Scenario& scenario) {
   for (std::size_t i = switches.size(); i-- > 0;)
     if ((on >> i & 1) == 0) switches[i].off(scenario);
 }
 
 std::vector<std::string> mechanisms_of(const Scenario& scenario) {
-  std::vector<std::string> names;
-  for (Switch& one : switches_of(scenario)) names.push_back(std::move(one.name));
-  return names;
+  return names_of(switches_of(scenario));
+}
+
+std::vector<std::string> mechanisms_within(const Scenario& scenario, Seconds end) {
+  return names_of(switches_until(scenario, end));
 }
 
 }  // namespace cox::simulate

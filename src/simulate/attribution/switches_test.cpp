@@ -87,5 +87,21 @@ TEST(Mechanisms, NeighboursAreSwitchedOffOneByOne) {
   }
 }
 
+// One that begins when the job is over did nothing, and keeps its number.
+TEST(Mechanisms, NeighboursThatComeTooLateAreNotOn) {
+  model::Scenario s;
+  s.cluster.nodes = 4;
+  s.neighbours = {{.start = Seconds{5}}, {.start = Seconds{1}}};
+  EXPECT_EQ(mechanisms_within(s, Seconds{4}), std::vector<std::string>{"neighbour 1"});
+  EXPECT_EQ(mechanisms_within(s, Seconds{6}), (std::vector<std::string>{"neighbour 0", "neighbour 1"}));
+}
+
+TEST(Mechanisms, AClassWithNothingButANameIsNone) {
+  model::Scenario s;
+  s.cluster.nodes = 4;
+  s.cluster.classes = {{.name = "named", .first = 0}, {.name = "slow", .first = 1, .speed = 0.5}};
+  EXPECT_EQ(mechanisms_of(s), std::vector<std::string>{"class slow"});
+}
+
 }  // namespace
 }  // namespace cox::simulate

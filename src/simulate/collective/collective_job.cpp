@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "cox/base/parallel.hpp"
@@ -19,6 +20,7 @@
 #include "simulate/collective/refusal.hpp"
 #include "simulate/collective/setup.hpp"
 #include "simulate/collective/shared_cards.hpp"
+#include "simulate/collective/unlike.hpp"
 #include "simulate/flow/link_loads.hpp"
 #include "simulate/flow/neighbours.hpp"
 #include "simulate/flow/places.hpp"
@@ -64,6 +66,7 @@ Result<Outcome> by_closed_form(const model::Scenario& s, const model::Collective
     out.step_ends.push_back(now += collective_of(s).compute + *once);
   out.total = now;
   out.over_replicas = spread_of(std::vector<Seconds>{now});
+  out.groups = {{.name = "ranks", .ranks = spec.ranks, .busy = collective_of(s).compute, .exposed = *once}};
   return out;
 }
 
@@ -88,6 +91,11 @@ bool groups_ranks(const model::CollectiveSpec& spec) {
 void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Outcome& out) {
   const model::Scenario& s = job.scenario;
   for (std::string& note : class_notes(s.cluster, job.devices)) out.notes.push_back(std::move(note));
+  for (std::size_t i = 0; i < s.cluster.classes.size(); ++i)
+    if (const model::NodeClass& c = s.cluster.classes[i]; !is_unlike(c))
+      out.notes.push_back(
+          fmt::format("class {} says nothing in which its nodes are unlike the others: it changes nothing",
+                      c.name.empty() ? std::to_string(i) : c.name));
   if (job.network && job.schedule.participants() > spec.ranks)
     out.notes.push_back(fmt::format("{} servers or switches share devices with ranks",
                                     job.schedule.participants() - spec.ranks));
@@ -140,6 +148,17 @@ void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Ou
     out.not_modelled.push_back(what_meets(job.schedule));
 }
 
+GroupTime mean_time(const std::vector<CollectiveReplica>& replicas) {
+  GroupTime mean{.name = replicas.front().time.name, .ranks = replicas.front().time.ranks};
+  const auto all = static_cast<double>(replicas.size());
+  for (const CollectiveReplica& each : replicas) {
+    mean.busy += each.time.busy / all;
+    mean.exposed += each.time.exposed / all;
+    mean.waiting += each.time.waiting / all;
+  }
+  return mean;
+}
+
 Outcome outcome_of(const CollectiveSetup& job, const model::CollectiveSpec& spec,
                    const std::vector<CollectiveReplica>& replicas) {
   Outcome out;
@@ -154,6 +173,7 @@ Outcome outcome_of(const CollectiveSetup& job, const model::CollectiveSpec& spec
     out.closure = out.closure || each.closure;
     out.memo = out.memo || each.memo;
   }
+  out.groups = {mean_time(replicas)};
   const CollectiveReplica& first = replicas.front();
   out.rank_ends = first.rank_ends;
   out.total = first.total;

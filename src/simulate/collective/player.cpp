@@ -45,6 +45,15 @@ CollectivePlayer::CollectivePlayer(const CollectiveSetup& job, int number)
                                         }});
 }
 
+namespace {
+
+bool may_leave_early(model::Collective kind) {
+  using enum model::Collective;
+  return kind == Broadcast || kind == Reduce || kind == SendRecv;
+}
+
+}  // namespace
+
 CollectiveReplica CollectivePlayer::play(StepRecorder* recorder, const SimulateOptions& options) {
   const model::Scenario& s = job_.scenario;
   const auto ranks = static_cast<std::size_t>(job_.schedule.ranks());
@@ -52,6 +61,7 @@ CollectiveReplica CollectivePlayer::play(StepRecorder* recorder, const SimulateO
   std::vector<Seconds> now(ranks);
   const std::vector<Seconds> undisturbed = compute();
   std::vector<Seconds> work = undisturbed;
+  RankTime time(may_leave_early(job_.schedule.spec().kind));
   for (int step = 0; step < s.job.steps; ++step) {
     if (options.progress)
       progress_ = [&options, step, &s](double part) {
@@ -64,16 +74,20 @@ CollectiveReplica CollectivePlayer::play(StepRecorder* recorder, const SimulateO
     }
     for (std::size_t r = 0; r < ranks; ++r) now[r] += work[r] + job_.carried.encode;
     if (recorder != nullptr) recorder->arrive(now);
+    time.arrive(now, job_.carried.encode);
     const Seconds behind_ranks = meet(step, now);
-    for (Seconds& t : now) t += job_.carried.decode;
+    if (job_.carried.decode > Seconds{})
+      for (Seconds& t : now) t += job_.carried.decode;
     if (recorder != nullptr) recorder->depart(now);
+    time.depart(now);
     // A step is over when its servers are done, too; ranks that have left are in the next one by then.
-    out_.total = std::max(*std::max_element(now.begin(), now.end()), behind_ranks);
+    out_.total = std::max(time.last(), behind_ranks);
     if (number_ == 0) out_.step_ends.push_back(out_.total);  // only the first replica's are told
     if (options.progress) options.progress(step + 1, s.job.steps);
   }
   progress_ = {};
   if (number_ == 0) out_.rank_ends = std::move(now);
+  out_.time = time.mean(out_.total);
   out_.own_links = own_costs_.has_value();
   return std::move(out_);
 }
@@ -116,8 +130,11 @@ CollectiveReplica CollectivePlayer::play_beside(StepRecorder* recorder, const Si
                      .limits = NeighbourJobs::limits(s)},
                     Seconds{});
   const auto ranks = static_cast<std::size_t>(job_.schedule.ranks());
+  RankTime time(may_leave_early(job_.schedule.spec().kind));
   const auto told = [&](const CollectiveStep& step) {
     const auto of_ranks = [&](const std::vector<Seconds>& all) { return std::span(all).first(ranks); };
+    time.arrive(of_ranks(step.arrivals), {});
+    time.depart(of_ranks(step.departures));
     if (recorder != nullptr) {
       recorder->begin_step(step.number, of_ranks(step.begins));
       recorder->arrive(of_ranks(step.arrivals));
@@ -154,6 +171,7 @@ CollectiveReplica CollectivePlayer::play_beside(StepRecorder* recorder, const Si
     COX_ASSERT(left.has_value(), "a collective ends");
     if (!neighbours.take(*left)) ours.take(*left);
   }
+  out_.time = time.mean(out_.total);
   FlowOutcome flow = engine.take_outcome();
   out_.messages = flow.messages;
   out_.evaluated = flow.played + flow.evaluated;

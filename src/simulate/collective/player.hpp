@@ -20,6 +20,36 @@
 
 namespace cox::simulate {
 
+/// What the ranks' time goes into, in sums over them: computing, then waiting for the last one that comes, as long as the rank
+/// has not left before, and all else is communication that nothing hides. Behind the last step, waiting for the last rank.
+/// Formula: as docs/concepts/training-steps.md has it for the groups of a step.
+/// Cost: two passes over the ranks a step, three where a rank may leave before all are there.
+/// Held by: src/simulate/collective/rank_time_test.cpp
+class RankTime {
+ public:
+  /// `may_leave_early`: in some collectives (broadcast, reduce, send-recv) a rank leaves before the last one comes.
+  explicit RankTime(bool may_leave_early) : may_leave_early_(may_leave_early) {}
+  /// All ranks have computed and come to the collective; `packing` of that is communication.
+  void arrive(std::span<const Seconds> at, Seconds packing);
+  void depart(std::span<const Seconds> at);
+  /// Mean of a rank and step, of a job that is over at `total`.
+  [[nodiscard]] GroupTime mean(Seconds total) const;
+  /// When the last rank left.
+  [[nodiscard]] Seconds last() const { return last_; }
+
+ private:
+  bool may_leave_early_;
+  std::vector<Seconds> arrived_;  ///< where ranks may leave early
+  Seconds came_{};                ///< sum
+  Seconds latest_{};              ///< who came
+  Seconds left_{};                ///< sum
+  Seconds last_{};
+  Seconds busy_{};
+  Seconds waiting_{};
+  std::int64_t ranks_ = 0;
+  std::int64_t steps_ = 0;
+};
+
 /// What one replica leaves.
 struct CollectiveReplica {
   Seconds total{};
@@ -32,6 +62,7 @@ struct CollectiveReplica {
   bool own_links = false;  ///< flow engine: no link was shared, so that max-plus did its work
   std::vector<double> link_bytes;
   std::vector<NeighbourOutcome> neighbours;
+  GroupTime time;  ///< mean over ranks and steps
 };
 
 /// One replica's own: scratch memory of its engine, its draws, what it leaves.

@@ -45,6 +45,7 @@ struct Replica {
   bool closure = false;
   bool memo = false;
   std::vector<double> link_bytes;
+  std::optional<PortLoad> busiest_port;
   std::vector<std::string> repeats;
   std::int64_t updates = 0;    ///< policies with servers or backups
   std::int64_t discarded = 0;  ///< of them
@@ -85,6 +86,7 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
               .closure = played.closure,
               .memo = played.memo,
               .link_bytes = std::move(played.link_bytes),
+              .busiest_port = std::move(played.busiest_port),
               .repeats = std::move(played.repeats),
               .updates = static_cast<std::int64_t>(log.log.size()),
               .discarded = log.discarded,
@@ -161,7 +163,7 @@ std::optional<std::string> memory_note(const Plan& plan) {
                        (zero >= 1 ? 6 * gradients / ways : 6 * gradients);
   if (memory == Bytes{} || states <= memory) return std::nullopt;
   return fmt::format(
-      "a device holds {}, and parameters, gradients and Adam's states of its stage are {} (16 bytes per "
+      "it does not fit: a device holds {}, and parameters, gradients and Adam's states of its stage are {} (16 bytes per "
       "parameter with a gradient of 2; activations not counted)",
       to_string(memory), to_string(states));
 }
@@ -220,8 +222,9 @@ std::string failure_note(const FailureOutcome& f, int replicas) {
 
 std::vector<std::string> notes_of(const Plan& plan, const Replica& r) {
   const model::Scenario& s = plan.scenario();
-  std::vector<std::string> notes = plan.notes();
-  if (auto memory = memory_note(plan)) notes.push_back(*std::move(memory));
+  std::vector<std::string> notes;
+  if (auto memory = memory_note(plan)) notes.push_back(*std::move(memory));  // before what is only assumed
+  for (std::string& note : plan.notes()) notes.push_back(std::move(note));
   if (std::ranges::any_of(s.noise, [](const model::NoiseSource& n) {
         return n.target == model::NoiseTarget::Compute && !n.off;
       }))
@@ -332,7 +335,7 @@ Outcome outcome_of(const Plan& plan, const Replica& first, std::span<const Secon
   const Seconds counted = first.failures ? first.failures->work : first.total;  // failures send nothing
   if (const Network* network = shared != nullptr ? shared : plan.own_network())
     out.links = link_loads(*network, first.link_bytes, counted);
-  out.busiest_port = training::busiest_port(plan, counted);
+  out.busiest_port = first.busiest_port ? first.busiest_port : training::busiest_port(plan, counted);
   if (s.policy.has_servers()) out.servers_busy_ratio = first.servers_busy;
   out.ranks = plan.ranks();
   out.messages = first.messages;

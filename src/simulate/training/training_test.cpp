@@ -447,5 +447,21 @@ TEST(Training, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(analyse_step(s, 0).error().id, "simulate-003");
 }
 
+// Two bytes of a parameter and of its gradient, twelve of Adam's: 8 x 32 MB. The first note of all.
+TEST(Training, WhatDoesNotFitIsSaidFirst) {
+  model::Scenario s = data_parallel(4, 4);
+  s.cluster.device_memory = Bytes{200'000'000};
+  const auto made = simulate_training(s, {});
+  ASSERT_TRUE(made);
+  ASSERT_FALSE(made->notes.empty());
+  EXPECT_TRUE(made->notes.front().starts_with("it does not fit: a device holds 200 MB"))
+      << made->notes.front();
+  EXPECT_NE(made->notes.front().find("256 MB"), std::string::npos) << made->notes.front();
+  s.cluster.device_memory = Bytes{256'000'000};
+  const auto fits = simulate_training(s, {});
+  ASSERT_TRUE(fits);
+  for (const std::string& note : fits->notes) EXPECT_FALSE(note.starts_with("it does not fit")) << note;
+}
+
 }  // namespace
 }  // namespace cox::simulate

@@ -22,8 +22,9 @@ struct Played {
   std::int64_t evaluated = 0;  ///< as in Outcome
   bool closure = false;
   bool memo = false;
-  std::vector<double> link_bytes{};    ///< as StepEngine::link_bytes
-  std::vector<std::string> repeats{};  ///< as Noise::repeats
+  std::vector<double> link_bytes{};        ///< as StepEngine::link_bytes
+  std::optional<PortLoad> busiest_port{};  ///< of backup workers whose links are not played
+  std::vector<std::string> repeats{};      ///< as Noise::repeats
   /// What the ranks' time went into until the last of them was done, by RankGroups; empty: not known.
   std::vector<GroupAccount> accounts{};
   std::vector<NeighbourOutcome> neighbours{};

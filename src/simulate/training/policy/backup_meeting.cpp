@@ -87,6 +87,18 @@ Result<BackupMeeting::Left> BackupMeeting::play(int stage, std::span<const Secon
   return left;
 }
 
+Status BackupMeeting::add_loads(PortLoads& loads) const {
+  for (int stage = 0; stage < plan_.stages(); ++stage) {
+    const model::Compressed sum = this->sum(stage);
+    COX_TRY(const model::Schedule schedule, plan_.schedule(sum.kind, sum.bytes, of(), members()));
+    std::vector<int> sets;
+    for (int copy = 0; copy < beside_; ++copy)
+      for (const int rank : ranks(stage, copy)) sets.push_back(plan_.device_of(rank));
+    loads.add_sets(schedule, sets, 1);
+  }
+  return {};
+}
+
 Result<BackupMeeting::Left> BackupMeeting::play_on_links(std::span<const Seconds> arrivals,
                                                          const MessageTrouble& trouble, std::int64_t version,
                                                          std::uint64_t seed) const {

@@ -11,6 +11,7 @@
 #include "cox/base/units.hpp"
 #include "cox/model/schedule.hpp"
 
+#include "simulate/collective/port_loads.hpp"
 #include "simulate/training/plan/plan.hpp"
 #include "simulate/training/policy/server_messages.hpp"
 
@@ -44,6 +45,8 @@ class BackupMeeting {
   /// When each worker has the sums of all stages, which share the plan's network with each other and nothing else.
   [[nodiscard]] Result<Left> play_on_links(std::span<const Seconds> arrivals, const MessageTrouble& trouble,
                                            std::int64_t version, std::uint64_t seed) const;
+  /// What a meeting's messages, in the order of `play`, put on the cards of those who are in time. Errors: those of the schedule.
+  [[nodiscard]] Status add_loads(PortLoads& loads) const;
 
  private:
   [[nodiscard]] std::int64_t number(int stage) const;

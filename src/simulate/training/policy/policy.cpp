@@ -18,6 +18,7 @@
 #include "simulate/training/policy/server_ports.hpp"
 #include "simulate/training/policy/worker_input.hpp"
 #include "simulate/training/policy/worker_times.hpp"
+#include "simulate/training/step/step_loads.hpp"
 
 namespace cox::simulate::training {
 namespace {
@@ -64,6 +65,8 @@ class Job {
     out_.step_ends.resize(left_.size());
     if (barrier() && plan.server_network() != nullptr)
       out_.link_bytes.resize(plan.server_network()->links().size());  // a worker alone sends nothing
+    else if (barrier() && plan.scenario().price == model::CollectivePrice::Rounds)
+      loads_.emplace(plan.scenario());
     if (plan.server_network() != nullptr && !barrier()) network_.emplace(plan, trouble_, seed);
   }
 
@@ -92,7 +95,12 @@ class Job {
     }
     if (stopped_) return std::move(out_);
     if (network_) take_network();
-    out_.accounts = times_.close(*std::ranges::max_element(out_.step_ends));
+    const Seconds end = *std::ranges::max_element(out_.step_ends);
+    out_.accounts = times_.close(end);
+    if (loads_) {
+      add_own_messages(plan_, begun_, *loads_);
+      out_.busiest_port = loads_->busiest(end);
+    }
     if (log_ != nullptr) report();
     out_.messages += engine_.messages();
     out_.evaluated += engine_.evaluated();
@@ -321,6 +329,7 @@ class Job {
       times = std::move(left.at);
       return {};
     }
+    if (loads_) COX_CHECK(meeting.add_loads(*loads_));
     for (int s = 0; s < plan_.stages(); ++s) {
       const model::Compressed sum = meeting.sum(s);
       if (const auto whole = plan_.whole_time(sum.kind, sum.bytes, meeting.of(), meeting.members())) {
@@ -398,6 +407,7 @@ class Job {
   std::vector<int> left_;     ///< workers that have not delivered a step
   std::int64_t to_come_ = 0;  ///< updates to servers
   std::vector<int> released_;
+  std::optional<PortLoads> loads_;  ///< of backup workers whose links are not played
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   Seconds last_meeting_{};
   bool over_ = false;

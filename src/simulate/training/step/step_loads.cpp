@@ -38,9 +38,11 @@ StageBytes bytes_of(const Plan& plan, const StageCode& stage) {
   return all;
 }
 
+/// What some replicas, who share no group with others, put on cards.
 class StepLoads {
  public:
-  explicit StepLoads(const Plan& plan) : plan_(plan), loads_(plan.scenario()) {}
+  StepLoads(const Plan& plan, PortLoads& loads, int first, int count)
+      : plan_(plan), loads_(loads), first_(first), behind_(first + count) {}
 
   void add(int stage, const StageBytes& all, double times) {
     for (const auto& [what, bytes] : all.groups) add_group(what.first, what.second, stage, bytes, times);
@@ -50,7 +52,6 @@ class StepLoads {
     add_inner(stage, {Collective::AllReduce, all.tensor}, {l.tensor, 1}, {l.context, l.tensor}, times);
     add_inner(stage, {Collective::AllGather, all.context}, {l.context, l.tensor}, {l.tensor, 1}, times);
   }
-  [[nodiscard]] std::optional<PortLoad> busiest(Seconds total) const { return loads_.busiest(total); }
 
  private:
   struct Places {
@@ -64,6 +65,8 @@ class StepLoads {
     const int beside = plan_.ranks_per_unit() / plan_.groups().ranks_of_member(of);
     std::vector<int> sets;
     for (int g = 0; g < plan_.groups().count(of); ++g) {
+      const int replica = plan_.groups().replica_of(of, g, 0);
+      if (replica < first_ || replica >= behind_) continue;
       const std::vector<int> some =
           devices_of(plan_, {.of = of, .stage = stage, .group = g}, schedule->ranks(), beside);
       sets.insert(sets.end(), some.begin(), some.end());
@@ -72,7 +75,7 @@ class StepLoads {
   }
 
   void add_messages(int from, int to, double bytes) {
-    for (int d = 0; d < plan_.layout().data; ++d)
+    for (int d = first_; d < behind_; ++d)
       for (int r = 0; r < plan_.ranks_per_unit(); ++r)
         loads_.send(plan_.device_of(plan_.rank_of(d, from, r)), plan_.device_of(plan_.rank_of(d, to, r)),
                     bytes);
@@ -83,7 +86,7 @@ class StepLoads {
     const auto schedule = plan_.inner_schedule(what);
     if (!schedule) return;
     std::vector<int> sets;
-    for (int d = 0; d < plan_.layout().data; ++d)
+    for (int d = first_; d < behind_; ++d)
       for (int g = 0; g < beside.count; ++g)
         for (int m = 0; m < members.count; ++m)
           sets.push_back(plan_.device_of(plan_.rank_of(d, stage, g * beside.stride + m * members.stride)));
@@ -91,7 +94,9 @@ class StepLoads {
   }
 
   const Plan& plan_;
-  PortLoads loads_;
+  PortLoads& loads_;
+  int first_;   ///< replica
+  int behind_;  ///< the last one
 };
 
 }  // namespace
@@ -103,11 +108,22 @@ std::optional<PortLoad> busiest_port(const Plan& plan, Seconds steps) {
     return std::nullopt;
   std::map<Meeting, double> meetings;
   for (std::int64_t k = 0; k < s.job.steps; ++k) ++meetings[meeting_of(s, k)];
-  StepLoads loads(plan);
+  PortLoads loads(s);
+  StepLoads all(plan, loads, 0, plan.layout().data);
   for (const auto& [meeting, times] : meetings)
     for (int stage = 0; stage < plan.stages(); ++stage)
-      loads.add(stage, bytes_of(plan, plan.code(meeting)[static_cast<std::size_t>(stage)]), times);
+      all.add(stage, bytes_of(plan, plan.code(meeting)[static_cast<std::size_t>(stage)]), times);
   return loads.busiest(steps);
+}
+
+void add_own_messages(const Plan& plan, std::span<const std::int64_t> steps, PortLoads& loads) {
+  const int replicas = plan.job().replicas_per_worker();
+  for (int stage = 0; stage < plan.stages(); ++stage) {
+    const StageBytes bytes = bytes_of(plan, plan.code(Meeting::None)[static_cast<std::size_t>(stage)]);
+    for (std::size_t w = 0; w < steps.size(); ++w)
+      StepLoads(plan, loads, static_cast<int>(w) * replicas, replicas)
+          .add(stage, bytes, static_cast<double>(steps[w]));
+  }
 }
 
 }  // namespace cox::simulate::training

@@ -92,5 +92,45 @@ TEST(StepLoads, LocalStepsSumOnlyWhereTheyMeet) {
   EXPECT_EQ(o.busiest_port->bytes, Bytes{2 * 4 * 14'000'000});  // twice four buckets, 2 x 7 / 8 of each
 }
 
+/// Four workers of whom the slowest is never waited for.
+model::Scenario backups(model::Layout layout, int devices) {
+  model::Scenario s = job(layout, devices);
+  s.job.steps = 5;
+  s.policy = {.kind = model::PolicyKind::Backup, .backups = 1};
+  model::NoiseSource slow = testing::slow_rank(0, 9);
+  s.noise.push_back(slow);
+  return s;
+}
+
+// Three of four meet in a ring: 4/3 of 32 MB a step, out of each card and into it.
+TEST(StepLoads, OfBackupWorkersAreThoseOfTheirMeetings) {
+  const Outcome o = by(backups({.data = 4}, 1), model::EngineKind::Event);
+  ASSERT_TRUE(o.busiest_port);
+  EXPECT_NEAR(static_cast<double>(o.busiest_port->bytes.count()), 5 * 32e6 * 4 / 3, 20);
+  EXPECT_EQ(o.busiest_port->alike, 6) << "three cards, both directions";
+  EXPECT_NEAR(o.busiest_port->utilisation_ratio, 5 * 32e6 * 4 / 3 / 1e9 / o.total.count(), 1e-6);
+}
+
+// On links the same messages are played.
+TEST(StepLoads, OfBackupWorkersAreThoseOfTheLinksByFlow) {
+  const model::Scenario s = backups({.data = 4}, 1);
+  const Outcome counted = by(s, model::EngineKind::Event);
+  const Outcome played = by(s, model::EngineKind::Flow);
+  ASSERT_TRUE(counted.busiest_port);
+  double most = 0;
+  for (const LinkLoad& link : played.links) most = std::max(most, static_cast<double>(link.bytes.count()));
+  EXPECT_NEAR(static_cast<double>(counted.busiest_port->bytes.count()), most, 1e-4 * most);
+}
+
+// Stages of a worker send 2 MB forward and back for two micro-batches, also that of the one who is late.
+TEST(StepLoads, OfBackupWorkersHoldWhatTheyHaveWithinThemselves) {
+  model::Scenario s = backups({.data = 4, .pipeline = 2}, 1);
+  for (model::Layer& layer : work_of(s).layers) layer.gradients = {};
+  s.noise.clear();
+  const Outcome o = by(s, model::EngineKind::Event);
+  ASSERT_TRUE(o.busiest_port);
+  EXPECT_EQ(o.busiest_port->bytes, Bytes{5 * 2 * 2'000'000});
+}
+
 }  // namespace
 }  // namespace cox::simulate::training
