@@ -54,6 +54,20 @@ TEST_F(TrainingWords, OfReplicas) {
                 {}, zero == 3 && overlap == "true" ? "" : "job.");
 }
 
+// What sums of gradients, local steps and what only meets in them would read is refused, whatever the engine.
+TEST_F(TrainingWords, OfASingleReplica) {
+  Table training = training_;
+  std::erase_if(training, [](const auto& word) { return word.first == "job.bucket"; });
+  const Table stages = kPairs + training + Table{{"cluster.nodes", "2"}, {"job.layout.pipeline", "4"}};
+  for (const std::string e : {"auto", "max-plus", "flow"}) {
+    walk({e + " one replica of stages", stages + engine(e), layers_});
+    walk({e + " one replica of tensor groups and stages",
+          stages + engine(e) + Table{{"job.layout.pipeline", "2"}, {"job.layout.tensor", "2"}}, layers_});
+  }
+  walk({"one replica, one tensor group", kNode + training + Table{{"job.layout.tensor", "8"}}, layers_});
+  walk({"one replica, one device", training, layers_});
+}
+
 TEST_F(TrainingWords, OfAFixedBatch) {
   Table job = training_;
   std::erase_if(job, [](const auto& word) { return word.first == "job.micro_batches"; });
@@ -73,17 +87,17 @@ TEST_F(TrainingWords, OfMechanisms) {
 }
 
 TEST_F(TrainingWords, OfLayouts) {
-  walk_step("tensor", {{"job.layout.tensor", "2"}}, {"passes"});
-  walk_step("context", {{"job.layout.context", "2"}}, {"passes"});
+  walk_step("tensor", {{"job.layout.tensor", "2"}}, {});
+  walk_step("context", {{"job.layout.context", "2"}}, {});
   for (const std::string zero : {"1", "3"})
     walk_step("sets of shards, zero " + zero, {{"job.zero_stage", zero}, {"job.layout.shard", "2"}},
               {"beside", "kinds"});
-  walk_step("experts", {{"job.layout.expert", "8"}, {"job.moe_layers", "2"}}, {"passes", "shares", "alike"});
+  walk_step("experts", {{"job.layout.expert", "8"}, {"job.moe_layers", "2"}}, {"shares", "alike"});
   for (const std::string schedule : {"gpipe", "1f1b", "interleaved", "zero-bubble"})
     walk_step(
         "pipeline " + schedule,
         {{"job.layout.pipeline", "2"}, {"job.schedule", "\"" + schedule + "\""}, {"job.micro_batches", "4"}},
-        {"passes"}, {}, schedule == "1f1b" ? "" : "job.");
+        {}, {}, schedule == "1f1b" ? "" : "job.");
 }
 
 TEST_F(TrainingWords, OfAModel) {
@@ -94,7 +108,7 @@ TEST_F(TrainingWords, OfAModel) {
                        {"job.model.sequence", "1024"},
                        {"cluster.device.peak", "\"100TFLOP/s\""}};
   walk_step("model, data", model);
-  walk_step("model, tensor", model + Table{{"job.layout.tensor", "2"}}, {"passes"});
+  walk_step("model, tensor", model + Table{{"job.layout.tensor", "2"}}, {});
 }
 
 TEST_F(TrainingWords, OfPolicies) {
@@ -116,7 +130,7 @@ TEST_F(TrainingWords, OfPolicies) {
             kPairs + training + policy + experts + engine(e),
             layers_,
             noise,
-            {"draws", "passes"}},
+            {"draws"}},
            "job.");
     }
 }

@@ -88,12 +88,12 @@ TEST_F(PriceWords, OfNccl) {
         lines_ + nccl + training_ + Table{{"job.layout.tensor", "2"}, {"job.zero_stage", "3"}},
         layers_,
         {},
-        {"passes", "beside"}});
+        {"beside"}});
   walk({"NCCL's model of a step, stages",
         lines_ + nccl + training_ + Table{{"job.layout.pipeline", "2"}},
         layers_,
         {},
-        {"passes", "beside"}});
+        {"beside"}});
   walk({"NCCL's model with backups", kPairs + nccl + backups(), layers_, {}}, "policy.");
 }
 
@@ -107,6 +107,25 @@ TEST_F(PriceWords, OfProcessors) {
     walk({e + " step by processors", kPairs + training_ + loggops + engine(e), layers_}, "cost.");
   }
   walk({"step with backups by processors", kPairs + backups() + loggops, layers_, {}, {"outside"}}, "cost.");
+  // Between stages that are far apart: the next message is there to be sent before the one before is taken.
+  Table training = training_;
+  std::erase_if(training, [](const auto& word) { return word.first == "job.bucket"; });
+  const Table stages = kPairs + training + loggops +
+                       Table{{"cluster.nodes", "2"},
+                             {"cluster.nic.latency", "\"50ms\""},
+                             {"cluster.scale_up.latency", "\"50ms\""}};
+  for (const std::string e : {"auto", "max-plus"}) {
+    Table one = stages + Table{{"job.layout.pipeline", "4"}} + engine(e);
+    std::erase_if(one, [](const auto& word) { return word.first == "cost.reduce"; });
+    for (const char* section : {"cost.", "job."})
+      walk({e + " stages by processors", one, layers_, {}, {"late", "meets"}}, section);
+    walk({e + " stages of replicas by processors",
+          stages + Table{{"job.layout.pipeline", "4"}, {"cluster.nodes", "4"}} + engine(e),
+          layers_,
+          {},
+          {"late", "meets"}},
+         "cost.");
+  }
   // The root sends the next piece when the one before was taken, which is longer than its port is busy.
   const Table chain = {{"job.collective.kind", "\"broadcast\""},
                        {"job.collective.algorithm", "\"chain\""},
@@ -134,7 +153,7 @@ TEST_F(PriceWords, OfMeasuredTimes) {
         machines + table + training_ + Table{{"job.layout.tensor", "2"}, {"job.zero_stage", "3"}},
         layers_,
         {},
-        {"draws", "passes", "beside"}});
+        {"draws", "beside"}});
   walk({"measured step, stages",
         machines + table + training_ +
             Table{{"job.layout.pipeline", "2"},
@@ -142,7 +161,7 @@ TEST_F(PriceWords, OfMeasuredTimes) {
                   {"cluster.scale_up.bandwidth", "\"100GB/s\""}},
         layers_,
         {},
-        {"draws", "passes", "beside"}});
+        {"draws", "beside"}});
 }
 
 // Those that are waited for are looked up.
@@ -162,7 +181,7 @@ TEST_F(PriceWords, OfMeasuredTimesAcross) {
         kEight + table + training_ + Table{{"job.layout.pipeline", "2"}},
         layers_,
         {},
-        {"draws", "passes", "beside", "outside"}});
+        {"draws", "beside", "outside"}});
 }
 
 TEST_F(PriceWords, OfIterationsOnLinks) {

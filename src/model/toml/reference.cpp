@@ -55,7 +55,8 @@ line of the file, a preset with the source of its figure, a default, or a formul
 - A file has at most 16 MB, 300,000 values and 16 levels of nesting; a cluster at most 2,097,152 ranks.
 - A value that nothing would read is an error: the `cv` of a law that has none, the root of a ring, a message's cost
   where the links of a fabric are played, an oversubscription under `engine = "max-plus"`. Where `--set` or an option
-  changes the kind, the file's own keys for another kind are ignored, and `--explain` says so.
+  changes the kind, the file's own keys for another kind are ignored, and `--explain` says so. An error that an
+  option brings names the option, beside the line that it clashes with.
 - A file without `[job]` is an error.
 - Rank r is device r % devices_per_node of node r / devices_per_node, unless `job.nodes` or `job.placement` says
   another.
@@ -133,7 +134,7 @@ std::string_view about(const std::string& section) {
            "stays inside a node, whose devices share the scale-up links (except on a torus).";
   if (section == "[job.model]")
     return "Workload `training`: a transformer by its size, from which the layers are derived. Needs "
-           "`parameters`, `layers`, `hidden`, `sequence` and a `cluster.device.peak`.";
+           "`parameters`, `layers`, `sequence`, a `cluster.device.peak` and, where activations are passed on, `hidden`.";
   if (section == "[[job.layers]]")
     return "Workload `training`: layers in their order, each table `count` of them; one table may be written "
            "as `[job.layers]`. At most 65,536.";

@@ -226,7 +226,7 @@ TEST(ScenarioCheck, ModelsAreWhole) {
   const std::string model = kNodes + "[job]\nworkload = \"training\"\n[job.model]\n";
   EXPECT_EQ(clash(model + "parameters = 8e9\nlayers = 32\nhidden = 4096\n"),
             "f.toml:6:1: job.model.sequence is missing beside job.model.parameters | "
-            "layers are derived from parameters, layers, hidden and sequence together");
+            "layers are derived from parameters, layers and sequence together");
   EXPECT_EQ(clash("[job]\nworkload = \"training\"\n[job.model]\nparameters = 8e9\nlayers = 32\nhidden = "
                   "4096\nsequence = 1\n"),
             "f.toml:4:1: job.model needs cluster.device.peak, which is not given | "

@@ -49,11 +49,13 @@ Status derive_layers(Draft& draft, Notes& notes) {
   if (!draft.layers.empty())
     return notes.clash({kLayerArray}, "both job.layers and job.model are given",
                        "job.model derives the layers; keep one");
+  const bool passes = passes_activations(draft.job.training);
   for (const std::string_view key : {"job.model.layers", "job.model.hidden", "job.model.sequence"})
-    if (!notes.said(std::string(key)))
+    if (!notes.said(std::string(key)) && (passes || key != "job.model.hidden"))
       return notes.clash({"job.model.parameters"},
                          fmt::format("{} is missing beside job.model.parameters", key),
-                         "layers are derived from parameters, layers, hidden and sequence together");
+                         passes ? "layers are derived from parameters, layers, hidden and sequence together"
+                                : "layers are derived from parameters, layers and sequence together");
   const double peak = draft.scenario.cluster.device_peak.in_flops_per_s();
   if (peak == 0)
     return notes.clash({"job.model.parameters"}, "job.model needs cluster.device.peak, which is not given",

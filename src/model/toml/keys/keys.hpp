@@ -69,6 +69,16 @@ struct Draft {
   std::vector<LayerGroup> layers;
 };
 
+/// Whether anything passes activations from device to device: a stage, a tensor or context group, an exchange of experts.
+[[nodiscard]] inline bool passes_activations(const TrainingJob& job) {
+  const Layout& l = job.layout;
+  return l.pipeline > 1 || l.tensor > 1 || l.context > 1 || (l.expert > 1 && job.moe_layers > 0);
+}
+/// Whether gradients are summed with anybody: another replica, or another part of the sequence.
+[[nodiscard]] inline bool sums_with_others(const TrainingJob& job) {
+  return job.layout.data > 1 || job.layout.context > 1;
+}
+
 /// Which of some words a field is. `get` and `set` go through the place in the list.
 template <class T>
 struct WordField {

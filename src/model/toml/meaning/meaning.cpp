@@ -189,6 +189,8 @@ std::optional<Unread> unread_in_policy(std::string_view key, const Draft& d) {
   if (key == "policy.staleness")
     return only(kind == BoundedWait || kind == BoundedDiscard,
                 "only bounded-wait or bounded-discard has one");
+  if (key == "policy.local_steps" && kind == LocalSgd && !sums_with_others(d.job.training))
+    return single_replica("a single replica averages with nobody");
   if (key == "policy.local_steps") return only(kind == LocalSgd, "only local-sgd has one");
   if (key == "policy.backups") return only(kind == Backup, "only backup has one");
   if (key == "policy.servers")

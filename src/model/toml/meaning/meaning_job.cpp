@@ -8,6 +8,11 @@
 namespace cox::model {
 namespace {
 
+/// Of a step: of replicas, or of a tensor group, which is inside a node and so has one channel.
+bool has_collectives(const TrainingJob& job, std::string_view key) {
+  return sums_with_others(job) || (job.layout.tensor > 1 && key != "job.collective.channels");
+}
+
 std::optional<Unread> unread_in_collective(std::string_view key, const Draft& d) {
   const Workload w = d.job.workload;
   const bool training = w == Workload::Training;
@@ -27,6 +32,8 @@ std::optional<Unread> unread_in_collective(std::string_view key, const Draft& d)
   const bool backup = training && d.scenario.policy.kind == PolicyKind::Backup;
   if (training && !is_synchronous(d) && !backup && !sums_in_step(d))
     return Unread{.chooses = "policy.kind", .whose = "synchronous or local-sgd"};
+  if (training && !has_collectives(d.job.training, key))
+    return single_replica("a single replica sums no gradients, and nothing else asks for it");
   const Unread by_nodes{.chooses = "policy.kind", .whose = "synchronous or local-sgd", .not_simulated = true};
   if (backup && key == "job.collective.channels" && !sums_in_step(d)) return by_nodes;
   using enum Algorithm;
@@ -87,6 +94,10 @@ Unread why_no_shards(const PolicySpec& policy) {
 /// Keys of a training step, beyond that they are about training.
 std::optional<Unread> unread_in_training(std::string_view key, const Draft& d) {
   const TrainingJob& t = d.job.training;
+  if (!sums_with_others(t) && !d.scenario.policy.has_servers() &&
+      is_one_of(key, {"job.zero_stage", "job.bucket", "job.overlap", "job.overlap_slowdown",
+                      "job.overlap_feedback"}))
+    return single_replica("a single replica sums no gradients: leave it out");
   if (key == "job.bucket")
     return unless(is_synchronous(d) || sums_in_step(d),
                   {.chooses = "policy.kind", .whose = "synchronous or local-sgd", .not_simulated = true});
@@ -159,6 +170,12 @@ std::optional<Unread> unread_in_job(std::string_view key, const Draft& d) {
   if (key.starts_with("job.collective.")) return unread_in_collective(key, d);
   if (key.starts_with("job.compression.")) return unread_in_compression(key, d);
   if (w != Workload::Training) return only(false, "training");
+  if (key == "job.model.element" && d.size.parameters > 0)
+    return unless(
+        passes_activations(d.job.training),
+        {.chooses = "job.layout.pipeline",
+         .hint = "nothing passes activations on: stages, tensor and context groups and experts do",
+         .others = {"job.layout.tensor", "job.layout.context", "job.layout.expert", "job.moe_layers"}});
   if (key.starts_with("job.model.") && key != "job.model.parameters")
     return unless(d.size.parameters > 0,
                   {.chooses = "job.model.parameters", .hint = "layers are derived from it: give it, too"});

@@ -77,6 +77,9 @@ std::optional<Unread> unread_of_processors(std::string_view key, const Draft& d)
   if (d.scenario.protocol != Protocol::LogGops) return Unread{.chooses = "cost.protocol", .whose = "loggops"};
   if (reduce && w == Workload::Collective && !adds_up(d.job.collective.kind))
     return Unread{.chooses = "job.collective.kind", .whose = "all-reduce, reduce-scatter or reduce"};
+  if (reduce && w == Workload::Training && !sums_with_others(d.job.training) &&
+      d.job.training.layout.tensor == 1)
+    return single_replica("a single replica sums no gradients, and messages between stages are not added up");
   return std::nullopt;
 }
 
@@ -193,6 +196,10 @@ std::optional<Unread> unread_in_cost(std::string_view key, const Draft& d) {
     const PolicyKind kind = d.scenario.policy.kind;
     if (w == Workload::Training && !is_synchronous(d) && kind != PolicyKind::Backup)
       return Unread{.chooses = "policy.kind", .whose = "synchronous, local-sgd or backup"};
+    const TrainingJob& t = d.job.training;
+    if (w == Workload::Training && d.scenario.protocol != Protocol::LogGops && !sums_with_others(t) &&
+        t.layout.tensor == 1)
+      return single_replica("messages between stages have none but loggops");
     return std::nullopt;
   }
   const std::string_view name = key.substr(key.rfind('.') + 1);

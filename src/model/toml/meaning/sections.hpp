@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "model/toml/meaning/meaning.hpp"
 
@@ -49,6 +51,14 @@ namespace cox::model {
 /// Or at least among the replicas of a worker, who hold a set of shards among them.
 [[nodiscard]] inline bool sums_in_step(const Draft& d) {
   return sums_gradients(d) || (d.job.workload == Workload::Training && d.job.training.is_hybrid());
+}
+
+/// Where that is nobody's: what makes it so are the keys of the layout and the size of the cluster.
+[[nodiscard]] inline Unread single_replica(std::string hint) {
+  return {.chooses = "job.layout.data",
+          .hint = std::move(hint),
+          .others = {"cluster.nodes", "cluster.devices_per_node", "job.nodes", "job.layout.tensor",
+                     "job.layout.pipeline", "job.layout.context"}};
 }
 
 [[nodiscard]] inline Unread one_node() {

@@ -127,5 +127,28 @@ TEST(Pipeline, NoOrderWaitsForEver) {
         }
 }
 
+TEST(Pipeline, WhatNobodyTakesIsNoted) {
+  using testing::data_parallel;
+  using testing::work_of;
+  const auto notes = [](const model::Scenario& s, const char* of = "nothing passes activations on") {
+    const auto made = simulate_training(s, {});
+    EXPECT_TRUE(made);
+    return made && std::ranges::any_of(made->notes, [&](const std::string& note) {
+             return note.find(of) != std::string::npos;
+           });
+  };
+  model::Scenario s = data_parallel(4, 4);
+  EXPECT_FALSE(notes(s)) << "there are none";
+  for (model::Layer& layer : work_of(s).layers) layer.activations = Bytes{1000};
+  EXPECT_TRUE(notes(s));
+  work_of(s).layout = {.data = 2, .pipeline = 2};
+  EXPECT_FALSE(notes(s));
+  EXPECT_FALSE(notes(s, "job.layers.gradients"));
+  work_of(s).layout = {.pipeline = 4};
+  EXPECT_TRUE(notes(s, "job.layers.gradients"));
+  s.cluster.device_memory = Bytes{1'000'000'000};
+  EXPECT_FALSE(notes(s, "job.layers.gradients")) << "they have to fit";
+}
+
 }  // namespace
 }  // namespace cox::simulate

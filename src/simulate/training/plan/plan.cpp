@@ -192,8 +192,7 @@ model::MessageCost Plan::beside_computation(const model::MessageCost& cost) cons
 }
 
 const model::MessageCost& Plan::between(int from_unit, int to_unit) const {
-  const bool inside = node_of(from_unit * ranks_per_unit()) == node_of(to_unit * ranks_per_unit());
-  return inside ? between_inside_ : between_across_;
+  return goes_inside(from_unit, to_unit) ? between_inside_ : between_across_;
 }
 
 Result<model::Schedule> Plan::schedule(model::Collective kind, Bytes bytes, ReplicaGroup of,
@@ -357,9 +356,27 @@ void Plan::note_single_replica(std::vector<std::string>& notes) const {
   if (layout().tensor == 1 &&
       (job().collective.algorithm != usual.collective.algorithm || job().collective.channels > 1))
     words.emplace_back("job.collective");
+  const auto sums = [](const model::Layer& one) { return one.gradients > Bytes{}; };
+  const auto fits = [](const model::NodeClass& c) { return c.memory > Bytes{}; };
+  const model::Cluster& c = scenario_.cluster;
+  if (!scenario_.policy.has_servers() && c.device_memory == Bytes{} &&
+      std::ranges::none_of(c.classes, fits) && std::ranges::any_of(job().layers, sums))
+    notes.emplace_back(
+        "a single replica sums no gradients: job.layers.gradients, or job.model.gradient, changes nothing");
   if (!words.empty())
     notes.push_back(fmt::format("a single replica sums no gradients: {} {} nothing", fmt::join(words, ", "),
                                 words.size() == 1 ? "changes" : "change"));
+}
+
+/// Words about activations, where nobody is there to pass them to.
+void Plan::note_activations(std::vector<std::string>& notes) const {
+  const model::Layout& l = layout();
+  if (ranks_per_unit() > 1 || l.pipeline > 1 || (l.expert > 1 && job().moe_layers > 0)) return;
+  if (std::ranges::none_of(job().layers, [](const model::Layer& one) { return one.activations > Bytes{}; }))
+    return;
+  notes.emplace_back(
+      "nothing passes activations on (one stage, no tensor or context group, no experts elsewhere): "
+      "job.layers.activations, or job.model.hidden, changes nothing");
 }
 
 /// Of the rounds that max-plus plays, where flow could play them.
@@ -499,6 +516,7 @@ std::vector<std::string> Plan::notes() const {
         "the flow engine; loads of links are not counted");
   note_collectives(notes);
   note_single_replica(notes);
+  note_activations(notes);
   note_turns(notes);
   note_compression(notes);
   if (job().is_hybrid())

@@ -182,6 +182,12 @@ class Plan {
   }
   /// What one message between neighbouring stages costs.
   [[nodiscard]] const model::MessageCost& between(int from_unit, int to_unit) const;
+  /// The same as the scenario says it, with what it does to processors and ports.
+  [[nodiscard]] const model::MessageCost& said_between(int from_unit, int to_unit) const {
+    return goes_inside(from_unit, to_unit) ? scenario_.inside : scenario_.across;
+  }
+  /// Whether mailbox `slot` is of what comes from the stage in front.
+  [[nodiscard]] bool is_forward(int slot) const { return slot < chunks_ * job().micro_batches; }
   [[nodiscard]] const GroupCosts& costs(ReplicaGroup of) const {
     return costs_[static_cast<std::size_t>(of)];
   }
@@ -284,6 +290,9 @@ class Plan {
   [[nodiscard]] int node_of(int rank) const {
     return device_of(rank) / std::max(1, scenario_.cluster.devices_per_node);
   }
+  [[nodiscard]] bool goes_inside(int from_unit, int to_unit) const {
+    return node_of(from_unit * ranks_per_unit()) == node_of(to_unit * ranks_per_unit());
+  }
   [[nodiscard]] bool inner_spans_nodes() const;
   [[nodiscard]] bool inner_meets_others() const;
   [[nodiscard]] double inner_messages() const;
@@ -325,6 +334,7 @@ class Plan {
   [[nodiscard]] Status check_whole() const;
   [[nodiscard]] Status find_striped();
   void note_single_replica(std::vector<std::string>& notes) const;
+  void note_activations(std::vector<std::string>& notes) const;
   void note_turns(std::vector<std::string>& notes) const;
   void note_collectives(std::vector<std::string>& notes) const;
   void note_compression(std::vector<std::string>& notes) const;

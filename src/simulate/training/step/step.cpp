@@ -77,6 +77,7 @@ void StepEngine::begin_step(std::span<Seconds> now) {
     Unit& unit = units_[u];
     unit.at = 0;
     unit.now = unit.mail_free = fed[u];
+    for (Receiver& one : unit.receivers) one = {.processor = fed[u], .port = fed[u]};
     unit.stream.clear();
     unit.open = 0;
     unit.busy = 0;

@@ -104,11 +104,17 @@ class StepEngine {
     bool joined = false;
   };
   enum class Exchange : std::uint8_t { None, Waiting, Done };
+  /// A thread that takes messages of one direction, beside the computation.
+  struct Receiver {
+    Seconds processor{};
+    Seconds port{};
+  };
   struct Unit {
     std::size_t at = 0;  ///< next instruction
     Seconds now{};
     double factor = 1;
-    Seconds mail_free{};
+    Seconds mail_free{};           ///< its next message to another stage leaves then at the earliest
+    Receiver receivers[2]{};       ///< of what comes forward, and backward: LogGOPS
     std::vector<Interval> stream;  ///< its data collectives of the step, by slot
     int open = 0;                  ///< of them are not over
     std::size_t busy = 0;          ///< the first of them that may not be over
@@ -174,6 +180,8 @@ class StepEngine {
   [[nodiscard]] bool play(int unit, const Instruction& i);
   [[nodiscard]] bool compute(int unit, const Instruction& i);
   void send(int unit, const Instruction& i);
+  [[nodiscard]] Mail by_processors(Unit& from, Unit& to, const Instruction& i, const model::MessageCost& cost,
+                                   Seconds late);
   [[nodiscard]] bool receive(int unit, const Instruction& i);
   void issue(int unit, const Instruction& i);
   [[nodiscard]] bool await(int unit, const Instruction& i);

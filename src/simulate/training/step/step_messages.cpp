@@ -11,7 +11,6 @@ void StepEngine::send(int unit, const Instruction& i) {
   const int to = unit - stage_of(unit) + i.stage;
   const int first = first_ * plan_.stages();
   const model::MessageCost& cost = plan_.between(first + unit, first + to);
-  const Seconds leaves = std::max(u.now, u.mail_free);
   Mail& mail = mail_[static_cast<std::size_t>(to) * static_cast<std::size_t>(plan_.mailboxes()) +
                      static_cast<std::size_t>(i.slot)];
   const SharedNetwork::Key key{.kind = SharedNetwork::Kind::Message, .stage = to, .slot = i.slot};
@@ -20,12 +19,35 @@ void StepEngine::send(int unit, const Instruction& i) {
     mail = {.leaves = u.now, .arrives = told(key)[1]};
   } else {
     const Seconds late = delay(first + unit, first + to, i.slot, cost, i.bytes);
-    mail = {.leaves = leaves, .arrives = leaves + cost(i.bytes) + late};
-    u.mail_free = mail.arrives;  // as on a network: the next one begins when this one is over
+    if (plan_.scenario().protocol == model::Protocol::LogGops) {
+      mail = by_processors(u, units_[static_cast<std::size_t>(to)], i,
+                           plan_.said_between(first + unit, first + to), late);
+    } else {
+      const Seconds leaves = std::max(u.now, u.mail_free);
+      mail = {.leaves = leaves, .arrives = leaves + cost(i.bytes) + late};
+      u.mail_free = mail.arrives;  // as on a network: the next one begins when this one is over
+    }
   }
   messages_ += plan_.ranks_per_unit();
   if (watcher_ != nullptr) watcher_->sent(unit, to, i, u.now, mail.leaves, mail.arrives);
   wake(to);
+}
+
+/// As the event engine does it, with a thread at one end that sends to all stages and one at the other that receives what
+/// comes in this direction, which is all from one stage and in its order. A message longer than S is over for its sender
+/// when it is taken.
+StepEngine::Mail StepEngine::by_processors(Unit& from, Unit& to, const Instruction& i,
+                                           const model::MessageCost& cost, Seconds late) {
+  Receiver& in = to.receivers[plan_.is_forward(i.slot) ? 0 : 1];
+  const Seconds port = cost.occupied(i.bytes);
+  const Seconds copied = cost.copied(i.bytes);
+  const Seconds leaves = std::max(from.now, from.mail_free);
+  const Seconds taken = std::max({leaves + cost.overhead + cost.latency + late, in.processor, in.port});
+  in.port = taken + cost.gap + port;
+  in.processor = taken + cost.overhead + std::max(copied, port);
+  from.mail_free = leaves + std::max(cost.overhead + copied, cost.gap + port);
+  if (i.bytes > cost.eager_limit) from.mail_free = std::max(from.mail_free, taken);
+  return {.leaves = leaves, .arrives = in.processor};
 }
 
 /// How much later than undisturbed a message between units arrives: the latest of their ranks'.
