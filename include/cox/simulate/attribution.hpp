@@ -60,8 +60,16 @@ struct SizeOutcome {
 /// Formula: share of i = mean over orders of (total of those up to and with i, less total of those before i).
 /// Source: Shapley 1953; sampled by orders as Castro, Gomez, Tejada 2009, each order beside its reverse.
 /// Nothing that can be switched off: no mechanisms. Errors: those of simulate; simulate-003 for more than 63.
-/// Cost: 2^mechanisms simulations, at most 64; else about 40 x mechanisms.
+/// Cost: 2^mechanisms simulations, at most 64; else about 40 x mechanisms; failures and the start of training not counted.
 /// Held by: src/simulate/attribution/attribution_test.cpp (adds up; additive, joint and null mechanisms)
 [[nodiscard]] Result<Attribution> attribute(const model::Scenario& scenario, const SimulateOptions& options);
+/// The same where `simulate` has said what becomes of the scenario as it is; with `keep_steps` its steps are not played again.
+/// Failures and the start change no step: combinations of the others are simulated once for all of those. `progress` is
+/// told of (simulations done, the last in part, `whole` among them; simulations in all).
+[[nodiscard]] Result<Attribution> attribute(const model::Scenario& scenario, const SimulateOptions& options,
+                                            const Outcome& whole);
+/// Simulations in all; of drawn orders about as many as they have different beginnings.
+/// Held by: src/simulate/attribution/attribution_test.cpp
+[[nodiscard]] std::int64_t simulations_to_attribute(const model::Scenario& scenario);
 
 }  // namespace cox::simulate

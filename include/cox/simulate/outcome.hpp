@@ -111,6 +111,12 @@ struct PortLoad {
   std::int64_t alike = 1;  ///< that carry as much, both directions counted, this one among them
 };
 
+/// The steps of all seeds of a training job, before its start and its failures.
+struct SeedSteps {
+  std::vector<std::vector<Seconds>> lengths;  ///< [seed][step]
+  std::vector<Seconds> totals;                ///< by seed, where nothing stops the job
+};
+
 struct Outcome {
   model::EngineKind engine = model::EngineKind::MaxPlus;  ///< never Auto
   model::Protocol protocol = model::Protocol::Rendezvous;
@@ -157,6 +163,7 @@ struct Outcome {
   std::optional<trace::Run> run;           ///< where asked for
   std::optional<PacedJobOutcome> paced{};  ///< workload Iteration
   std::vector<NeighbourOutcome> neighbours{};
+  std::optional<SeedSteps> seed_steps{};  ///< training, where asked for
 };
 
 struct SimulateOptions {
@@ -164,6 +171,7 @@ struct SimulateOptions {
   bool memo = true;
   bool closure = true;
   bool want_run = false;
+  bool keep_steps = false;  ///< `seed_steps`, of which an attribution takes totals
   /// Called now and then with (steps done, the last of them in part; steps in all); from one thread at a time.
   std::function<void(double, double)> progress{};
 };

@@ -211,22 +211,25 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
   const std::chrono::seconds patience = call.has("watch") ? std::chrono::seconds{} : kPatience;
   StepRate watch(console.err, console.err_is_terminal, "steps", patience);
   const bool told = call.has("watch") || !call.common.quiet;
-  auto simulated = simulate::simulate(made.scenario, options_of(call, told ? &watch : nullptr));
+  const bool attributed = call.has("attribute") && nodes.empty();
+  simulate::SimulateOptions how = options_of(call, told ? &watch : nullptr);
+  how.keep_steps = attributed;
+  auto simulated = simulate::simulate(made.scenario, how);
   if (!simulated) return fail(model::placed(std::move(simulated).error(), made, path));
   simulate::Outcome outcome = *std::move(simulated);
   std::vector<simulate::SizeOutcome> sizes;
   if (!nodes.empty()) {
     COX_TRY(const model::ScenarioOptions options, changes(call));
     StepRate at(console.err, console.err_is_terminal, "nodes of all sizes", patience);
-    simulate::SimulateOptions how{.threads = call.common.threads};
-    how.progress = options_of(call, told ? &at : nullptr).progress;
-    COX_TRY(sizes, simulate::simulate_sizes(path, nodes, options, how, call.has("attribute")));
+    simulate::SimulateOptions each{.threads = call.common.threads};
+    each.progress = options_of(call, told ? &at : nullptr).progress;
+    COX_TRY(sizes, simulate::simulate_sizes(path, nodes, options, each, call.has("attribute")));
     tell_of_sizes(sizes, outcome.not_modelled);
   }
   std::optional<simulate::Attribution> attribution;
-  if (call.has("attribute") && nodes.empty()) {
+  if (attributed) {
     StepRate at(console.err, console.err_is_terminal, "simulations", patience);
-    COX_TRY(attribution, simulate::attribute(made.scenario, options_of(call, told ? &at : nullptr)));
+    COX_TRY(attribution, simulate::attribute(made.scenario, options_of(call, told ? &at : nullptr), outcome));
   }
   std::optional<simulate::KeptDelay> delay;
   if (call.has("delay")) {

@@ -25,55 +25,82 @@ constexpr std::uint32_t kOrderStream = 0x73686170;
 /// Which mechanisms are on, one bit each.
 using Set = std::uint64_t;
 
+bool plays_steps(const model::Scenario& s) {
+  return s.job.workload() == model::Workload::Training;
+}
+
+bool changes_steps(const Switch& one) {
+  return one.kind != SwitchKind::Failures && one.kind != SwitchKind::Start;
+}
+
+std::vector<Switch> usable_switches(const model::Scenario& scenario) {
+  std::vector<Switch> switches = switches_of(scenario);
+  std::erase_if(switches, [](const Switch& one) { return !one.off; });
+  return switches;
+}
+
+std::int64_t simulations_of(const model::Scenario& s, std::span<const Switch> switches) {
+  const std::ptrdiff_t changing =
+      plays_steps(s) ? std::ranges::count_if(switches, changes_steps) : std::ssize(switches);
+  return switches.size() <= kMostExact
+             ? std::int64_t{1} << changing
+             : std::int64_t{2} * kPairsOfOrders * std::max<std::ptrdiff_t>(changing - 1, 0) + 2;
+}
+
 /// Mean total for any combination of switches; each is simulated once.
 class Totals {
  public:
-  Totals(const model::Scenario& scenario, const SimulateOptions& options, std::span<const Switch> switches)
+  Totals(const model::Scenario& scenario, const SimulateOptions& options, std::span<const Switch> switches,
+         const Outcome& whole)
       : scenario_(scenario), options_(options), switches_(switches) {
-    options_.want_run = false;
+    options_.want_run = options_.keep_steps = false;
     told_ = std::exchange(options_.progress, {});
+    if (told_) options_.progress = [this](double done, double total) { tell(total > 0 ? done / total : 0); };
     scenario_.plays_links = engine_for(scenario) == model::EngineKind::Flow;
+    for (std::size_t i = 0; i < switches_.size(); ++i)
+      if (plays_steps(scenario) && !changes_steps(switches_[i])) repeat_ |= Set{1} << i;
+    pin(whole.engine);
+    const Set all = (Set{1} << switches_.size()) - 1;
+    known_[all] = whole.over_replicas.mean;
+    if (repeat_ != 0 && whole.seed_steps) played_[all & ~repeat_] = *whole.seed_steps;
+    tell(0);
   }
   Result<Seconds> of(Set on) {
     if (const auto known = known_.find(on); known != known_.end()) return known->second;
     model::Scenario one = scenario_;
     switch_off(switches_, on, one);
-    COX_TRY(known_[on], total(on, one));
-    if (told_)
-      told_(static_cast<double>(simulated()), static_cast<double>(std::max(simulated(), expected())));
-    return known_[on];
+    COX_TRY(const Seconds made, total(on, one));
+    known_[on] = made;
+    return made;
   }
   [[nodiscard]] std::int64_t simulated() const { return static_cast<std::int64_t>(known_.size()); }
 
  private:
-  /// The first is simulated as it is: it says which engine. Failures and the start change no step, so combinations of others
-  /// are played once for all of those, and kept as long only where there are any.
+  /// Combinations of what changes steps are played once for all others, and kept as long only where there are any.
   Result<Seconds> total(Set on, const model::Scenario& one) {
-    const bool first = std::exchange(first_, false);
-    if (first || one.job.workload() != model::Workload::Training) {
+    auto steps = played_.find(on & ~repeat_);
+    if (repeat_ != 0 && steps != played_.end()) return mean_total(one, steps->second);
+    if (!plays_steps(one)) {
       COX_TRY(const Outcome outcome, simulate(one, options_));
-      if (first) pin(outcome.engine);
+      simulation_is_done();
       return outcome.over_replicas.mean;
     }
-    Set steps = on;
-    bool again = false;
-    for (std::size_t i = 0; i < switches_.size(); ++i)
-      if (switches_[i].kind == SwitchKind::Failures || switches_[i].kind == SwitchKind::Start) {
-        steps &= ~(Set{1} << i);
-        again = true;
-      }
-    if (!again) {
-      COX_TRY(const SeedSteps made, play_seeds(one, options_));
-      return mean_total(one, made);
-    }
-    auto played = played_.find(steps);
-    if (played == played_.end()) {
-      COX_TRY(SeedSteps made, play_seeds(one, options_));
-      played = played_.emplace(steps, std::move(made)).first;
-    }
-    return mean_total(one, played->second);
+    COX_TRY(SeedSteps made, play_seeds(one, options_));
+    simulation_is_done();
+    if (repeat_ == 0) return mean_total(one, made);
+    steps = played_.emplace(on & ~repeat_, std::move(made)).first;
+    return mean_total(one, steps->second);
   }
-  /// One engine for all, or its own small differences would be somebody's cost: that of the job as it is, which is asked first.
+  void simulation_is_done() {
+    ++simulations_;
+    tell(0);
+  }
+  /// `part` of the simulation under way.
+  void tell(double part) const {
+    const double done = static_cast<double>(simulations_) + part;
+    if (told_) told_(done, std::max(done, static_cast<double>(simulations_of(scenario_, switches_))));
+  }
+  /// One engine for all, or its own small differences would be somebody's cost: that of the job as it is.
   void pin(model::EngineKind engine) {
     const model::Workload workload = scenario_.job.workload();
     if (scenario_.engine != model::EngineKind::Auto || scenario_.plays_links ||
@@ -82,20 +109,15 @@ class Totals {
     scenario_.plays_links = engine == model::EngineKind::Flow;
     if (engine == model::EngineKind::MaxPlus) scenario_.engine = engine;
   }
-  /// Simulations in all; of drawn orders about as many as they have different beginnings.
-  [[nodiscard]] std::int64_t expected() const {
-    const auto n = static_cast<std::int64_t>(switches_.size());
-    return n <= static_cast<std::int64_t>(kMostExact) ? std::int64_t{1} << n
-                                                      : std::int64_t{2} * kPairsOfOrders * (n - 1) + 2;
-  }
 
   model::Scenario scenario_;
   SimulateOptions options_;
   std::function<void(double, double)> told_;
   std::span<const Switch> switches_;
+  Set repeat_ = 0;  ///< what changes no step
   std::map<Set, Seconds> known_;
   std::map<Set, SeedSteps> played_;  ///< by what is on of all that changes steps, where it is asked for again
-  bool first_ = true;
+  std::int64_t simulations_ = 1;     ///< that of the scenario as it is
 };
 
 /// By all sets: a set of k others comes before i in k! (n - 1 - k)! of the n! orders.
@@ -149,9 +171,23 @@ Status sampled_shares(Totals& totals, std::uint64_t seed, std::vector<MechanismC
 
 }  // namespace
 
+std::int64_t simulations_to_attribute(const model::Scenario& scenario) {
+  return simulations_of(scenario, usable_switches(scenario));
+}
+
 Result<Attribution> attribute(const model::Scenario& scenario, const SimulateOptions& options) {
-  std::vector<Switch> switches = switches_of(scenario);
-  std::erase_if(switches, [](const Switch& one) { return !one.off; });
+  SimulateOptions keeping{.threads = options.threads,
+                          .memo = options.memo,
+                          .closure = options.closure,
+                          .keep_steps = true,
+                          .progress = {}};
+  COX_TRY(const Outcome whole, simulate(scenario, keeping));
+  return attribute(scenario, options, whole);
+}
+
+Result<Attribution> attribute(const model::Scenario& scenario, const SimulateOptions& options,
+                              const Outcome& whole) {
+  const std::vector<Switch> switches = usable_switches(scenario);
   const std::size_t n = switches.size();
   if (n > 63)
     return fail({.code = Errc::InvalidInput,
@@ -159,7 +195,7 @@ Result<Attribution> attribute(const model::Scenario& scenario, const SimulateOpt
                  .message = "the scenario switches on more than 63 mechanisms",
                  .hint = "mechanisms are noise, oversubscription, background load, failures, ...",
                  .where = std::nullopt});
-  Totals totals(scenario, options, switches);
+  Totals totals(scenario, options, switches, whole);
   Attribution out;
   out.exact = n <= kMostExact;
   const Set all = (Set{1} << n) - 1;

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "simulate/training/scenarios.hpp"
 #include "simulate/training/seed_steps.hpp"
 
@@ -151,6 +154,10 @@ TEST(Attribution, StepsThatArePlayedOnceAreThoseOfEachCombination) {
   starting.start.fixed = Seconds{0.5};
   const auto steps = play_seeds(failing, {});
   ASSERT_TRUE(steps);
+  const auto kept = simulate(failing, {.keep_steps = true});
+  ASSERT_TRUE(kept && kept->seed_steps);
+  EXPECT_EQ(kept->seed_steps->lengths, steps->lengths);
+  EXPECT_EQ(kept->seed_steps->totals, steps->totals);
   for (const model::Scenario& one : {s, failing, starting}) {
     const auto whole = simulate(one, {});
     const auto mean = mean_total(one, *steps);
@@ -158,6 +165,37 @@ TEST(Attribution, StepsThatArePlayedOnceAreThoseOfEachCombination) {
     EXPECT_EQ(*mean, whole->over_replicas.mean);
   }
   EXPECT_LT(*mean_total(s, *steps), *mean_total(failing, *steps));
+}
+
+// Jitter and a slow rank, with failures: eight combinations, four of which change steps. The job as it is has been simulated.
+TEST(Attribution, ProgressCountsSimulationsNotCombinations) {
+  model::Scenario s = data_parallel(8, 3);
+  s.job.steps = 10;
+  s.replicas = 3;
+  s.noise = {jitter(0.1), slow_rank(1, 0.5)};
+  s.failures = {.node_mtbf = Seconds{2}, .restart = Seconds{0.01}, .checkpoint_interval = Seconds{0.05}};
+  EXPECT_EQ(simulations_to_attribute(s), 4);
+  const auto whole = simulate(s, {.keep_steps = true});
+  ASSERT_TRUE(whole);
+  std::vector<double> told;
+  const auto a = attribute(s,
+                           {.progress =
+                                [&](double done, double total) {
+                                  EXPECT_EQ(total, 4);
+                                  told.push_back(done);
+                                }},
+                           *whole);
+  ASSERT_TRUE(a);
+  EXPECT_EQ(a->simulated, 8);
+  EXPECT_EQ(told.front(), 1);
+  EXPECT_EQ(told.back(), 4);
+  EXPECT_TRUE(std::ranges::is_sorted(told));
+  EXPECT_GT(std::ranges::count_if(told, [](double d) { return d > 2 && d < 3; }), 20)
+      << "steps of three seeds";
+  const auto alone = attribute(s, {});
+  ASSERT_TRUE(alone);
+  for (std::size_t i = 0; i < a->mechanisms.size(); ++i)
+    EXPECT_EQ(a->mechanisms[i].share, alone->mechanisms[i].share);
 }
 
 }  // namespace

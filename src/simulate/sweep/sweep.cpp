@@ -198,9 +198,9 @@ Result<std::vector<SizeOutcome>> simulate_sizes(const fs::path& scenario, const 
                                                 const model::ScenarioOptions& changes,
                                                 const SimulateOptions& options, bool attributed) {
   std::vector<SizeOutcome> points;
-  // A size takes about as long as it has nodes; with attribution nearly all of it goes there.
-  const std::int64_t all = std::accumulate(nodes.begin(), nodes.end(), std::int64_t{0});
-  std::int64_t before = 0;
+  // A size takes about as long as it has nodes.
+  const double all = std::accumulate(nodes.begin(), nodes.end(), 0.0);
+  double before = 0;
   std::vector<model::Scenario> sizes;
   for (const int n : nodes) {
     model::ScenarioOptions at = changes;
@@ -214,9 +214,14 @@ Result<std::vector<SizeOutcome>> simulate_sizes(const fs::path& scenario, const 
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const model::Scenario& one = sizes[i];
     const int n = nodes[i];
-    SimulateOptions quiet = options;
-    quiet.progress = {};
-    COX_TRY(const Outcome outcome, simulate(one, quiet));
+    const auto tell = [&](double part) {
+      if (options.progress) options.progress(before + part * n, all);
+    };
+    const double first = attributed ? 1 / static_cast<double>(simulations_to_attribute(one)) : 1;
+    SimulateOptions own = options;
+    own.keep_steps = attributed;
+    own.progress = [&](double done, double total) { tell(total > 0 ? first * done / total : 0); };
+    COX_TRY(const Outcome outcome, simulate(one, own));
     const double steps = std::max(1, one.job.steps);
     ReplicaSpread step = outcome.over_replicas;
     for (Seconds* part : {&step.mean, &step.half_width_95, &step.p50, &step.p99}) *part /= steps;
@@ -229,15 +234,11 @@ Result<std::vector<SizeOutcome>> simulate_sizes(const fs::path& scenario, const 
                       .attribution = {},
                       .not_modelled = outcome.not_modelled});
     if (attributed) {
-      if (options.progress)
-        quiet.progress = [&](double done, double total) {
-          options.progress(static_cast<double>(before) + (total > 0 ? done / total * n : 0),
-                           static_cast<double>(all));
-        };
-      COX_TRY(points.back().attribution, attribute(one, quiet));
+      own.progress = [&](double done, double total) { tell(done / total); };
+      COX_TRY(points.back().attribution, attribute(one, own, outcome));
     }
+    tell(1);
     before += n;
-    if (options.progress) options.progress(static_cast<double>(before), static_cast<double>(all));
   }
   return points;
 }

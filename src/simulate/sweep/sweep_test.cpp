@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cox/model/toml.hpp"
 #include "cox/simulate/outcome.hpp"
@@ -37,6 +39,23 @@ scenario = "tiny.toml"
 [grid]
 "cluster.nodes" = [2, 4, 8]
 "job.collective.bytes" = ["1MiB", "4MiB"]
+)";
+
+constexpr const char* kTraining = R"([cluster]
+nodes = 4
+devices_per_node = 1
+nic = { latency = "1us", bandwidth = "50GB/s" }
+[job]
+workload = "training"
+steps = 10
+[job.layers]
+count = 2
+forward = "1ms"
+backward = "2ms"
+gradients = "1MB"
+[[noise]]
+law = "gaussian"
+cv = 0.1
 )";
 
 void write(const fs::path& path, const std::string& text) {
@@ -171,6 +190,27 @@ bytes = "1MiB"
     differ = differ || first != second;
   }
   EXPECT_TRUE(differ) << "the order of ranks is drawn anew";
+}
+
+// Of 4 and 12 nodes, with one source of noise: two simulations each. The larger one is no lump.
+TEST_F(SweepTest, ProgressOfSizesCountsWithinEach) {
+  const fs::path file = folder_ / "noisy.toml";
+  write(file, std::string(kTraining));
+  for (const bool attributed : {false, true}) {
+    std::vector<double> told;
+    SimulateOptions options{.threads = 1};
+    options.progress = [&](double done, double total) {
+      EXPECT_EQ(total, 16);
+      told.push_back(done);
+    };
+    const auto sizes = simulate_sizes(file, {4, 12}, {}, options, attributed);
+    ASSERT_TRUE(sizes) << sizes.error().to_string();
+    EXPECT_TRUE(std::ranges::is_sorted(told));
+    EXPECT_EQ(told.back(), 16);
+    EXPECT_GE(std::ranges::count_if(told, [](double d) { return d > 4 && d < 16; }), attributed ? 20 : 10);
+    EXPECT_TRUE(std::ranges::count(told, 4.0 + 12.0 / (attributed ? 4 : 2)) > 0)
+        << "half of the first simulation";
+  }
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 /// Steps of a training job that are played once for several kinds of failures.
 #pragma once
 
-#include <vector>
-
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
 #include "cox/model/scenario.hpp"
@@ -12,12 +10,7 @@
 
 namespace cox::simulate {
 
-/// The steps of all seeds of a training job, before its start and its failures.
-struct SeedSteps {
-  std::vector<std::vector<Seconds>> lengths;  ///< [seed][step]
-  std::vector<Seconds> totals;                ///< by seed, where nothing stops the job
-};
-/// Errors and cost: as simulate_training, without an account of the time.
+/// As Outcome::seed_steps. Errors and cost: as simulate_training, without an account of the time.
 [[nodiscard]] Result<SeedSteps> play_seeds(const model::Scenario& scenario, const SimulateOptions& options);
 /// Mean total over the seeds of a job that has these steps: what simulate_training says, though another start and other
 /// failures were in the scenario that was played. Held by: src/simulate/attribution/attribution_test.cpp

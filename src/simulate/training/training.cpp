@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <mutex>
 
 #include "cox/base/assert.hpp"
 #include "cox/base/number_text.hpp"
@@ -40,6 +41,8 @@ struct Replica {
   std::vector<Seconds> step_ends;
   std::vector<Seconds> unit_ends;
   Seconds total{};
+  std::vector<Seconds> lengths;  ///< of steps, as `alone`
+  Seconds alone{};               ///< total before start and failures
   std::int64_t messages = 0;
   std::int64_t evaluated = 0;
   bool closure = false;
@@ -81,6 +84,7 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
                                             : training::play_policy(plan, seed, recorder, &log));
   Replica out{.step_ends = std::move(played.step_ends),
               .unit_ends = std::move(played.unit_ends),
+              .lengths = {},
               .messages = played.messages,
               .evaluated = played.evaluated,
               .closure = played.closure,
@@ -99,10 +103,11 @@ Result<Replica> play(const Plan& plan, std::uint64_t seed, training::StepShortcu
               .paced = std::move(played.paced),
               .changes = std::move(played.changes),
               .changes_left_out = played.changes_left_out};
-  out.total = *std::max_element(out.step_ends.begin(), out.step_ends.end());
+  out.total = out.alone = *std::max_element(out.step_ends.begin(), out.step_ends.end());
+  out.lengths = lengths_of(out.step_ends);
   if (!s.failures.lengthen() && !s.start.takes_time()) return out;
   std::vector<Seconds> shift(out.step_ends.size());
-  COX_TRY(FailureOutcome failed, run_with_failures(lengths_of(out.step_ends), s, seed));
+  COX_TRY(FailureOutcome failed, run_with_failures(out.lengths, s, seed));
   for (std::size_t k = 0; k < shift.size(); ++k) shift[k] = failed.step_ends[k] - out.step_ends[k];
   if (recorder != nullptr) recorder->shift(shift);
   out.step_ends = failed.step_ends;
@@ -134,13 +139,14 @@ training::Tally tally_of(const Plan& plan, const Replica& r) {
 }
 
 /// Places that are drawn are those of the replica's own seed.
-Result<Replica> play_seed(const Plan& plan, std::uint64_t seed, training::StepShortcuts shortcuts) {
+Result<Replica> play_seed(const Plan& plan, std::uint64_t seed, training::StepShortcuts shortcuts,
+                          const training::StepsDone& progress) {
   model::Scenario own = plan.scenario();
   if (own.job.places.rule != model::PlaceRule::Random || own.seed == seed)
-    return play(plan, seed, shortcuts, nullptr, {});
+    return play(plan, seed, shortcuts, nullptr, progress);
   own.seed = seed;
   COX_TRY(const Plan drawn, Plan::make(own));
-  return play(drawn, seed, shortcuts, nullptr, {});
+  return play(drawn, seed, shortcuts, nullptr, progress);
 }
 
 training::StepShortcuts shortcuts_of(const SimulateOptions& options) {
@@ -270,23 +276,29 @@ Status check_amounts(const Plan& plan, const SimulateOptions& options) {
 struct Replicas {
   std::vector<Seconds> totals;
   training::Tally tally;
+  SeedSteps steps;  ///< where they are kept
 };
 
 /// The seeds behind the first, some at once, added up in their order. `tell` takes how many are done.
 Result<Replicas> play_others(const Plan& plan, const Replica& first, const SimulateOptions& options,
                              const std::function<void(std::size_t)>& tell) {
   const auto all = static_cast<std::size_t>(plan.scenario().replicas);
-  Replicas out{.totals = std::vector<Seconds>(all, first.total), .tally = tally_of(plan, first)};
+  Replicas out{.totals = std::vector<Seconds>(all, first.total), .tally = tally_of(plan, first), .steps = {}};
+  if (options.keep_steps)
+    out.steps = {.lengths = std::vector<std::vector<Seconds>>(all, first.lengths),
+                 .totals = std::vector<Seconds>(all, first.alone)};
   std::vector<std::optional<Error>> errors(all);
   constexpr std::size_t kAtOnce = 64;  // replicas between two reports of progress
   for (std::size_t begin = 1; begin < all; begin += kAtOnce) {
     const std::size_t end = std::min(begin + kAtOnce, all);
     std::vector<std::optional<training::Tally>> some(end - begin);
     parallel_for(some.size(), options.threads, [&](std::size_t i) {
-      const auto one = play_seed(plan, plan.scenario().seed + begin + i, shortcuts_of(options));
+      const auto one = play_seed(plan, plan.scenario().seed + begin + i, shortcuts_of(options), {});
       if (one) {
         out.totals[begin + i] = one->total;
         some[i] = tally_of(plan, *one);
+        if (options.keep_steps) out.steps.lengths[begin + i] = one->lengths;
+        if (options.keep_steps) out.steps.totals[begin + i] = one->alone;
       } else {
         errors[begin + i] = one.error();
       }
@@ -379,6 +391,7 @@ Result<Outcome> simulate_training(const model::Scenario& scenario, const Simulat
   Outcome out = outcome_of(plan, first, all.totals);
   COX_TRY(out.paced, paced_outcome(plan, first, shortcuts_of(options)));
   all.tally.put_into(out);
+  if (options.keep_steps) out.seed_steps = all.steps;
   if (recorder) out.run = recorder->take();
   return out;
 }
@@ -392,13 +405,24 @@ Result<SeedSteps> play_seeds(const model::Scenario& scenario, const SimulateOpti
   const auto seeds = static_cast<std::size_t>(alone.replicas);
   SeedSteps out{.lengths = std::vector<std::vector<Seconds>>(seeds), .totals = std::vector<Seconds>(seeds)};
   std::vector<std::optional<Error>> errors(seeds);
+  std::mutex mutex;
+  double done = 0;  // steps of all seeds
   parallel_for(seeds, options.threads, [&](std::size_t i) {
-    const auto one = play_seed(plan, alone.seed + i, shortcuts_of(options));
+    double own = 0;
+    const auto tell = [&](double steps) {
+      if (!options.progress) return;
+      const std::lock_guard lock(mutex);
+      done += steps - own;
+      own = steps;
+      options.progress(done, static_cast<double>(seeds) * alone.job.steps);
+    };
+    const auto one = play_seed(plan, alone.seed + i, shortcuts_of(options), tell);
     if (!one) {
       errors[i] = one.error();
       return;
     }
-    out.lengths[i] = lengths_of(one->step_ends);
+    tell(alone.job.steps);
+    out.lengths[i] = one->lengths;
     out.totals[i] = one->total;
   });
   for (const std::optional<Error>& error : errors)
@@ -459,7 +483,7 @@ Result<TotalOf> total_of(const model::Scenario& scenario, const SimulateOptions&
   COX_TRY(Plan plan, Plan::make(scenario));
   return TotalOf{
       [plan = std::make_shared<const Plan>(std::move(plan)), options](std::uint64_t seed) -> Result<Seconds> {
-        COX_TRY(const Replica one, play_seed(*plan, seed, shortcuts_of(options)));
+        COX_TRY(const Replica one, play_seed(*plan, seed, shortcuts_of(options), {}));
         return one.total;
       }};
 }
