@@ -51,6 +51,7 @@ Result<train::TrainQuestion> question_of(const Invocation& call) {
   train::TrainQuestion q{.problem = call.value("problem", kProblem),
                          .optimizer = call.value("optimizer", kOptimizer),
                          .all_reduce = call.value("all-reduce", "fixed-order"),
+                         .layout = call.value("layout", "data-parallel"),
                          .programs = own_folder()};
   if (call.value("procs").empty())
     return fail(usage_error("cli-003", "--procs: got nothing, expected how many processes",
@@ -135,6 +136,10 @@ const Command& train_command() {
                  .value = "NAME",
                  .help = "fixed-order, or an algorithm",
                  .fallback = "fixed-order"},
+                {.name = "layout",
+                 .value = "NAME",
+                 .help = "data-parallel or zero-1: who keeps what",
+                 .fallback = "data-parallel"},
                 {.name = "launch", .value = "WORDS", .help = "starts the ranks, such as 'mpirun -n 4'"},
                 {.name = "patience",
                  .value = "SECONDS",

@@ -76,6 +76,9 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
                                  name_of(f.optimizer.kind), plain_number(f.optimizer.rate),
                                  counted(job.samples, "sample", "samples")));
   lines.emplace_back(fmt::format("all-reduce: {}; {}", job.sum, bytes_text(job, run, f)));
+  if (job.layout != TrainJob{}.layout)
+    lines.emplace_back(fmt::format("{}: a process keeps at most {} of the optimizer's state", job.layout,
+                                   to_string(std::ranges::max(run.optimizer))));
   lines.emplace_back("");
   const bool classes =
       std::ranges::any_of(run.points, [](const TrainPoint& p) { return p.score.accuracy > 0; });
@@ -110,6 +113,7 @@ std::string json_of(const std::string& scenario, const TrainJob& job, const Trai
       {"optimizer", name_of(f.optimizer.kind)},
       {"rate", f.optimizer.rate},
       {"batch_per_worker", job.samples},
+      {"layout", job.layout},
       {"all_reduce", job.sum},
       {"versions", run.versions},
       {"samples", run.versions * job.workers * job.samples},
@@ -129,7 +133,8 @@ std::string json_of(const std::string& scenario, const TrainJob& job, const Trai
   for (std::size_t from = 0; from < run.sent.size(); ++from) {
     result["ranks"].push_back({{"rank", from},
                                {"sent_bytes", f.counted[from].count()},
-                               {"scheduled_bytes", f.scheduled[from].count()}});
+                               {"scheduled_bytes", f.scheduled[from].count()},
+                               {"optimizer_bytes", run.optimizer[from].count()}});
     for (std::size_t to = 0; to < run.sent[from].size(); ++to)
       if (run.sent[from][to] > Bytes{})
         result["links"].push_back({{"from", from}, {"to", to}, {"bytes", run.sent[from][to].count()}});

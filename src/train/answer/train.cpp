@@ -43,6 +43,22 @@ Status check_way(const learn::Way& way) {
   return {};
 }
 
+Status check_layout(const TrainQuestion& q) {
+  COX_TRY(const SumBy by, read_sum(q.all_reduce));
+  COX_TRY(const TrainLayout layout, read_layout(q.layout));
+  if (layout == TrainLayout::DataParallel) return {};
+  if (by.algorithm)
+    return refuse(fmt::format("{} sums in fixed order, and {} is another", q.layout, q.all_reduce),
+                  "leave --all-reduce out");
+  COX_TRY(const learn::OptimizerSpec optimizer, learn::read_optimizer(q.optimizer));
+  using Kind = learn::OptimizerKind;
+  if (optimizer.kind == Kind::Lars || optimizer.kind == Kind::Lamb || optimizer.clip > 0)
+    return refuse(fmt::format("{} parts the optimizer by elements, and {} takes norms over all of them",
+                              q.layout, optimizer.clip > 0 ? "clip" : std::string(name_of(optimizer.kind))),
+                  "sgd, momentum, nesterov, adam and adamw without clip can be parted");
+  return {};
+}
+
 Status check_size(const TrainJob& job) {
   COX_TRY(const learn::ProblemSpec spec, learn::read_problem(job.problem));
   if (spec.workers > 1 && spec.workers != job.workers)
@@ -98,7 +114,7 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
     return refuse("job.workload is not \"training\": there are no workers to carry out",
                   "describe the training job, with its layers and their gradients");
   COX_CHECK(check_way(q.way));
-  COX_TRY([[maybe_unused]] const SumBy by, read_sum(q.all_reduce));
+  COX_CHECK(check_layout(q));
   model::Scenario one = scenario;
   one.policy = q.way.policy;
   one.job.steps = 1;
@@ -108,6 +124,7 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
                .steps = q.steps,
                .procs = q.procs,
                .sum = q.all_reduce,
+               .layout = q.layout,
                .patience = q.patience,
                .times = q.record != nullptr};
   COX_TRY(job.workers, simulate::update_workers(one));

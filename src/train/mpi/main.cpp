@@ -130,15 +130,19 @@ class ObservedMarks final : public cox::train::Marks {
   }
   void step(std::int64_t number) override { cox_step(static_cast<std::uint64_t>(number)); }
   void begin(cox::train::StepPart part, cox::Bytes bytes) override {
-    reduces_ = part == cox::train::StepPart::AllReduce;
-    if (reduces_)
-      span_ = cox_collective_begin(COX_ALL_REDUCE, everybody_, static_cast<std::uint64_t>(bytes.count()));
+    using cox::train::StepPart;
+    const cox_collective kind = part == StepPart::AllReduce       ? COX_ALL_REDUCE
+                                : part == StepPart::ReduceScatter ? COX_REDUCE_SCATTER
+                                : part == StepPart::AllGather     ? COX_ALL_GATHER
+                                                                  : COX_OTHER;
+    collective_ = kind != COX_OTHER;
+    if (collective_)
+      span_ = cox_collective_begin(kind, everybody_, static_cast<std::uint64_t>(bytes.count()));
     else
-      span_ =
-          cox_phase_begin(part == cox::train::StepPart::Gradient ? COX_PHASE_BACKWARD : COX_PHASE_OPTIMIZER);
+      span_ = cox_phase_begin(part == StepPart::Gradient ? COX_PHASE_BACKWARD : COX_PHASE_OPTIMIZER);
   }
   void end() override {
-    if (reduces_)
+    if (collective_)
       cox_collective_end(span_);
     else
       cox_phase_end(span_);
@@ -147,7 +151,7 @@ class ObservedMarks final : public cox::train::Marks {
  private:
   cox_communicator everybody_ = 0;
   cox_span span_ = nullptr;
-  bool reduces_ = false;
+  bool collective_ = false;
 };
 
 std::string library() {

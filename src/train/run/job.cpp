@@ -25,7 +25,7 @@ bool read_number(std::string_view word, T least, T most, T& out) {
   return true;
 }
 
-Error unknown_sum(std::string message, std::string hint) {
+Error unknown(std::string message, std::string hint) {
   return {.code = Errc::Usage,
           .id = "train-002",
           .message = std::move(message),
@@ -43,6 +43,7 @@ bool read_word(std::string_view key, std::string_view value, TrainJob& job) {
   if (key == "steps") return read_number(value, std::int64_t{1}, kMost, job.steps);
   if (key == "procs") return read_number(value, 1, kMostRanks, job.procs);
   if (key == "sum") return !(job.sum = value).empty();
+  if (key == "layout") return !(job.layout = value).empty();
   if (key == "times") {
     int flag = 0;
     const bool read = read_number(value, 0, 1, flag);
@@ -74,7 +75,7 @@ Result<SumBy> read_sum(const std::string& text) {
   }
   if (!sum.algorithm && name != kFixedOrder) {
     const auto near = nearest(name, names);
-    return fail(unknown_sum(
+    return fail(unknown(
         fmt::format("\"{}\" is no all-reduce, expected one of {}", shown(name), fmt::join(names, ", ")),
         near ? fmt::format("did you mean {}?", *near) : ""));
   }
@@ -83,9 +84,19 @@ Result<SumBy> read_sum(const std::string& text) {
   const std::string_view rest = std::string_view(text).substr(comma + 1);
   if (sum.algorithm != model::Algorithm::Hierarchical2 || !rest.starts_with(kGroup) ||
       !read_number(rest.substr(kGroup.size()), 1, 1 << 20, sum.group))
-    return fail(unknown_sum(fmt::format("\"{}\" behind {} has no meaning", shown(rest), name),
-                            "say a group as in hierarchical,group=2"));
+    return fail(unknown(fmt::format("\"{}\" behind {} has no meaning", shown(rest), name),
+                        "say a group as in hierarchical,group=2"));
   return sum;
+}
+
+Result<TrainLayout> read_layout(const std::string& text) {
+  const std::vector<std::string> names{"data-parallel", "zero-1"};
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (text == names[i]) return static_cast<TrainLayout>(i);
+  const auto near = nearest(text, names);
+  return fail(
+      unknown(fmt::format("\"{}\" is no layout, expected one of {}", shown(text), fmt::join(names, ", ")),
+              near ? fmt::format("did you mean {}?", *near) : ""));
 }
 
 std::vector<std::string> words_of(const TrainJob& job) {
@@ -96,6 +107,7 @@ std::vector<std::string> words_of(const TrainJob& job) {
           fmt::format("steps={}", job.steps),
           fmt::format("procs={}", job.procs),
           "sum=" + job.sum,
+          "layout=" + job.layout,
           fmt::format("patience_s={}", job.patience.count()),
           fmt::format("times={}", job.times ? 1 : 0)};
 }

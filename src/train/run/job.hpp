@@ -24,6 +24,14 @@ struct SumBy {
 /// Reads `fixed-order`, `ring`, `hierarchical,group=2`. Errors: train-002 (Errc::Usage).
 [[nodiscard]] Result<SumBy> read_sum(const std::string& text);
 
+/// What each process keeps.
+enum class TrainLayout : std::uint8_t {
+  DataParallel,  ///< all of it
+  Zero1,  ///< parameters and gradients; of the optimizer's state its own part of the elements (Rajbhandari et al. 2020)
+};
+/// `data-parallel`, `zero-1`. Errors: train-002 (Errc::Usage).
+[[nodiscard]] Result<TrainLayout> read_layout(const std::string& text);
+
 struct TrainJob {
   std::string problem{};
   std::string optimizer{};
@@ -32,6 +40,7 @@ struct TrainJob {
   std::int64_t steps = 1;
   int procs = 1;
   std::string sum = "fixed-order";
+  std::string layout = "data-parallel";
   Seconds patience{60};
   bool times = false;  ///< of every version are kept
 };
@@ -56,6 +65,7 @@ struct TrainedRun {
   std::optional<learn::Divergence> diverged{};
   std::vector<std::vector<Bytes>> sent{};  ///< in all steps, [from][to]
   std::vector<std::uint64_t> hashes{};     ///< of each rank's parameters at the end
+  std::vector<Bytes> optimizer{};          ///< each rank's state: momentum and moments
   Seconds steps_took{};                    ///< without scores
   std::vector<Seconds> times{};            ///< of versions 1, 2, ..., where the job asks
 };

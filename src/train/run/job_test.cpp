@@ -14,6 +14,7 @@ TEST(TrainJob, WordsSayAllOfIt) {
                      .steps = 40,
                      .procs = 4,
                      .sum = "hierarchical,group=2",
+                     .layout = "zero-1",
                      .patience = Seconds{0.1},
                      .times = true};
   const auto words = words_of(job);
@@ -39,6 +40,7 @@ TEST(TrainJob, RowsKeepEveryBit) {
       .diverged = learn::Divergence{.worker = 2, .step = 3, .tensor = "w1"},
       .sent = {{Bytes{0}, Bytes{12}}, {Bytes{8}, Bytes{0}}},
       .hashes = {~std::uint64_t{0}, 5},
+      .optimizer = {Bytes{12}, Bytes{0}},
       .steps_took = Seconds{0.25},
       .times = {Seconds{0.1}, Seconds{0.2}, Seconds{1.0 / 7}}};
   const auto back = read_rows(rows_of(run));
@@ -47,6 +49,7 @@ TEST(TrainJob, RowsKeepEveryBit) {
   EXPECT_EQ(back->points[0].score.loss, 1.0 / 3);
   EXPECT_EQ(back->sent, run.sent);
   EXPECT_EQ(back->hashes, run.hashes);
+  EXPECT_EQ(back->optimizer, run.optimizer);
   EXPECT_EQ(back->times, run.times);
   EXPECT_EQ(back->diverged->tensor, "w1");
 }
@@ -88,6 +91,9 @@ TEST(TrainJob, SumsAreNamedAsTheModelNamesThem) {
     EXPECT_EQ(read.error().id, "train-002");
   }
   EXPECT_EQ(read_sum("rings").error().hint, "did you mean ring?");
+  EXPECT_EQ(*read_layout("zero-1"), TrainLayout::Zero1);
+  EXPECT_EQ(*read_layout("data-parallel"), TrainLayout::DataParallel);
+  EXPECT_EQ(read_layout("zero-4").error().id, "train-002");
 }
 
 }  // namespace

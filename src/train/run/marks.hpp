@@ -9,7 +9,7 @@
 
 namespace cox::train {
 
-enum class StepPart : std::uint8_t { Gradient, AllReduce, Optimizer };
+enum class StepPart : std::uint8_t { Gradient, Optimizer, AllReduce, ReduceScatter, AllGather };
 
 /// Hears of every step and of its parts, one after the other. This one does nothing with it. Not by cox/abi/observe.h
 /// here: `cox` itself asks nobody for symbols; programs of ranks do (src/train/mpi).
@@ -20,7 +20,7 @@ class Marks {
   Marks& operator=(const Marks&) = delete;
   virtual ~Marks() = default;
   virtual void step(std::int64_t /*number*/) {}
-  /// `bytes`: of an all-reduce.
+  /// `bytes`: of a collective, all elements.
   virtual void begin(StepPart /*part*/, Bytes /*bytes*/) {}
   virtual void end() {}
 };

@@ -48,16 +48,26 @@ std::uint64_t hash_of(std::span<const float> values) {
   return hash.value();
 }
 
+std::vector<learn::Tensor> all_of(const learn::Problem& problem) {
+  return {problem.tensors().begin(), problem.tensors().end()};
+}
+
+/// For an optimizer that takes one element like another.
+std::vector<learn::Tensor> part_of(const OrderedSum& sum) {
+  return {{.name = "part", .first = 0, .rows = 1, .columns = sum.part().count}};
+}
+
 class Replica {
  public:
   Replica(const TrainJob& job, Transport& transport, Marks& marks, std::unique_ptr<learn::Problem> problem,
-          const learn::OptimizerSpec& optimizer)
+          const learn::OptimizerSpec& optimizer, TrainLayout layout)
       : job_(job),
         transport_(transport),
         marks_(marks),
         problem_(std::move(problem)),
-        optimizer_(optimizer, problem_->tensors()),
+        layout_(layout),
         sum_(job.workers, problem_->parameters(), transport.rank(), transport.ranks()),
+        optimizer_(optimizer, layout == TrainLayout::Zero1 ? part_of(sum_) : all_of(*problem_)),
         own_(static_cast<std::size_t>(problem_->parameters())),
         x_(static_cast<std::size_t>(problem_->parameters())),
         mean_(x_.size()),
@@ -104,6 +114,15 @@ class Replica {
     marks_.begin(StepPart::Gradient, {});
     const Bad bad = add_leaves(step);
     marks_.end();
+    COX_CHECK(layout_ == TrainLayout::Zero1 ? update_part(bad, step) : update_all(bad, step));
+    if (made_.diverged) return {};
+    ++made_.versions;
+    sent_ = transport_.sent();
+    return {};
+  }
+
+  /// Every rank steps with the mean of everything.
+  Status update_all(const Bad& bad, std::int64_t step) {
     marks_.begin(StepPart::AllReduce, all_bytes());
     const Status summed = executor_ ? sum_by_schedule() : sum_in_order();
     marks_.end();
@@ -115,8 +134,30 @@ class Replica {
         x_, mean_,
         learn::rate_factor(optimizer_.spec(), optimizer_.steps() + 1, job_.workers * job_.samples));
     marks_.end();
-    ++made_.versions;
-    sent_ = transport_.sent();
+    return {};
+  }
+
+  /// Every rank steps with the mean of its own part, and parameters go round. A mean that is no number makes parameters
+  /// that are none.
+  Status update_part(const Bad& bad, std::int64_t step) {
+    marks_.begin(StepPart::ReduceScatter, all_bytes());
+    const auto part = sum_.reduce(transport_);
+    marks_.end();
+    COX_CHECK(part);
+    marks_.begin(StepPart::Optimizer, {});
+    scale(*part);
+    const std::span<float> next =
+        std::span(mean_).subspan(static_cast<std::size_t>(sum_.part().first), part->size());
+    std::ranges::copy(std::span(x_).subspan(static_cast<std::size_t>(sum_.part().first), part->size()),
+                      next.begin());
+    optimizer_.step(next, *part);
+    marks_.end();
+    marks_.begin(StepPart::AllGather, all_bytes());
+    const Status gathered = sum_.gather(transport_, mean_);
+    marks_.end();
+    COX_CHECK(gathered);
+    if (learn::first_not_finite(mean_) < mean_.size()) COX_CHECK(agree(bad, step));
+    if (!made_.diverged) x_.swap(mean_);
     return {};
   }
 
@@ -197,6 +238,8 @@ class Replica {
   /// Hashes of all ranks, and what they sent.
   Status compare() {
     COX_TRY(made_.hashes, exchange(hash_of(x_)));
+    const Bytes state{static_cast<std::int64_t>(optimizer_.state().size_bytes())};
+    COX_TRY(made_.optimizer, exchange(state));
     for (int to = 0; to < transport_.ranks(); ++to) {
       const Bytes sent = sent_.empty() ? Bytes{} : sent_[static_cast<std::size_t>(to)];
       COX_TRY(const std::vector<Bytes> column, exchange(sent));
@@ -217,11 +260,14 @@ class Replica {
   Transport& transport_;
   Marks& marks_;
   std::unique_ptr<learn::Problem> problem_;
-  learn::Optimizer optimizer_;
+  TrainLayout layout_;
   OrderedSum sum_;
+  learn::Optimizer optimizer_;  ///< of all parameters, or of the own part
   std::optional<Executor> executor_;
   learn::TreeSum own_;
-  std::vector<float> x_, mean_, leaf_;
+  std::vector<float> x_;
+  std::vector<float> mean_;  ///< or the next parameters, where ranks step with parts
+  std::vector<float> leaf_;
   std::vector<Bytes> sent_;  ///< until the last version
   Clock::time_point began_;
   TrainedRun made_;
@@ -239,7 +285,8 @@ Result<TrainedRun> run_replica(const TrainJob& job, Transport& transport, Marks&
   COX_TRY(std::unique_ptr<learn::Problem> problem, problem_of(job));
   COX_TRY(const learn::OptimizerSpec optimizer, learn::read_optimizer(job.optimizer));
   COX_TRY(const SumBy by, read_sum(job.sum));
-  Replica replica(job, transport, marks, std::move(problem), optimizer);
+  COX_TRY(const TrainLayout layout, read_layout(job.layout));
+  Replica replica(job, transport, marks, std::move(problem), optimizer, layout);
   COX_CHECK(replica.choose(by));
   return replica.run();
 }

@@ -105,6 +105,54 @@ TEST(TrainReplica, BitsAreThoseOfTheVirtualDriverOnAnyNumberOfProcesses) {
   }
 }
 
+TEST(TrainReplica, APartedOptimizerHasTheBitsOfAWholeOne) {
+  const std::vector<std::pair<const char*, int>> optimizers = {{"sgd,rate=0.1,decay=0.01", 0},
+                                                               {"momentum,rate=0.1", 1},
+                                                               {"nesterov,rate=0.01", 1},
+                                                               {"adam,rate=0.01", 2},
+                                                               {"adamw,rate=0.05,decay=0.01", 2}};
+  for (const auto& [optimizer, moments] : optimizers) {
+    TrainJob job = jobs()[0];
+    job.optimizer = optimizer;
+    const Virtual expected = learned(job);
+    job.layout = "zero-1";
+    for (const int procs : {1, 2, 3, 4, 8}) {
+      const TrainedRun run = ran(job, procs);
+      const auto same = losses_of(run, expected);
+      ASSERT_EQ(run.points.size(), 7U);
+      for (std::size_t i = 0; i < run.points.size(); ++i)
+        EXPECT_EQ(run.points[i].score.loss, same[i].second) << optimizer << " on " << procs;
+      for (const std::uint64_t hash : run.hashes)
+        EXPECT_EQ(hash, expected.hash) << optimizer << " on " << procs;
+      for (int r = 0; r < procs; ++r) {
+        const auto at = static_cast<std::size_t>(r);
+        EXPECT_EQ(run.optimizer.at(at), Bytes{4 * moments * part_of(37, r, procs).count});
+        Bytes all{};
+        for (const Bytes b : run.sent[at]) all += b;
+        EXPECT_EQ(all, ordered_bytes(job.workers, 37, r, procs) * job.steps);
+      }
+    }
+  }
+}
+
+TEST(TrainReplica, APartedOptimizerEndsWhereAWholeOneDiverges) {
+  TrainJob job = jobs()[3];
+  for (const char* optimizer : {"sgd,rate=1e9", "momentum,rate=1e9"}) {
+    job.optimizer = optimizer;
+    job.layout = "data-parallel";
+    const Virtual expected = learned(job);
+    ASSERT_TRUE(expected.diverged);
+    job.layout = "zero-1";
+    for (const int procs : {1, 3, 4}) {
+      const TrainedRun run = ran(job, procs);
+      ASSERT_TRUE(run.diverged);
+      EXPECT_EQ(run.diverged->text(), expected.diverged->text());
+      for (const std::uint64_t hash : run.hashes)
+        EXPECT_EQ(hash, expected.hash) << optimizer << " on " << procs;
+    }
+  }
+}
+
 TEST(TrainReplica, ByASchedulePartsOfTheBitsAreItsOwn) {
   TrainJob job = jobs()[0];
   const Virtual expected = learned(job);

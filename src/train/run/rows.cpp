@@ -43,14 +43,16 @@ bool read_seconds(std::string_view word, Seconds& out) {
 
 bool read_rank(const Words& w, TrainedRun& run) {
   std::uint64_t hash = 0;
-  if (w.size() < 2 || !read(w[1], hash) || run.sent.size() >= kMostRanks) return false;
+  std::int64_t state = 0;
+  if (w.size() < 3 || !read(w[1], hash) || !read(w[2], state) || run.sent.size() >= kMostRanks) return false;
   std::vector<Bytes> sent;
-  for (std::size_t i = 2; i < w.size(); ++i) {
+  for (std::size_t i = 3; i < w.size(); ++i) {
     std::int64_t bytes = 0;
     if (!read(w[i], bytes)) return false;
     sent.emplace_back(bytes);
   }
   run.hashes.push_back(hash);
+  run.optimizer.emplace_back(state);
   run.sent.push_back(std::move(sent));
   return true;
 }
@@ -106,7 +108,7 @@ std::string rows_of(const TrainedRun& run) {
     text +=
         fmt::format("diverged\t{}\t{}\t{}\n", run.diverged->worker, run.diverged->step, run.diverged->tensor);
   for (std::size_t r = 0; r < run.sent.size(); ++r) {
-    text += fmt::format("rank\t{}", run.hashes[r]);
+    text += fmt::format("rank\t{}\t{}", run.hashes[r], run.optimizer[r].count());
     for (const Bytes b : run.sent[r]) text += fmt::format("\t{}", b.count());
     text += '\n';
   }

@@ -35,6 +35,9 @@ for procs in 1 2 4; do
   equal "$(grep parameters_hash out)" "$hash" "parameters of $procs processes"
   equal "$(json out 'all(x["sent_bytes"] == x["scheduled_bytes"] for x in r["ranks"])')" true "bytes of $procs processes"
 done
+train 4 --steps 30 --layout zero-1 "${what[@]}"
+equal "$(grep parameters_hash out)" "$hash" "parameters by zero-1"
+equal "$(json out 'sum(x["optimizer_bytes"] for x in r["ranks"]) - 8 * r["parameters"]')" 0 "optimizer's state by zero-1"
 for sum in ring double-binary-tree hierarchical,group=2; do
   train 4 --steps 10 --all-reduce $sum
   equal "$(json out 'all(x["sent_bytes"] == x["scheduled_bytes"] > 0 for x in r["ranks"])')" true "bytes of $sum"
@@ -50,6 +53,11 @@ equal "$(json out 'r["coverage"]')" 1.0 "coverage"
 equal "$(json out 'r["steps"]["count"], r["steps"]["source"], r["steps"]["collectives_per_step"]')" \
   "(40, 'marks', 1)" "steps"
 equal "$(json out 'len(r["ranks"])')" 4 "ranks"
+equal "$(status timeout 100 "$cox" observe -o sharded -- "$cox" train "$job" --procs 4 --transport "$library" --launch "${launch[*]} -n 4" \
+  --layout zero-1 --steps 40)" 0 "exit status, observed, zero-1: $(cat err)"
+equal "$(status "$cox" diagnose sharded --json)" 0 "exit status of diagnose, zero-1"
+equal "$(json out 'r["coverage"]')" 1.0 "coverage, zero-1"
+equal "$(json out 'r["steps"]["collectives_per_step"]')" 2 "collectives of a step, zero-1"
 
 # rank 1 stands still: the others say so in time, and nobody is left
 cat >halts <<'END'
