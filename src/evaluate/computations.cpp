@@ -19,6 +19,7 @@ study::ComputationTable computations() {
       {"age-weights", compute_age_weights},
       {"local-steps", compute_local_steps},
       {"batch-scaling", compute_batch_scaling},
+      {"learned-routing", compute_learned_routing},
       {"stale-gradient", compute_stale_gradient},
       {"asynchronous-trace", compute_asynchronous_trace},
       {"three-consistency-models", compute_three_models},

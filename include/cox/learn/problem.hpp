@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,10 +34,18 @@ struct Tensor {
   [[nodiscard]] std::int64_t size() const { return rows * columns; }
 };
 
+/// What a router makes of held-out tokens.
+struct ExpertLoads {
+  double busiest = 1;     ///< choices of the most wanted expert over the mean
+  double dropped = 0;     ///< part of the choices that found no room
+  std::int64_t idle = 0;  ///< experts that nobody chose
+};
+
 /// How good parameters are.
 struct Score {
   double loss = 0;      ///< quadratics: above the optimum; else mean over held-out samples
   double accuracy = 0;  ///< part of held-out samples that are right; 0 where the problem has no classes
+  std::optional<ExpertLoads> experts{};
 };
 
 /// One problem with its data. The same bits on every processor that runs the same program: sums have a fixed order,
@@ -58,8 +67,16 @@ class Problem {
   [[nodiscard]] virtual Flops flops() const = 0;
 };
 
-enum class ProblemKind : std::uint8_t { Quadratic, LeastSquares, Logistic, Mlp, Embedding, Convolution };
-/// `quadratic`, `least-squares`, `logistic`, `mlp`, `embedding`, `convolution`
+enum class ProblemKind : std::uint8_t {
+  Quadratic,
+  LeastSquares,
+  Logistic,
+  Mlp,
+  Embedding,
+  Convolution,
+  Experts
+};
+/// `quadratic`, `least-squares`, `logistic`, `mlp`, `embedding`, `convolution`, `experts`
 [[nodiscard]] std::string_view name_of(ProblemKind kind);
 
 /// Which problem. A field that a kind does not name is not looked at.
@@ -72,26 +89,31 @@ struct ProblemSpec {
   double curvature = 1;  ///< quadratic: the largest
   /// Standard deviation. quadratic: of one sample's gradient, per coordinate; least-squares: of a label; logistic,
   /// mlp: of what labels see of the features, so that no classifier is always right; embedding: of what a label sees of
-  /// each class; convolution: of a pixel.
+  /// each class; convolution: of a pixel; experts: of what a label sees of each class.
   double noise = 0;
   double spread = 0;  ///< quadratic: root mean square over workers of their optima, per coordinate
   /// quadratic: curvatures are 1 - this ... 1 + this times the mean, even over workers
   double hessian_spread = 0;
   std::int64_t workers = 1;      ///< quadratic: whose optima or curvatures differ
   std::int64_t reflections = 0;  ///< quadratic: of the basis; 0 = diagonal
-  std::int64_t classes = 4;      ///< logistic, embedding, convolution
+  std::int64_t classes = 4;      ///< logistic, embedding, convolution, experts
   std::int64_t pairs = 1;        ///< mlp: of features that decide; 2^pairs classes
   std::int64_t hidden = 64;      ///< mlp: width of a hidden layer
   std::int64_t layers = 1;       ///< mlp: hidden ones
   std::int64_t keys = 1000;      ///< embedding: rows of its table
-  double zipf = 1;               ///< embedding: key r has a share of (r + 1)^-zipf
+  double zipf = 1;               ///< embedding, experts: key (kind) r has a share of (r + 1)^-zipf
   std::int64_t bag = 8;          ///< embedding: keys of a sample
-  std::int64_t width = 8;        ///< embedding: of a row
+  std::int64_t width = 8;        ///< embedding: of a row; experts: of a token
   std::int64_t side = 8;         ///< convolution: pixels of an image's side
   std::int64_t filters = 8;      ///< convolution
   std::int64_t norm = 1;         ///< convolution: 0 none, 1 of the batch
   /// convolution: samples of an aligned block that share the statistics of the batch; 0 = those of a shard
   std::int64_t group = 0;
+  std::int64_t experts = 8;      ///< experts
+  std::int64_t top = 1;          ///< experts: that a token is sent to, 1 or 2
+  double capacity = 1.25;        ///< experts: room of one, over the mean load; 0 = for all
+  double balance = 0.01;         ///< experts: factor of the auxiliary loss
+  std::int64_t kinds = 8;        ///< experts: of tokens
   std::int64_t held_out = 1000;  ///< problems with classes: samples that a score is the mean over
   std::int64_t seed = 1;
 };

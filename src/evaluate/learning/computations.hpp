@@ -31,6 +31,10 @@ namespace cox::evaluate {
 /// Held by: src/evaluate/learning/ways_test.cpp
 [[nodiscard]] Result<study::Computation> compute_batch_scaling(const study::Inputs& in,
                                                                const study::ComputeOptions& options);
+/// `learned-routing`: tokens to one or two of many experts with room for so many, by a router that learns with and without
+/// an auxiliary loss. Held by: src/evaluate/learning/ways_test.cpp
+[[nodiscard]] Result<study::Computation> compute_learned_routing(const study::Inputs& in,
+                                                                 const study::ComputeOptions& options);
 /// `stale-gradient`, `asynchronous-trace`, `three-consistency-models`: worked examples of a few updates on one curvature.
 /// Held by: src/evaluate/learning/stale_examples_test.cpp
 [[nodiscard]] Result<study::Computation> compute_stale_gradient(const study::Inputs& in,

@@ -39,6 +39,7 @@ struct Attempt {
   double first_loss = 0;
   double loss = 0;
   double accuracy = 0;
+  std::optional<ExpertLoads> experts{};  ///< at the end, where the problem has some
   std::optional<Divergence> diverged{};
   std::optional<ScaledSteps> scaled{};  ///< where the way has a loss scale
 

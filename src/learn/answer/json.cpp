@@ -12,6 +12,10 @@ Json json_of(const Interval& i) {
   return {{"low", i.low}, {"high", i.high}};
 }
 
+Json json_of(const ExpertLoads& e) {
+  return {{"busiest_ratio", e.busiest}, {"dropped_ratio", e.dropped}, {"idle", e.idle}};
+}
+
 Json json_of(const Attempt& a) {
   const sync::AgeCounts ages = a.all_ages();
   return {{"seed", a.seed},
@@ -33,6 +37,7 @@ Json json_of(const Attempt& a) {
           {"first_loss", a.first_loss},
           {"loss", a.loss},
           {"accuracy", a.accuracy},
+          {"experts", or_null(a.experts, [](const ExpertLoads& e) { return json_of(e); })},
           {"diverged", a.diverged ? Json(a.diverged->text()) : Json(nullptr)},
           {"loss_scale", or_null(a.scaled, [](const ScaledSteps& scaled) { return json_of(scaled); })}};
 }

@@ -110,6 +110,7 @@ class Racer {
     const Score now = problem_->score(learner_.parameters());
     result_.loss = now.loss;
     result_.accuracy = now.accuracy;
+    result_.experts = now.experts;
     result_.reached = now.loss <= setting_.target;
     const std::int64_t round = setting_.question.share.batch() * setting_.workers;
     const auto further = static_cast<std::int64_t>(kScoreEvery * static_cast<double>(learner_.samples()));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cox/base/number_text.hpp"
+#include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 
 #include "learn/answer/ages.hpp"
@@ -165,6 +166,22 @@ void add_scaled(const WayResult& w, std::vector<TextLine>& lines) {
   if (!runs.empty()) lines.push_back(fmt::format("{}: {}", w.way.name, scaled_text(runs, last)));
 }
 
+/// What a router did with held-out tokens at the end, mean over seeds.
+void add_experts(const WayResult& w, std::vector<TextLine>& lines) {
+  Welford busiest, dropped, idle;
+  for (const Attempt& a : w.attempts) {
+    if (!a.experts) return;
+    busiest.add(a.experts->busiest);
+    dropped.add(a.experts->dropped);
+    idle.add(static_cast<double>(a.experts->idle));
+  }
+  if (busiest.count() > 0)
+    lines.push_back(fmt::format(
+        "{}: the busiest expert is chosen {:.2g} x as often as the mean, {} of the choices find no room, {:.2g} experts "
+        "are idle",
+        w.way.name, busiest.mean(), percent(dropped.mean()), idle.mean()));
+}
+
 /// What a row says that is not in its figures.
 void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
   for (const WayResult& w : c.ways) {
@@ -182,6 +199,7 @@ void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
                                   w.way.name, w.busiest, percent(w.busiest_share),
                                   percent(1.0 / w.attempts.front().workers)));
     add_scaled(w, lines);
+    add_experts(w, lines);
     if (w.at_edge)
       lines.push_back(fmt::format("{}: its best rate is at the end of those that were tried", w.way.name));
   }
@@ -201,6 +219,10 @@ std::string shape_of(const ProblemSpec& p) {
                          : p.group > 0 ? counted(p.group, "sample", "samples")
                                        : "each shard",
                          p.noise);
+    case ProblemKind::Experts:
+      return fmt::format("top {} of {}, room {}, balance {:g}, noise {:g}", p.top, grouped(p.experts),
+                         p.capacity > 0 ? fmt::format("for {:g} x the mean", p.capacity) : "for all",
+                         p.balance, p.noise);
     case ProblemKind::LeastSquares:
     case ProblemKind::Logistic:
     case ProblemKind::Mlp:

@@ -79,9 +79,9 @@ void Convolution::load(std::span<const float> x, const Block& block) {
   float* to = part_.windows.data();
   for (std::size_t i = 0; i < part_.count; ++i) {
     part_.labels[i] = draw(block.first + static_cast<std::int64_t>(i), block.held_out, pixels_);
-    for (std::size_t place = 0; place < places_; ++place, to += kWindow) {
+    for (std::size_t place = 0; place < places_; ++place) {
       const float* corner = pixels_.data() + place / (side_ - 2) * side_ + place % (side_ - 2);
-      for (std::size_t k = 0; k < kWindow; ++k) to[k] = corner[k / 3 * side_ + k % 3];
+      for (std::size_t k = 0; k < kWindow; ++k) *to++ = corner[k / 3 * side_ + k % 3];
     }
   }
   const std::size_t rows = part_.count * places_;
@@ -114,11 +114,13 @@ void Convolution::pool(std::span<const float> x) {
   const float* value = part_.z.data();
   for (std::size_t i = 0; i < part_.count; ++i) {
     float* mean = part_.pooled.data() + i * filters_;
-    for (std::size_t place = 0; place < places_; ++place, value += filters_)
+    for (std::size_t place = 0; place < places_; ++place) {
       for (std::size_t f = 0; f < filters_; ++f) {
         const float y = output(x, value[f], f);
         mean[f] += y < 0 ? 0 : y;  // NaN stays NaN
       }
+      value += filters_;
+    }
     for (std::size_t f = 0; f < filters_; ++f) mean[f] /= static_cast<float>(places_);
   }
   const float* bias = x.data() + at(bias_);

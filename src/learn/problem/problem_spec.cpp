@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "cox/learn/problem.hpp"
@@ -8,6 +9,7 @@
 #include "learn/problem/classifier.hpp"
 #include "learn/problem/convolution.hpp"
 #include "learn/problem/embedding.hpp"
+#include "learn/problem/experts.hpp"
 #include "learn/problem/least_squares.hpp"
 #include "learn/problem/quadratic.hpp"
 #include "learn/problem/settings.hpp"
@@ -15,8 +17,8 @@
 namespace cox::learn {
 namespace {
 
-constexpr std::array<std::string_view, 6> kNames = {"quadratic", "least-squares", "logistic",
-                                                    "mlp",       "embedding",     "convolution"};
+constexpr std::array<std::string_view, 7> kNames = {"quadratic", "least-squares", "logistic", "mlp",
+                                                    "embedding", "convolution",   "experts"};
 constexpr std::array<std::string_view, 2> kNorms = {"none", "batch"};
 
 constexpr double kMostParameters = 1e8;
@@ -68,6 +70,17 @@ std::vector<Setting> settings_of(ProblemSpec& s) {
            {"classes", &s.classes, 2, 1e3},
            {"held-out", &s.held_out, 1, 1e6}});
       break;
+    case ProblemKind::Experts:
+      add({{"experts", &s.experts, 1, 1024},
+           {"top", &s.top, 1, std::min<double>(2, static_cast<double>(s.experts))},
+           {"capacity", &s.capacity, 0, 1e3},
+           {"balance", &s.balance, 0, 1e3},
+           {"kinds", &s.kinds, 1, 1e3},
+           {"zipf", &s.zipf, 0, 10},
+           {"width", &s.width, 1, 1e3},
+           {"classes", &s.classes, 2, 1e3},
+           {"held-out", &s.held_out, 1, 1e6}});
+      break;
   }
   return all;
 }
@@ -78,6 +91,8 @@ double weights_of(const ProblemSpec& s) {
     return static_cast<double>(s.width) * static_cast<double>(s.keys + s.classes);
   if (s.kind == ProblemKind::Convolution)
     return static_cast<double>(s.filters) * static_cast<double>(9 + s.classes);
+  if (s.kind == ProblemKind::Experts)  // or numbers that make the labels
+    return static_cast<double>(s.width) * static_cast<double>(std::max(s.experts, s.kinds) * (s.classes + 1));
   const auto inputs = static_cast<double>(s.dimension);
   if (s.kind == ProblemKind::Logistic) return inputs * static_cast<double>(s.classes);
   if (s.kind != ProblemKind::Mlp) return inputs;
@@ -137,9 +152,11 @@ Result<std::unique_ptr<Problem>> make_problem(const ProblemSpec& spec) {
     case ProblemKind::Embedding:
       return std::make_unique<Embedding>(spec);
     case ProblemKind::Convolution:
+      return std::make_unique<Convolution>(spec);
+    case ProblemKind::Experts:
       break;
   }
-  return std::make_unique<Convolution>(spec);
+  return std::make_unique<Experts>(spec);
 }
 
 }  // namespace cox::learn

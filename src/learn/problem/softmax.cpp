@@ -7,17 +7,22 @@
 
 namespace cox::learn {
 
-ClassLoss cross_entropy(std::span<float> logits, std::size_t label, std::vector<double>& room) {
-  const auto largest = std::ranges::max_element(logits);
-  const auto top = static_cast<double>(*largest);
-  const bool right = largest - logits.begin() == static_cast<std::ptrdiff_t>(label);
-  const double below = static_cast<double>(logits[label]) - top;
+double softmax(std::span<float> logits, std::vector<double>& room) {
+  const auto top = static_cast<double>(*std::ranges::max_element(logits));
   room.assign(logits.begin(), logits.end());
   for (double& v : room) v -= top;
   exponentials(room);
   double sum = 0;
   for (const double v : room) sum += v;
   for (std::size_t c = 0; c < logits.size(); ++c) logits[c] = static_cast<float>(room[c] / sum);
+  return sum;
+}
+
+ClassLoss cross_entropy(std::span<float> logits, std::size_t label, std::vector<double>& room) {
+  const auto largest = std::ranges::max_element(logits);
+  const bool right = largest - logits.begin() == static_cast<std::ptrdiff_t>(label);
+  const double below = static_cast<double>(logits[label]) - static_cast<double>(*largest);
+  const double sum = softmax(logits, room);
   logits[label] -= 1;
   return {.loss = logarithm(sum) - below, .right = right};
 }

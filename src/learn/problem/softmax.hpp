@@ -18,8 +18,10 @@ struct ClassLoss {
   bool right = false;  ///< the label's logit is the largest, the first of equals
 };
 
-/// Turns the logits of one sample into their gradient, softmax(z) - 1 at the label. Exponentials in double, by
-/// cox/base/elementary.hpp; `room` is working room. Held by: src/learn/problem/classifier_test.cpp (dual numbers)
+/// Turns logits z into e^z over their sum; returns the sum of e^(z - max z). Exponentials in double, by
+/// cox/base/elementary.hpp; `room` is working room. Held by: src/learn/problem/experts_test.cpp (dual numbers)
+double softmax(std::span<float> logits, std::vector<double>& room);
+/// Turns the logits of one sample into their gradient, softmax(z) - 1 at the label. Held by: src/learn/problem/classifier_test.cpp (dual numbers)
 ClassLoss cross_entropy(std::span<float> logits, std::size_t label, std::vector<double>& room);
 
 /// Losses and hits of samples, added up in their order.

@@ -16,7 +16,7 @@ enum Stream : std::uint32_t {
   kWeights,           ///< where training begins
   kHeldOut,           ///< features of samples that are not trained on
   kHeldOutNoise,      ///< what their labels see
-  kPlaces,            ///< of patterns in images, and whose they are
+  kPlaces,            ///< of patterns in images, and whose they are; kinds of tokens
   kHeldOutPlaces,     ///< of those that are not trained on
 };
 
