@@ -24,11 +24,19 @@ namespace cox::learn {
 struct StepShare {
   std::int64_t leaves = 1;
   std::int64_t samples = 1;
+  /// Consecutive parts of the leaves that are those of one member each, where a worker is a group: member m of worker w has the
+  /// data of number w members + m. Divides `leaves`.
+  std::int64_t members = 1;
   [[nodiscard]] std::int64_t batch() const { return leaves * samples; }
   /// The samples of leaf `leaf` of a worker's step, in a job that is numbered for `workers`.
   [[nodiscard]] Shard shard(std::int64_t workers, int worker, std::int64_t step, std::int64_t leaf) const {
-    return {
-        .first = ((step * workers + worker) * leaves + leaf) * samples, .count = samples, .worker = worker};
+    return {.first = ((step * workers + worker) * leaves + leaf) * samples,
+            .count = samples,
+            .worker = data_of(worker, leaf)};
+  }
+  /// Whose data leaf `leaf` of a worker is: the worker's own, or its member's.
+  [[nodiscard]] int data_of(int worker, std::int64_t leaf) const {
+    return static_cast<int>(worker * members + leaf / (leaves / members));
   }
 };
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "learn/answer/cluster.hpp"
 
+#include <fmt/format.h>
+
 #include <vector>
 
+#include "learn/answer/refusal.hpp"
 #include "learn/compress/compressor.hpp"
 #include "learn/drive/drive.hpp"
 
@@ -27,6 +30,14 @@ model::Compression wire_of(const Way& way, Problem& problem) {
   Compressor compressor(spec, problem.tensors(), 0);
   const Bytes sent = compressor.compress(g, 0, 0, g);
   return wire_of(spec.kind, sent, problem.parameters());
+}
+
+Result<int> workers_under(const model::Scenario& scenario, const Way& way) {
+  COX_TRY(const int workers, simulate::update_workers(under(scenario, way, {}, 1)));
+  if (way.rule != Rule::Groups) return workers;
+  if (workers % way.group == 0) return workers / way.group;
+  return refuse(fmt::format("groups of {} do not divide {} workers", way.group, workers),
+                "say a group that does");
 }
 
 Status stream_way(const model::Scenario& scenario, const Way& way, const model::Compression& wire,

@@ -17,6 +17,10 @@ namespace cox::learn {
 /// Of the problem's first gradient, as the way packs it.
 [[nodiscard]] model::Compression wire_of(const Way& way, Problem& problem);
 
+/// Those that deliver under the way: replicas, groups that share experts or a set of shards, or groups that meet in every step.
+/// Errors: learn-002 (groups that do not divide the replicas), those of simulate.
+[[nodiscard]] Result<int> workers_under(const model::Scenario& scenario, const Way& way);
+
 /// Every event of one run of at most `steps` steps of each worker. Errors: those of simulate::stream_updates.
 /// Held by: src/learn/answer/cluster_test.cpp
 [[nodiscard]] Status stream_way(const model::Scenario& scenario, const Way& way,

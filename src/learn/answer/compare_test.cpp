@@ -82,6 +82,23 @@ TEST(CompareWays, AgesAreThoseOfEachWorker) {
   EXPECT_TRUE((row + 2)->text.empty()) << "who has no ages has no row";
 }
 
+// Inside a group as if there were none: groups that meet in every step are the synchronous job, bit for bit.
+TEST(CompareWays, GroupsThatMeetInEveryStepAreSynchronous) {
+  WaysQuestion q = question({"synchronous", "groups-local-sgd,group=2,local-steps=1",
+                             "groups-asynchronous,group=2", "groups-asynchronous,group=3"});
+  q.problem.spread = 0.3;  // each member has its own data
+  const Comparison c = run(testing::job(8), q);
+  const WayResult& groups = of(c, "groups-local-sgd,group=2,local-steps=1");
+  const WayResult& all = of(c, "synchronous");
+  for (std::size_t i = 0; i < all.attempts.size(); ++i) {
+    EXPECT_EQ(groups.attempts[i].loss, all.attempts[i].loss);
+    EXPECT_EQ(groups.attempts[i].workers, 4);
+    EXPECT_EQ(groups.attempts[i].samples, all.attempts[i].samples);
+  }
+  EXPECT_NEAR(of(c, "groups-asynchronous,group=2").mean_age, 3, 0.5) << "of four groups";
+  EXPECT_EQ(of(c, "groups-asynchronous,group=3").refused, "groups of 3 do not divide 8 workers");
+}
+
 TEST(CompareWays, ASlowNetworkIsForThoseWhoMeetSeldom) {
   const auto ways = {"synchronous", "local-sgd,local-steps=8", "asynchronous"};
   const Comparison fast = run(testing::job(8, Bandwidth::gbyte_per_s(100)), question(ways));

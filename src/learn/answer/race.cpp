@@ -27,8 +27,9 @@ struct Crew {
 
 Result<Crew> crew_of(const Terms& s, const Way& way) {
   Crew crew{.workers = s.workers, .share = s.question.share};
-  COX_TRY(crew.workers, simulate::update_workers(under(s.scenario, way, {}, 1)));
-  crew.share.leaves *= s.workers / crew.workers;
+  COX_TRY(crew.workers, workers_under(s.scenario, way));
+  crew.share.members = s.workers / crew.workers;
+  crew.share.leaves *= crew.share.members;
   return crew;
 }
 
@@ -152,6 +153,13 @@ std::optional<Bytes> sent_by(const Terms& s, const Way& way, const model::Compre
   const double each =
       wire.kind == model::Compressor::Sparse ? 2 * (n - 1) * packed : 4 * (n - 1) / n * packed;
   const double share = way.rule == Rule::Rounds ? n / s.workers : 1;
+  if (way.rule == Rule::Groups) {
+    // In every step inside the group; at a meeting one member of each group, which the mean is over all of.
+    const double size = way.group;
+    const double groups = s.workers / size;
+    const double step = (size - 1) / size * way.policy.local_steps + (groups - 1) / groups / size;
+    return Bytes{static_cast<std::int64_t>(4 * packed * step * static_cast<double>(a.versions))};
+  }
   return Bytes{static_cast<std::int64_t>(each * share * static_cast<double>(a.versions))};
 }
 

@@ -243,7 +243,7 @@ Result<TextLine> record_updates(const model::Scenario& scenario, const Way& way,
                   "describe the training job, with its layers and their gradients");
   COX_TRY(const std::unique_ptr<Problem> problem, make_problem(spec));
   const model::Compression wire = wire_of(way, *problem);
-  COX_TRY(const int workers, simulate::update_workers(under(scenario, way, wire, steps)));
+  COX_TRY(const int workers, workers_under(scenario, way));
   sync::StreamWriter writer(to, workers);
   sync::Ledger ledger(workers);
   Seconds last{};

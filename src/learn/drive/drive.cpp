@@ -16,6 +16,9 @@ Status stream_ruled(const model::Scenario& scenario, const Way& way, const model
     case Rule::Rounds:
       drive_rounds(compute, prices, way, seed, sink);
       break;
+    case Rule::Groups:
+      drive_groups(compute, prices, way, sink);
+      break;
   }
   return {};
 }

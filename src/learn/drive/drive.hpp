@@ -26,5 +26,10 @@ namespace cox::learn {
 /// Rounds: whoever has delivered is summed, whoever is newly drawn reads the parameters from one who was there.
 void drive_rounds(const ComputeTimes& compute, const Prices& prices, const Way& way, std::uint64_t seed,
                   const simulate::UpdateSink& sink);
+/// Groups: each is a worker of the stream. A step inside one ends with a sum; between them, a message to the servers, which take
+/// one after the other, and the parameters back; or every so many steps a sum over one member of each.
+/// Pre: the groups' size divides the workers (asserted).
+void drive_groups(const ComputeTimes& compute, const Prices& prices, const Way& way,
+                  const simulate::UpdateSink& sink);
 
 }  // namespace cox::learn

@@ -97,6 +97,41 @@ TEST(Drive, ATimeOutEndsARoundSoLongAfterTheFirst) {
   EXPECT_NEAR(f.versions[0].count(), (times[0] + wait + Prices(slow, {}).sum(2)).count(), 2e-6);
 }
 
+// One group: everybody meets in every step. Groups of one: nobody does.
+TEST(Drive, GroupsLieBetweenSynchronousAndTheirPolicy) {
+  const model::Scenario s = uneven_job(8, 0.5);
+  const auto compute = ComputeTimes::make(s, 20, 1);
+  ASSERT_TRUE(compute);
+  Seconds slowest{};
+  for (int w = 0; w < 8; ++w) slowest = std::max(slowest, compute->of(w, 0));
+  const Prices prices(s, {});
+  const Followed one = follow(s, "groups-local-sgd,group=8,local-steps=4", 20, 1);
+  ASSERT_GE(one.versions.size(), 4U);
+  EXPECT_NEAR(one.versions[0].count(), (4 * (slowest + prices.sum(8))).count(), 1e-9);
+  // Two groups of four that meet every second step: the slower of both, two sums inside, one across.
+  Seconds later{};
+  for (int g = 0; g < 2; ++g) {
+    Seconds two{};
+    for (int k = 0; k < 2; ++k) {
+      Seconds step{};
+      for (int w = 4 * g; w < 4 * g + 4; ++w) step = std::max(step, compute->of(w, k));
+      two += step + prices.sum(4);
+    }
+    later = std::max(later, two);
+  }
+  EXPECT_NEAR(follow(s, "groups-local-sgd,group=4,local-steps=2", 20, 2).versions[0].count(),
+              (later + prices.sum(2, 4)).count(), 1e-9);
+  const Followed async = follow(s, "groups-asynchronous,group=2", 20, 4);
+  EXPECT_GT(async.ledger.largest_age(), 2);
+  const Followed bounded = follow(s, "groups-bounded-wait,group=2,staleness=1", 20, 4);
+  EXPECT_LE(bounded.ledger.largest_age(), 3 * 3);
+  // With servers a group's first gradient is there after its sum and a message.
+  Seconds first{1e9};
+  for (int g = 0; g < 4; ++g)
+    first = std::min(first, std::max(compute->of(2 * g, 0), compute->of(2 * g + 1, 0)));
+  EXPECT_NEAR(async.versions[0].count(), (first + prices.sum(2) + prices.message()).count(), 1e-9);
+}
+
 TEST(Drive, DrawnClientsKeepTheLedger) {
   const model::Scenario s = uneven_job(10, 0.5);
   for (const char* word :

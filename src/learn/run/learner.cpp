@@ -10,10 +10,10 @@
 #include "cox/base/assert.hpp"
 #include "cox/base/elementary.hpp"
 #include "cox/learn/optimize.hpp"
+#include "cox/learn/schedule.hpp"
 #include "cox/learn/tree_sum.hpp"
 
 #include "learn/compress/compressor.hpp"
-#include "cox/learn/schedule.hpp"
 #include "learn/run/loss_scale.hpp"
 #include "learn/run/versions.hpp"
 
@@ -113,7 +113,8 @@ class Learner::Impl {
     const bool joined = worker >= numbering_;
     if (!joined) return share_.shard(numbering_, worker, step, leaf);
     const std::int64_t number = -(((step * kMostWorkers + worker) * share_.leaves + leaf) + 1);
-    return {.first = number * share_.samples, .count = share_.samples, .worker = worker};
+    return {
+        .first = number * share_.samples, .count = share_.samples, .worker = share_.data_of(worker, leaf)};
   }
 
   /// The first value that is not finite, and whose it is.

@@ -29,7 +29,10 @@ constexpr std::array kWords = {Word{"synchronous", PolicyKind::Synchronous},
                                Word{"scaffold", PolicyKind::LocalSgd},
                                Word{"fedavg", PolicyKind::LocalSgd},
                                Word{"drop", PolicyKind::LocalSgd},
-                               Word{"time-out", PolicyKind::LocalSgd}};
+                               Word{"time-out", PolicyKind::LocalSgd},
+                               Word{"groups-asynchronous", PolicyKind::Asynchronous},
+                               Word{"groups-bounded-wait", PolicyKind::BoundedWait},
+                               Word{"groups-local-sgd", PolicyKind::LocalSgd}};
 
 /// Numbers of a way as they are read, before they go to where they belong.
 struct Numbers {
@@ -40,6 +43,7 @@ struct Numbers {
   std::int64_t reset = 0;
   std::int64_t dropped = 0;
   double time_out = 0;  ///< seconds
+  std::int64_t group = 2;
 };
 
 constexpr double kMostSteps = 1e9;
@@ -69,6 +73,7 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
     all.push_back({"fraction", &way.rounds.fraction, 1e-6, 1});
   if (name == "drop" || name == "fedavg") all.push_back({"k", &n.dropped, 0, 1 << 20});
   if (name == "time-out" || name == "fedavg") all.push_back({"seconds", &n.time_out, 0, 1e9});
+  if (name.starts_with("groups-")) all.push_back({"group", &n.group, 1, 1 << 20});
   if (name == "age-weighted") all.push_back({"decay", &way.decay, 0, 100});
   if (name == "post-local") all.push_back({"synchronous-steps", &way.synchronous_steps, 0, kMostSteps});
   if (name == "diloco") {
@@ -124,6 +129,10 @@ Result<Way> read_way(std::string_view text) {
       way.time_out = Seconds{n.time_out};
       if (way.rounds.fraction < 1 || n.dropped > 0 || n.time_out > 0) way.rule = Rule::Rounds;
       break;
+  }
+  if (name.starts_with("groups-")) {
+    way.rule = Rule::Groups;
+    way.group = static_cast<int>(n.group);
   }
   if (way.compressor.loss_scale && way.is_local())
     return fail({.code = Errc::Usage,

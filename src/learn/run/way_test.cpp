@@ -44,6 +44,12 @@ TEST(Way, WordsAndTheirNumbers) {
   EXPECT_EQ(way("drop,k=2").rounds.dropped, 2);
   EXPECT_FALSE(way("drop").is_local()) << "gradients are averaged";
   EXPECT_EQ(way("time-out,seconds=0.25").time_out, Seconds{0.25});
+  const Way groups = way("groups-bounded-wait,group=4,staleness=2");
+  EXPECT_EQ(groups.rule, Rule::Groups);
+  EXPECT_EQ(groups.group, 4);
+  EXPECT_EQ(groups.policy.kind, PolicyKind::BoundedWait);
+  EXPECT_EQ(groups.policy.staleness, 2);
+  EXPECT_EQ(way("groups-local-sgd,local-steps=4").policy.local_steps, 4);
   EXPECT_FALSE(way("local-sgd,local-steps=1").is_local()) << "gradients are averaged";
   EXPECT_TRUE(way("diloco,local-steps=1").is_local());
   const Way packed = way("local-sgd,local-steps=4+top-k,keep=0.1");
