@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cox/base/power.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/text_line.hpp"
 #include "cox/base/units.hpp"
@@ -124,6 +125,10 @@ struct Forecast {
   [[nodiscard]] double speed_up(const SizePoint& point) const;
   /// Of the i-th size asked, which is not refused. Without failures it is as if nothing were written or lost.
   [[nodiscard]] NodeHours node_hours(std::size_t i) const;
+  /// What all nodes, and spares, draw for a step that counts, at the i-th size asked, which is not refused: with what failures take.
+  /// Work that is done again draws as it did. Empty = the scenario tells no power, or no work counts.
+  /// Held by: NodeHours.EnergyOfAStepIsThatOfTheSimulation
+  [[nodiscard]] std::optional<Energy> energy_of_step(std::size_t i) const;
   /// Elasticity of throughput at the i-th size asked, with failures where there are some.
   [[nodiscard]] double elasticity(std::size_t i) const;
   /// Throughput over that at `seen_ranks`, at the i-th size asked, both with what failures take; 0 where

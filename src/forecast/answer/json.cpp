@@ -85,6 +85,8 @@ Json size_json(const FullForecast& f, std::size_t i) {
   j["elasticity"] = f.elasticity(i);
   j["regime"] = name_of(regime_of(f.elasticity(i)));
   j["node_hours"] = json_of(f.node_hours(i));
+  const std::optional<Energy> energy = f.energy_of_step(i);
+  j["energy_per_step_j"] = energy ? Json(energy->in_joules()) : Json(nullptr);
   j["failures"] = f.goodput.empty() ? Json(nullptr) : json_of(f.goodput[i], f.net_speed_up(i));
   j["with_unseen"] = json_of(p.with_unseen);
   j["unseen_chance"] = p.unseen_chance;

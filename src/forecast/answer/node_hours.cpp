@@ -95,6 +95,21 @@ double Forecast::net_speed_up(std::size_t i) const {
   return goodput_seen > 0 ? whole * goodput[i].shares.work / goodput_seen : 0;
 }
 
+std::optional<Energy> Forecast::energy_of_step(std::size_t i) const {
+  const NodeHours h = node_hours(i);
+  const double counts = h.own + h.communication + h.waiting;
+  if (!scenario || !scenario->power.known() || !(counts > 0)) return {};
+  const model::PowerDraw& draw = scenario->power;
+  const SizePoint& p = projection.points[i];
+  const double nodes = static_cast<double>(p.ranks) / std::max(scenario->cluster.devices_per_node, 1);
+  const double again = 1 + h.rework / counts;
+  const double watts = draw.busy.in_watts() * h.own * again +
+                       draw.transfer.in_watts() * h.communication * again +
+                       draw.wait.in_watts() * (h.waiting * again + h.writes) +
+                       draw.idle.in_watts() * (h.down() + scenario->failures.spares / nodes);
+  return Power::watts(watts * nodes * draw.pue) * (p.mean.value / counts);
+}
+
 NodeHours Forecast::node_hours(std::size_t i) const {
   const SizePoint& p = projection.points[i];
   const WallShares wall = goodput.empty() ? WallShares{.work = 1} : goodput[i].shares;

@@ -7,7 +7,9 @@
 #include <string>
 #include <variant>
 
+#include "cox/base/power.hpp"
 #include "cox/model/toml.hpp"
+#include "cox/simulate/outcome.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -91,6 +93,33 @@ TEST(NodeHours, WithoutFailuresNothingIsLost) {
   EXPECT_EQ(f.net_speed_up(1), f.speed_up(f.projection.points[1]));
   EXPECT_NEAR(sum(f.node_hours(1)), 1, 1e-12);
   EXPECT_EQ(f.node_hours(1).writes + f.node_hours(1).rework + f.node_hours(1).restarts, 0);
+}
+
+// Without failures the engine's own account; with them as much again as the wall time is longer, where all states draw alike.
+TEST(NodeHours, EnergyOfAStepIsThatOfTheSimulation) {
+  model::Scenario s = training();
+  EXPECT_FALSE(made(s).energy_of_step(0)) << "no power is told";
+  s.power = {.busy = Power::watts(1'000),
+             .transfer = Power::watts(600),
+             .wait = Power::watts(500),
+             .idle = Power::watts(200)};
+  const FullForecast f = made(s);
+  model::Scenario larger = s;
+  larger.cluster.nodes = 8;
+  larger.job.as<model::TrainingJob>().layout.data = 16;
+  const auto played = simulate::simulate(larger, {.threads = 1});
+  ASSERT_TRUE(played) << played.error().to_string();
+  ASSERT_TRUE(played->energy && f.energy_of_step(0));
+  EXPECT_NEAR(*f.energy_of_step(0) * s.job.steps / played->energy->total(), 1, 0.01);
+  s.failures = failures();
+  s.power = {.busy = Power::watts(100),
+             .transfer = Power::watts(100),
+             .wait = Power::watts(100),
+             .idle = Power::watts(100),
+             .pue = 1.2};
+  const FullForecast failing = made(s);
+  const double wall = failing.projection.points[1].mean.value.count() / failing.goodput[1].shares.work;
+  EXPECT_NEAR(failing.energy_of_step(1)->in_joules(), 1.2 * 100 * 512 * wall, 1e-6 * 1.2 * 100 * 512 * wall);
 }
 
 // Without a checkpoint a job of W works until W passes without a failure: M e^(R/M) (e^(W/M) - 1) / W.

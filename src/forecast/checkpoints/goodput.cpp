@@ -156,10 +156,13 @@ WallShares while_enough_nodes(const Interruptions& c, const Intervals& intervals
   Passed p = over_chain(c, at) * std::exp(write / c.between);
   // Every fall undoes rho / (1 - rho) further intervals, each of which has to be done again, falls and all.
   const double undone = p.falls * c.unreadable / (1 - c.unreadable);
+  // Where no number holds how often it falls, what falls is the longer of a restart and an interval.
+  const double restarts = c.restart + c.read > at.far ? 1 : 0;
   if (undone >= 1) return {.work = 0, .write = 0, .rework = 1, .restart = 0, .failures_per_work = 0};
   p = p * (1 / (1 - undone));
   const double all = p.busy + p.write + p.restart;
-  if (!std::isfinite(all)) return {.work = 0, .write = 0, .rework = 1, .restart = 0, .failures_per_work = 0};
+  if (!std::isfinite(all))
+    return {.work = 0, .write = 0, .rework = 1 - restarts, .restart = restarts, .failures_per_work = 0};
   return {.work = at.far.count() / all,
           .write = p.write / all,
           .rework = (p.busy - at.far.count()) / all,

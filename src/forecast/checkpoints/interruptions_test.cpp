@@ -56,6 +56,18 @@ TEST(Interruptions, OneLevelIsDalysLaw) {
   EXPECT_NEAR(w.failures_per_work * w.work, 1 / costs.between.count(), 1e-12);
 }
 
+// A restart of 2,000 times the mean time between failures: no number holds how often it falls, and no work is done. It is restarts.
+TEST(Interruptions, RestartsThatNeverEndAreRestarts) {
+  Interruptions costs = interruptions(job(Minutes{1}, Minutes{5}, Minutes{2'000}), 1);
+  costs.between = Minutes{1};
+  for (const double minutes : {10.0, 100.0, 2'000.0, 20'000.0}) {
+    costs.restart = Minutes{minutes};
+    const WallShares w = wall_shares(costs, {.far = Minutes{6}});
+    expect_whole(w);
+    EXPECT_GT(w.restart, minutes < 50 ? 0.5 : 0.99) << minutes;
+  }
+}
+
 TEST(Interruptions, WritesBesideTheSteps) {
   model::Scenario s = job(Minutes{1260}, Minutes{0.1}, Minutes{10});
   s.failures.checkpoint_write = Minutes{5};

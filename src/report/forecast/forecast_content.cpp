@@ -263,9 +263,10 @@ void add_headline(const Forecast& f, const SizePoint* at, ForecastPage& page) {
   else
     page.headline = fmt::format("At {} a rank works {} of a step and waits or communicates the rest",
                                 count_of(at->ranks, "rank"), percent(at->efficiency));
-  page.lead = fmt::format("A step takes {} there ({} to {}), from {} ranks {}.", to_string(at->mean.value),
-                          to_string(at->mean.low), to_string(at->mean.high), grouped(f.seen_ranks),
-                          f.structure ? "measured" : "given");
+  page.lead =
+      fmt::format("A step takes {} at {} ranks ({} to {}), from {} ranks {}.", to_string(at->mean.value),
+                  grouped(at->ranks), to_string(at->mean.low), to_string(at->mean.high),
+                  grouped(f.seen_ranks), f.structure ? "measured" : "given");
   if (!at->rests_on.empty()) page.lead += " The answer is " + at->rests_on + ".";
   if (!f.misfit.empty()) page.lead += " The model does not reproduce the recorded steps: " + f.misfit + ".";
 }

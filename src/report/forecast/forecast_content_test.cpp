@@ -50,6 +50,13 @@ TEST(ForecastContent, ThroughputIsThatOfRanksThatNeverWait) {
   EXPECT_EQ(page.sizes[3].refused, "the tail was not seen");
 }
 
+// The headline is of the best size, what a step takes of the largest asked: each says of which.
+TEST(ForecastContent, ALeadSaysWhichSizeItIsOf) {
+  const ForecastPage page = page_of(small_forecast(), {});
+  EXPECT_NE(page.headline.find("20 000 ranks"), std::string::npos) << page.headline;
+  EXPECT_NE(page.lead.find("A step takes 1.80 s at 4 096 ranks"), std::string::npos) << page.lead;
+}
+
 TEST(ForecastContent, MarginsAreTheNextBoundaryOverTheSize) {
   const ForecastPage page = page_of(small_forecast(), {});
   ASSERT_EQ(page.margins.size(), 3u);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cctype>
 
 #include "cox/base/number_text.hpp"
@@ -39,6 +40,24 @@ TEST(ForecastPage, BoundariesAreNamedWithWhatMakesThem) {
     EXPECT_NE(page->find(">" + grouped(t->value.ranks) + "<"), std::string::npos);
     EXPECT_NE(page->find(t->because), std::string::npos);
   }
+}
+
+// Where a stretch is too narrow for a line its name goes upwards.
+TEST(ForecastPage, NarrowRegimesHaveTheirNames) {
+  ForecastPage sample = test::sample_forecast();
+  std::int64_t most = 0;
+  for (const auto& p : sample.sizes) most = p.refused.empty() ? std::max(most, p.ranks) : most;
+  const auto inside = [](double ranks) {
+    return forecast::RegimeBoundary{.place = forecast::RegimeBoundary::Place::Inside,
+                                    .ranks = static_cast<std::int64_t>(ranks)};
+  };
+  sample.regimes->map.n1 = inside(static_cast<double>(most) / 4);
+  sample.regimes->map.n2 = inside(static_cast<double>(most) / 1.5);
+  sample.regimes->map.n_star = inside(static_cast<double>(most) / 1.2);
+  const auto page = render_forecast(sample);
+  ASSERT_TRUE(page);
+  for (const char* name : {"post-linear", "collapse"})
+    EXPECT_NE(page->find(std::string("rotate(-90)\">") + name + "</text>"), std::string::npos) << name;
 }
 
 TEST(ForecastPage, LargeNumbersAreGroupedEverywhere) {

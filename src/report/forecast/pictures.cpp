@@ -161,6 +161,10 @@ std::string regimes_behind(const forecast::Regimes& r, const Axis& x, double lea
     const std::string_view name = forecast::name_of(all[i].regime);
     if (width > 6.5 * static_cast<double>(name.size()))
       out += text_at(x.at(from) + width / 2, kTop + 12, "middle", name, "faint");
+    else if (width > 11)  // upwards, where it is too narrow for a line
+      out += fmt::format(
+          "<text class=\"faint\" text-anchor=\"end\" transform=\"translate({:.1f} {}) rotate(-90)\">{}</text>",
+          x.at(from) + width / 2 + 4, kTop + 6, name);
     from = to;
   }
   return out;
