@@ -39,6 +39,8 @@ struct SizePoint {
   TimeBand with_unseen;   ///< mean, with slow units that were not seen, under the prior
   TimeBand
       with_shared;  ///< mean, where something is shared by all, under the prior on growth; 0 = none asked
+  TimeBand
+      without_growth;  ///< mean, of one size, where nothing grows with the ranks; 0 = sizes tell, or none asked
   double unseen_chance = 0;  ///< under the prior, that a slow unit is among those asked where none was seen
   std::string rests_on;      ///< "seen to 1 in 128,000, asked 1 in 4,096"
   std::string refused;       ///< why there is no number; empty = there is one

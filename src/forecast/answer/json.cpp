@@ -91,6 +91,7 @@ Json size_json(const FullForecast& f, std::size_t i) {
   j["with_unseen"] = json_of(p.with_unseen);
   j["unseen_chance"] = p.unseen_chance;
   j["with_shared"] = p.with_shared.high > Seconds{} ? json_of(p.with_shared) : Json(nullptr);
+  j["without_growth"] = p.without_growth.high > Seconds{} ? json_of(p.without_growth) : Json(nullptr);
   j["rests_on"] = p.rests_on;
   return j;
 }

@@ -38,7 +38,8 @@ double missed_by(std::span<const Sample> samples, const SampleAnswer& answer) {
 /// A model that misses what it was made from is no surer of another size.
 void widen(SizePoint& point, double missed) {
   for (TimeBand* band : {&point.mean, &point.median, &point.p95, &point.p99, &point.p999, &point.with_unseen,
-                         &point.with_shared}) {
+                         &point.with_shared, &point.without_growth}) {
+    if (!(band->high > Seconds{})) continue;  // not asked
     band->low = std::max(Seconds{}, band->low - missed * band->value);
     band->high += missed * band->value;
   }

@@ -170,8 +170,9 @@ void add_grounds(Lines& out, const FullForecast& f) {
                       grouped(at->ranks), percent(at->unseen_chance), band(at->with_unseen)));
     if (at->with_shared.high > at->mean.high)
       out.push_back(fmt::format(
-          "{} ranks: one size does not tell growth; where all share something, up to N^0.5 (prior), {}",
-          grouped(at->ranks), band(at->with_shared)));
+          "{} ranks: one size does not tell growth; where nothing grows, {}; where all share something, up to N^0.5 "
+          "(prior), {}",
+          grouped(at->ranks), band(at->without_growth), band(at->with_shared)));
     return;
   }
 }

@@ -84,7 +84,10 @@ TEST(Band, GrowthThatOneSizeDoesNotShowIsInItBeyondThatSize) {
   const double mean = told.points[1].mean.value.count();
   EXPECT_NEAR(unseen.points[1].mean.high.count() / mean, std::pow(4, 0.06), 0.03);
   EXPECT_NEAR(unseen.points[1].with_shared.high.count() / mean, std::pow(4, 0.475), 0.1);
+  EXPECT_EQ(unseen.points[1].without_growth.low, told.points[1].mean.low);
+  EXPECT_EQ(unseen.points[1].without_growth.high, told.points[1].mean.high);
   EXPECT_EQ(told.points[1].with_shared.high.count(), 0);
+  EXPECT_EQ(told.points[1].without_growth.high.count(), 0);
 }
 
 TEST(Band, MoreNodesMakeWhatLastsSurer) {

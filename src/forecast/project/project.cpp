@@ -464,6 +464,7 @@ void add_growth(SizePoint& point, const Draws& draws, const ProjectOptions& opti
     band.high = std::max(band.high, band_of(band.value.count(), sums(d, more), options.widening).high);
     return band;
   };
+  point.without_growth = point.mean;
   point.with_shared = grown(point.mean, draws.mean, draws.shared);
   point.mean = grown(point.mean, draws.mean, draws.grown);
   point.median = grown(point.median, draws.quantiles[0], draws.grown);
