@@ -155,10 +155,10 @@ CollectiveReplica CollectivePlayer::play_beside(StepRecorder* recorder, const Si
        .compute =
            [this, work = compute(), who = ranks_on_places()](std::int64_t step, int place, Seconds begin) {
              const auto at = static_cast<std::size_t>(place);
-             Seconds time = work[at];
+             Seconds own = work[at];
              if (noise_.disturbs_compute())
-               noise_.compute(step, who.empty() ? place : who[at], {&time, 1}, {&time, 1}, {&begin, 1});
-             return time + job_.carried.encode;
+               noise_.compute(step, who.empty() ? place : who[at], {&own, 1}, {&own, 1}, {&begin, 1});
+             return own + job_.carried.encode;
            },
        .after = job_.carried.decode,
        .steps = s.job.steps,
