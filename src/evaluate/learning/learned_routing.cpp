@@ -68,7 +68,7 @@ void add_case(study::Computation& out, study::ValueTable& table, const Routing& 
   std::vector<std::vector<learn::Score>> runs(static_cast<std::size_t>(r.seeds));
   parallel_for(runs.size(), threads,
                [&](std::size_t i) { runs[i] = scores_of(r, spec, static_cast<int>(i) + 1); });
-  const std::string name = fmt::format("top{}-balance{:g}%", top, 100 * balance);
+  const std::string name = fmt::format("top{}-balance{:g}", top, balance);
   std::vector<std::string> row = {fmt::format("{}", top), fmt::format("{:g}", balance)};
   const auto add = [&](const char* what, Dimension d,
                        const std::function<double(const learn::Score&)>& value) {

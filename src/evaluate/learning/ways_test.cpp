@@ -95,14 +95,14 @@ TEST(LearnedRouting, TheAuxiliaryLossKeepsExpertsInUse) {
     return value_of("learned-routing", std::string(what) + "-" + which);
   };
   for (const std::string top : {"top1", "top2"}) {
-    const std::string without = top + "-balance0%", with = top + "-balance10%";
+    const std::string without = top + "-balance0", with = top + "-balance0.1";
     EXPECT_GT(of("idle", without.c_str()), of("idle", with.c_str()) + 5) << top;
     EXPECT_GT(of("dropped", without.c_str()), 2 * of("dropped", with.c_str())) << top;
     EXPECT_GT(of("loss", without.c_str()), of("loss", with.c_str())) << top;
     EXPECT_GT(of("busiest", without.c_str()), 1.5 * of("busiest", with.c_str())) << top;
   }
   // Two choices lose less: who finds no room with the first may have the second.
-  EXPECT_LT(of("loss", "top2-balance0%"), of("loss", "top1-balance0%"));
+  EXPECT_LT(of("loss", "top2-balance0"), of("loss", "top1-balance0"));
 }
 
 }  // namespace
