@@ -52,11 +52,12 @@ void Executor::add_round(const model::Schedule& schedule, std::int64_t k, int ra
     }
   }
   std::size_t room = 0;
-  for (Message& m : round.receives) {
-    m.apart = m.combine == model::Combine::Add || std::ranges::any_of(round.sends, [&](const Message& s) {
-                return overlap(m.first, m.count, s.first, s.count);
-              });
-    if (m.apart) room += m.count;
+  for (const Message& m : round.receives) {
+    if (m.adds()) room += m.count;
+    COX_ASSERT(m.adds() || std::ranges::none_of(
+                               round.sends,
+                               [&](const Message& s) { return overlap(m.first, m.count, s.first, s.count); }),
+               "a round does not replace what it sends");
   }
   if (room > apart_.size()) apart_.resize(room);
   if (!round.sends.empty() || !round.receives.empty()) rounds_.push_back(std::move(round));
@@ -89,21 +90,18 @@ Status Executor::run(Transport& transport, std::span<float> values) {
     std::size_t at = 0;
     for (const Message& m : round.receives) {
       const std::span<float> into =
-          m.apart ? std::span(apart_).subspan(at, m.count) : values.subspan(m.first, m.count);
-      if (m.apart) at += m.count;
+          m.adds() ? std::span(apart_).subspan(at, m.count) : values.subspan(m.first, m.count);
+      if (m.adds()) at += m.count;
       transport.receive(m.peer, base + m.number, std::as_writable_bytes(into));
     }
     COX_CHECK(transport.wait());
     at = 0;
     for (const Message& m : round.receives) {
-      if (!m.apart) continue;
+      if (!m.adds()) continue;
       const std::span<const float> came = std::span(apart_).subspan(at, m.count);
       const std::span<float> here = values.subspan(m.first, m.count);
       at += m.count;
-      if (m.combine == model::Combine::Copy)
-        std::ranges::copy(came, here.begin());
-      else
-        for (std::size_t i = 0; i < here.size(); ++i) here[i] += came[i];
+      for (std::size_t i = 0; i < here.size(); ++i) here[i] += came[i];
     }
   }
   return {};

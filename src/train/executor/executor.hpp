@@ -16,7 +16,8 @@ namespace cox::train {
 
 /// What one participant does in a `model::Schedule`, worked out once. Its lanes go through their rounds side by side: round k
 /// of all of them is begun, then waited for. What a round sends was there before it; what it receives with `Combine::Add` lies
-/// in a buffer of its own until all of the round is here, and is added in the schedule's order.
+/// in a buffer of its own until all of the round is here, and is added in the schedule's order; what replaces is received in its place, which no message of
+/// the round is sent from.
 /// The schedule is cut between floats: chunks of c are floor(n / c) of the n floats, and one more for the first n mod c.
 /// Memory: the largest round's added messages. Cost of `make`: all messages of the schedule.
 /// Held by: src/train/executor/executor_test.cpp (sums and counted bytes of every algorithm)
@@ -37,7 +38,7 @@ class Executor {
     std::uint64_t number = 0;
     std::size_t first = 0;
     std::size_t count = 0;
-    bool apart = false;  ///< received: not in place
+    [[nodiscard]] bool adds() const { return combine == model::Combine::Add; }
     model::Combine combine = model::Combine::Copy;
   };
   struct Round {

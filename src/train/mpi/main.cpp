@@ -29,7 +29,7 @@ struct Head {
 };
 
 /// A message and its head travel as one, from where they lie. The generation is never another one: a rank that is lost ends an
-/// MPI job. Messages between two ranks with one tag meet in order; the head is the proof.
+/// MPI job; so messages that were given up need not be taken back: the program aborts behind a time-out. Messages between two ranks with one tag meet in order; the head is the proof.
 class MpiTransport final : public cox::train::Transport {
  public:
   MpiTransport(int rank, int ranks, Seconds patience) : Transport(rank, ranks), patience_(patience) {

@@ -79,12 +79,17 @@ class ThreadHub::Link final : public Transport {
     receiving_.clear();
   }
 
-  /// Kept messages into mailboxes that have room.
+  [[nodiscard]] std::size_t of_mine(const std::vector<Sending*>& mailbox) const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(mailbox, [this](const Sending* s) { return s->from == rank(); }));
+  }
+
+  /// Kept messages into mailboxes that have room for ours.
   bool post() {
     bool any = false;
     for (Sending& s : sending_) {
       auto& mailbox = hub_.mailboxes[static_cast<std::size_t>(s.to)];
-      if (s.stage != Stage::Kept || mailbox.size() >= hub_.places) continue;
+      if (s.stage != Stage::Kept || of_mine(mailbox) >= hub_.places) continue;
       mailbox.push_back(&s);
       s.stage = Stage::Posted;
       any = true;

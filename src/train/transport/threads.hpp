@@ -13,8 +13,9 @@
 namespace cox::train {
 
 /// A mailbox per rank. What lies in it is a reference to the sender's buffer, copied once, by the receiver; so `wait` of a
-/// sender lasts until all that it sent was taken. Memory: `places` entries per mailbox; a sender that finds none free keeps
-/// its message until there is one.
+/// sender lasts until all that it sent was taken. Memory: `places` entries per sender and mailbox; a sender that finds none
+/// free keeps its message until there is one. Not per mailbox: those who are a round ahead would take the places of whom its owner waits
+/// for.
 /// Outlives its transports. Threads: each rank's transport has one owner; ranks may be on any.
 /// Held by: src/train/transport/threads_test.cpp
 class ThreadHub {

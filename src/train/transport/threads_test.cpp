@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -58,6 +59,46 @@ TEST(Threads, AFullMailboxHoldsItsSenderUpAndLosesNothing) {
     b->receive(0, static_cast<std::uint64_t>(i), got[static_cast<std::size_t>(i)]);
   ASSERT_TRUE(b->wait());
   EXPECT_EQ(got, sent);
+}
+
+TEST(Threads, WhoIsAheadTakesNoPlaceOfWhomIsWaitedFor) {
+  ThreadHub hub(3, kLong, 1);
+  const auto ahead = hub.transport(0);
+  const auto late = hub.transport(1);
+  const auto here = hub.transport(2);
+  const Four early = four(1), awaited = four(2);
+  Four got_early{}, got_awaited{};
+  std::jthread first([&] {
+    ahead->send(2, 1, early);
+    EXPECT_TRUE(ahead->wait());
+  });
+  std::jthread second([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the other's lies there
+    late->send(2, 0, awaited);
+    EXPECT_TRUE(late->wait());
+  });
+  here->receive(1, 0, got_awaited);
+  ASSERT_TRUE(here->wait());
+  here->receive(0, 1, got_early);
+  ASSERT_TRUE(here->wait());
+  EXPECT_EQ(got_awaited, awaited);
+  EXPECT_EQ(got_early, early);
+}
+
+TEST(Threads, NoMoreMessagesLieThereThanPlaces) {
+  ThreadHub hub(2, kShort, 2);
+  const auto a = hub.transport(0);
+  const auto b = hub.transport(1);
+  const Four some = four(1);
+  std::jthread sender([&] {
+    for (const std::uint64_t number : {0, 1, 2}) a->send(1, number, some);
+    EXPECT_FALSE(a->wait());
+  });
+  Four got{};
+  b->receive(0, 2, got);  // behind two that nobody takes
+  const Status ended = b->wait();
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().id, "train-003");
 }
 
 TEST(Threads, WhoWaitsInVainSaysForWhom) {
