@@ -121,7 +121,7 @@ set(train/transport_may "")
 set(train/executor_may transport)
 set(train/run_may transport executor)
 set(train/answer_may executor run)
-set(train/mpi_may transport run)
+set(train/program_may transport run)
 set(trace/clocks_may "")
 # Public headers only: what a Run is and how it lies on disk, which all others fill, write and read.
 set(trace/format_may "")

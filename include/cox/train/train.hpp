@@ -22,9 +22,10 @@ enum class Carrier : std::uint8_t {
   Threads,  ///< of this process
   OpenMpi,
   Mpich,
+  Gloo,  ///< processes of this machine
 };
-inline constexpr Carrier kLastCarrier = Carrier::Mpich;
-[[nodiscard]] std::string_view name_of(Carrier carrier);  ///< `threads`, `openmpi`, `mpich`
+inline constexpr Carrier kLastCarrier = Carrier::Gloo;
+[[nodiscard]] std::string_view name_of(Carrier carrier);  ///< `threads`, `openmpi`, `mpich`, `gloo`
 
 /// What was asked.
 struct TrainQuestion {

@@ -29,9 +29,9 @@ Result<train::Carrier> carrier_of(const Invocation& call) {
   const std::string word = call.value("transport", "threads");
   for (int c = 0; c <= static_cast<int>(train::kLastCarrier); ++c)
     if (word == name_of(static_cast<train::Carrier>(c))) return static_cast<train::Carrier>(c);
-  return fail(usage_error("cli-003",
-                          fmt::format("--transport: got '{}', expected threads, openmpi or mpich", word),
-                          "threads need nothing but cox"));
+  return fail(usage_error(
+      "cli-003", fmt::format("--transport: got '{}', expected threads, openmpi, mpich or gloo", word),
+      "threads need nothing but cox"));
 }
 
 /// The policy of the scenario, where none is named.
@@ -119,7 +119,7 @@ const Command& train_command() {
                {{.name = "procs", .value = "N", .help = "processes; each holds a stretch of the workers"},
                 {.name = "transport",
                  .value = "NAME",
-                 .help = "threads, openmpi or mpich",
+                 .help = "threads, openmpi, mpich or gloo",
                  .fallback = "threads"},
                 {.name = "policy", .value = "NAME", .help = "without it the scenario's. So far: synchronous"},
                 {.name = "problem",

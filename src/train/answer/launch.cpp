@@ -28,8 +28,8 @@ Result<std::vector<std::string>> launch_words(const TrainJob& job, const TrainQu
     return fail(
         failed(fmt::format("{} is not there or cannot be executed", program.string()),
                "it is built where the library's headers are installed; --transport threads needs none"));
-  std::vector<std::string> words = question.launch;
-  if (words.empty()) {
+  std::vector<std::string> words = question.launch;  // the program of Gloo starts its ranks itself
+  if (words.empty() && question.carrier != Carrier::Gloo) {
     // Where two MPI libraries are installed side by side, each has a launcher under a name of its own.
     const std::string own = "mpirun." + library;
     words = {in_path(own) ? own : "mpirun"};

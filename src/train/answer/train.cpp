@@ -103,9 +103,11 @@ std::string_view name_of(Carrier carrier) {
     case Carrier::OpenMpi:
       return "openmpi";
     case Carrier::Mpich:
+      return "mpich";
+    case Carrier::Gloo:
       break;
   }
-  return "mpich";
+  return "gloo";
 }
 
 Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& q,

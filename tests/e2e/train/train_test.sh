@@ -1,15 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# train_test.sh BUILD SOURCE LIBRARY: `cox train` over an MPI has the bits of threads and of `cox learn` along the same updates; observed, no
+# train_test.sh BUILD SOURCE LIBRARY: `cox train` over a library has the bits of threads and of `cox learn` along the same updates; observed, no
 # call is missing; a process that stands still is named.
 . "$(dirname "$0")/../shell.sh"
 library=$1
-need mpirun."$library" /usr/bin/python3
+need /usr/bin/python3
+if [ "$library" = gloo ]; then need pgrep; else need mpirun."$library"; fi
 [ -x "$build/cox-train-$library" ] || skip "cox-train-$library was not built"
 cd "$work"
 job=$source_dir/examples/scenarios/learn-uneven.toml
 launch=(mpirun."$library")
-[ "$library" = mpich ] || launch+=(--oversubscribe --mca mpi_yield_when_idle 1)
+[ "$library" != openmpi ] || launch+=(--oversubscribe --mca mpi_yield_when_idle 1)
+# over PROCS [PROGRAM]: flags of so many processes; Gloo's program starts them itself
+over() {
+  over=(--procs "$1" --transport "$library")
+  [ "$library" = gloo ] || over+=(--launch "${launch[*]} -n $*")
+}
 
 # losses FILE: what is compared, every digit
 losses() { /usr/bin/python3 -c 'import json, sys
@@ -18,7 +24,8 @@ for p in json.load(open(sys.argv[1]))["result"]["points"]: print(p["version"], p
 train() {
   local procs=$1
   shift
-  equal "$(status timeout 100 "$cox" train "$job" --procs "$procs" --transport "$library" --launch "${launch[*]} -n $procs" --json "$@")" 0 \
+  over "$procs"
+  equal "$(status timeout 100 "$cox" train "$job" "${over[@]}" --json "$@")" 0 \
     "exit status of $procs processes: $(cat err)"
 }
 
@@ -45,15 +52,16 @@ for sum in ring double-binary-tree hierarchical,group=2; do
   equal "$("$cox" train "$job" --procs 4 --steps 10 --all-reduce $sum --json | grep parameters_hash)" "$hash" "threads by $sum"
 done
 
+over 4
 # observed: an all-reduce and two phases a step, nothing missing
-equal "$(status timeout 100 "$cox" observe -o run -- "$cox" train "$job" --procs 4 --transport "$library" --launch "${launch[*]} -n 4" \
+equal "$(status timeout 100 "$cox" observe -o run -- "$cox" train "$job" "${over[@]}" \
   --steps 40 --problem mlp,dimension=32,hidden=64)" 0 "exit status, observed: $(cat err)"
 equal "$(status "$cox" diagnose run --json)" 0 "exit status of diagnose"
 equal "$(json out 'r["coverage"]')" 1.0 "coverage"
 equal "$(json out 'r["steps"]["count"], r["steps"]["source"], r["steps"]["collectives_per_step"]')" \
   "(40, 'marks', 1)" "steps"
 equal "$(json out 'len(r["ranks"])')" 4 "ranks"
-equal "$(status timeout 100 "$cox" observe -o sharded -- "$cox" train "$job" --procs 4 --transport "$library" --launch "${launch[*]} -n 4" \
+equal "$(status timeout 100 "$cox" observe -o sharded -- "$cox" train "$job" "${over[@]}" \
   --layout zero-1 --steps 40)" 0 "exit status, observed, zero-1: $(cat err)"
 equal "$(status "$cox" diagnose sharded --json)" 0 "exit status of diagnose, zero-1"
 equal "$(json out 'r["coverage"]')" 1.0 "coverage, zero-1"
@@ -68,8 +76,16 @@ echo $! >>pids
 wait $!
 END
 chmod +x halts
-code=$(status timeout 60 "$cox" train "$job" --procs 2 --transport "$library" --launch "${launch[*]} -n 2 ./halts" \
-  --steps 1000000 --problem mlp,dimension=64,hidden=256 --patience 2)
+over 2 ./halts
+export TMPDIR=$work # where Gloo's ranks meet: their command lines have it
+if [ "$library" = gloo ]; then
+  (
+    sleep 1
+    pgrep -f "cox-train-gloo [01] $work/" >pids
+    kill -STOP "$(pgrep -f "cox-train-gloo 1 $work/")"
+  ) &
+fi
+code=$(status timeout 60 "$cox" train "$job" "${over[@]}" --steps 1000000 --problem mlp,dimension=64,hidden=256 --patience 2)
 equal "$code" 4 "exit status where a process stands still: $(cat err)"
 grep -q 'cox: rank 0 waited 2.00 s for rank 1 to .* message [0-9]* of generation 0 \[train-003\]' err || fail "not named: $(cat err)"
 for _ in $(seq 100); do
@@ -78,3 +94,4 @@ for _ in $(seq 100); do
   sleep 0.1
 done
 equal "$left" "" "processes that are left"
+equal "$(wc -l <pids)" 2 "processes"

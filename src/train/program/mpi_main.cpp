@@ -8,12 +8,11 @@
 #include <cstdio>
 #include <ctime>
 #include <list>
-#include <numeric>
 #include <string>
 
-#include "cox/abi/observe.h"
 #include "cox/base/assert.hpp"
 
+#include "train/program/observed_marks.hpp"
 #include "train/run/replica.hpp"
 
 namespace {
@@ -120,40 +119,6 @@ class MpiTransport final : public cox::train::Transport {
   std::list<Going> going_;  ///< places that do not move
 };
 
-/// For `cox observe`; nothing where nobody observes.
-class ObservedMarks final : public cox::train::Marks {
- public:
-  ObservedMarks(int rank, int ranks) {
-    std::vector<std::int32_t> all(static_cast<std::size_t>(ranks));
-    std::iota(all.begin(), all.end(), 0);
-    everybody_ = cox_define_communicator(all.data(), all.size(), rank, "everybody");
-  }
-  void step(std::int64_t number) override { cox_step(static_cast<std::uint64_t>(number)); }
-  void begin(cox::train::StepPart part, cox::Bytes bytes) override {
-    using cox::train::StepPart;
-    const cox_collective kind = part == StepPart::AllReduce       ? COX_ALL_REDUCE
-                                : part == StepPart::ReduceScatter ? COX_REDUCE_SCATTER
-                                : part == StepPart::AllGather     ? COX_ALL_GATHER
-                                                                  : COX_OTHER;
-    collective_ = kind != COX_OTHER;
-    if (collective_)
-      span_ = cox_collective_begin(kind, everybody_, static_cast<std::uint64_t>(bytes.count()));
-    else
-      span_ = cox_phase_begin(part == StepPart::Gradient ? COX_PHASE_BACKWARD : COX_PHASE_OPTIMIZER);
-  }
-  void end() override {
-    if (collective_)
-      cox_collective_end(span_);
-    else
-      cox_phase_end(span_);
-  }
-
- private:
-  cox_communicator everybody_ = 0;
-  cox_span span_ = nullptr;
-  bool collective_ = false;
-};
-
 std::string library() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
   int length = 0;
@@ -178,7 +143,7 @@ cox::Result<cox::train::TrainedRun> run(const std::vector<std::string>& words) {
                       .hint = "start as many; is it the launcher of another MPI?",
                       .where = {}});
   MpiTransport transport(rank, ranks, job.patience);
-  ObservedMarks marks(rank, ranks);
+  cox::train::ObservedMarks marks(rank, ranks);
   COX_TRY(cox::train::TrainedRun made, cox::train::run_replica(job, transport, marks));
   made.library = library();
   return made;

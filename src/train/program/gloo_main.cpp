@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// cox-train-gloo: all ranks of `cox train` over Gloo's TCP transport, on this machine.
+//   cox-train-gloo problem=quadratic optimizer=sgd,rate=0.1 workers=8 procs=4 ...
+// starts a process for each rank, itself again with two words in front: its number and a folder where the ranks meet.
+// Where one fails the others are killed.
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/file_store.h>
+#include <gloo/transport/tcp/device.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "cox/base/child.hpp"
+#include "cox/base/processes.h"
+
+#include "train/program/observed_marks.hpp"
+#include "train/run/replica.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using cox::Seconds;
+using cox::Status;
+using cox::train::Slot;
+
+/// Gloo takes the store by reference, later versions as a shared one.
+template <class Context>
+void connect_mesh(Context& context, const std::shared_ptr<gloo::rendezvous::FileStore>& store,
+                  std::shared_ptr<gloo::transport::Device>& device) {
+  if constexpr (requires { context.connectFullMesh(*store, device); })
+    context.connectFullMesh(*store, device);
+  else
+    context.connectFullMesh(store, device);
+}
+
+/// One unbound buffer per message: waits of a buffer only count, so two messages in one could be taken for each other. A wait that
+/// is late closes all pairs of the context; the program ends behind it.
+class GlooTransport final : public cox::train::Transport {
+ public:
+  GlooTransport(int rank, int ranks, const std::string& store, Seconds patience)
+      : Transport(rank, ranks), patience_(patience) {
+    gloo::transport::tcp::attr attributes;
+    const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+    attributes.iface = interface != nullptr ? interface : "lo";
+    auto device = gloo::transport::tcp::CreateDevice(attributes);
+    auto context = std::make_shared<gloo::rendezvous::Context>(rank, ranks);
+    context->setTimeout(std::chrono::ceil<std::chrono::milliseconds>(patience));
+    connect_mesh(*context, std::make_shared<gloo::rendezvous::FileStore>(store), device);
+    context_ = std::move(context);
+  }
+
+  Status wait() override {
+    const auto until = std::chrono::steady_clock::now() + patience_;
+    Status ended{};
+    for (const Going& g : going_) {
+      if (!ended) break;
+      try {
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+        const auto some = std::max(left, std::chrono::milliseconds(1));
+        if (g.receives ? g.buffer->waitRecv(some) : g.buffer->waitSend(some)) continue;
+      } catch (const std::exception&) {  // late, or the other end is closed
+      }
+      ended = cox::fail(late(g.receives, g.peer, g.slot, patience_));
+    }
+    going_.clear();
+    return ended;
+  }
+
+ private:
+  struct Going {
+    int peer = 0;
+    bool receives = false;
+    Slot slot{};
+    std::unique_ptr<gloo::transport::UnboundBuffer> buffer;
+  };
+
+  void begin_send(int to, Slot slot, std::span<const std::byte> bytes) override {
+    auto* data =
+        const_cast<std::byte*>(bytes.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast): only read
+    begin(false, to, slot, data, bytes.size()).send(to, number_of(slot));
+  }
+  void begin_receive(int from, Slot slot, std::span<std::byte> bytes) override {
+    begin(true, from, slot, bytes.data(), bytes.size()).recv(from, number_of(slot));
+  }
+  void forget() override { going_.clear(); }
+
+  gloo::transport::UnboundBuffer& begin(bool receives, int peer, Slot slot, std::byte* data,
+                                        std::size_t size) {
+    going_.push_back({.peer = peer,
+                      .receives = receives,
+                      .slot = slot,
+                      .buffer = context_->createUnboundBuffer(data, size)});
+    return *going_.back().buffer;
+  }
+
+  /// The highest byte is 9: Gloo's own operations have 1 to 8 there. Then 16 bits of generation, 40 of number.
+  static std::uint64_t number_of(Slot slot) {
+    return std::uint64_t{9} << 56U | (std::uint64_t{slot.generation} & 0xffffU) << 40U |
+           (slot.number & 0xff'ffff'ffffU);
+  }
+
+  Seconds patience_;
+  std::shared_ptr<gloo::Context> context_;
+  std::vector<Going> going_;
+};
+
+/// One rank; its exit status.
+int run_rank(int rank, const std::string& store, const cox::train::TrainJob& job) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody is left where the one that started us is killed
+  cox_rank(rank, job.procs);
+  GlooTransport transport(rank, job.procs, store, job.patience);
+  cox::train::ObservedMarks marks(rank, job.procs);
+  auto made = cox::train::run_replica(job, transport, marks);
+  if (made) made->library = "Gloo";
+  const std::string text = made ? cox::train::rows_of(*made) : cox::train::row_of(made.error());
+  if (rank == 0 || !made) std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+  return made ? 0 : 1;
+}
+
+/// Starts the ranks and waits; the first exit status that is not 0.
+int run_all(const std::vector<std::string>& words, int ranks, const std::string& store) {
+  std::vector<pid_t> running;
+  for (int r = 0; r < ranks; ++r) {
+    std::vector<std::string> told{"cox-train-gloo", std::to_string(r), store};
+    told.insert(told.end(), words.begin(), words.end());
+    pid_t pid = 0;
+    const int error =
+        posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, cox::argument_list(told).data(), environ);
+    if (error == 0) running.push_back(pid);
+  }
+  int status = running.size() == static_cast<std::size_t>(ranks) ? 0 : 1;
+  const auto end_all = [&] {
+    for (const pid_t pid : running) cox_signal_process(pid, SIGKILL);
+  };
+  if (status != 0) end_all();
+  while (!running.empty()) {
+    int how = 0;
+    const pid_t pid = ::wait(&how);
+    if (pid < 0) break;
+    std::erase(running, pid);
+    const int ended = cox::exit_status_of(how);
+    if (ended == 0 || status != 0) continue;
+    status = ended;
+    // Others that wait for it say so within the same time: a moment for their words.
+    usleep(300'000);
+    end_all();
+  }
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const bool is_rank = words.size() > 2 && words[1].find('/') == 0;
+  const std::string store = is_rank ? words[1] : "";
+  const int rank = is_rank ? std::atoi(words[0].c_str()) : 0;
+  if (is_rank) words.erase(words.begin(), words.begin() + 2);
+  const auto job = cox::train::read_words(words);
+  if (!job) {
+    std::fputs(cox::train::row_of(job.error()).c_str(), stdout);
+    return 1;
+  }
+  if (is_rank) return run_rank(rank, store, *job);
+  std::string folder = (fs::temp_directory_path() / "cox-train-gloo.XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) return 1;
+  const int status = run_all(words, job->procs, folder);
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  return status;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "%s: %s\n", argv[0], e.what());
+  return 1;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What a rank that is a program tells `cox observe`.
+#pragma once
+
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "cox/abi/observe.h"
+
+#include "train/run/marks.hpp"
+
+namespace cox::train {
+
+/// Marks steps, phases and collectives; nothing where nobody observes. Threads: one owner.
+class ObservedMarks final : public Marks {
+ public:
+  ObservedMarks(int rank, int ranks) {
+    std::vector<std::int32_t> all(static_cast<std::size_t>(ranks));
+    std::iota(all.begin(), all.end(), 0);
+    everybody_ = cox_define_communicator(all.data(), all.size(), rank, "everybody");
+  }
+  void step(std::int64_t number) override { cox_step(static_cast<std::uint64_t>(number)); }
+  void begin(StepPart part, Bytes bytes) override {
+    const cox_collective kind = part == StepPart::AllReduce       ? COX_ALL_REDUCE
+                                : part == StepPart::ReduceScatter ? COX_REDUCE_SCATTER
+                                : part == StepPart::AllGather     ? COX_ALL_GATHER
+                                                                  : COX_OTHER;
+    collective_ = kind != COX_OTHER;
+    if (collective_)
+      span_ = cox_collective_begin(kind, everybody_, static_cast<std::uint64_t>(bytes.count()));
+    else
+      span_ = cox_phase_begin(part == StepPart::Gradient ? COX_PHASE_BACKWARD : COX_PHASE_OPTIMIZER);
+  }
+  void end() override {
+    if (collective_)
+      cox_collective_end(span_);
+    else
+      cox_phase_end(span_);
+  }
+
+ private:
+  cox_communicator everybody_ = 0;
+  cox_span span_ = nullptr;
+  bool collective_ = false;
+};
+
+}  // namespace cox::train
