@@ -74,9 +74,10 @@ enum class ProblemKind : std::uint8_t {
   Mlp,
   Embedding,
   Convolution,
-  Experts
+  Experts,
+  Text
 };
-/// `quadratic`, `least-squares`, `logistic`, `mlp`, `embedding`, `convolution`, `experts`
+/// `quadratic`, `least-squares`, `logistic`, `mlp`, `embedding`, `convolution`, `experts`, `text`
 [[nodiscard]] std::string_view name_of(ProblemKind kind);
 
 /// Which problem. A field that a kind does not name is not looked at.
@@ -98,8 +99,8 @@ struct ProblemSpec {
   std::int64_t reflections = 0;  ///< quadratic: of the basis; 0 = diagonal
   std::int64_t classes = 4;      ///< logistic, embedding, convolution, experts
   std::int64_t pairs = 1;        ///< mlp: of features that decide; 2^pairs classes
-  std::int64_t hidden = 64;      ///< mlp: width of a hidden layer
-  std::int64_t layers = 1;       ///< mlp: hidden ones
+  std::int64_t hidden = 64;      ///< mlp: width of a hidden layer; text: of what goes from layer to layer
+  std::int64_t layers = 1;       ///< mlp: hidden ones; text: of attention
   std::int64_t keys = 1000;      ///< embedding: rows of its table
   double zipf = 1;               ///< embedding, experts: key (kind) r has a share of (r + 1)^-zipf
   std::int64_t bag = 8;          ///< embedding: keys of a sample
@@ -114,6 +115,8 @@ struct ProblemSpec {
   double capacity = 1.25;        ///< experts: room of one, over the mean load; 0 = for all
   double balance = 0.01;         ///< experts: factor of the auxiliary loss
   std::int64_t kinds = 8;        ///< experts: of tokens
+  std::int64_t heads = 4;        ///< text: of a layer's attention
+  std::int64_t context = 32;     ///< text: symbols of a sample
   std::int64_t held_out = 1000;  ///< problems with classes: samples that a score is the mean over
   std::int64_t seed = 1;
 };
@@ -122,7 +125,7 @@ struct ProblemSpec {
 /// Errors: learn-001, one line that says what is allowed. Held by: src/learn/problem/problem_spec_test.cpp
 [[nodiscard]] Result<ProblemSpec> read_problem(std::string_view text);
 
-/// The problem itself. Errors: learn-001 where a field is out of range.
+/// The problem itself. Errors: learn-001 where a field is out of range; learn-003 where the text is not there.
 /// Cost: O(parameters), and O(parameters x workers) where workers differ.
 [[nodiscard]] Result<std::unique_ptr<Problem>> make_problem(const ProblemSpec& spec);
 

@@ -223,6 +223,9 @@ std::string shape_of(const ProblemSpec& p) {
       return fmt::format("top {} of {}, room {}, balance {:g}, noise {:g}", p.top, grouped(p.experts),
                          p.capacity > 0 ? fmt::format("for {:g} x the mean", p.capacity) : "for all",
                          p.balance, p.noise);
+    case ProblemKind::Text:
+      return fmt::format("{} of attention with {}, {} symbols a sample", counted(p.layers, "layer", "layers"),
+                         counted(p.heads, "head", "heads"), p.context);
     case ProblemKind::LeastSquares:
     case ProblemKind::Logistic:
     case ProblemKind::Mlp:

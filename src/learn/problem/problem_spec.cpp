@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "cox/learn/problem.hpp"
 
@@ -13,12 +14,14 @@
 #include "learn/problem/least_squares.hpp"
 #include "learn/problem/quadratic.hpp"
 #include "learn/problem/settings.hpp"
+#include "learn/problem/transformer.hpp"
+#include "learn/text/licence_text.hpp"
 
 namespace cox::learn {
 namespace {
 
-constexpr std::array<std::string_view, 7> kNames = {"quadratic", "least-squares", "logistic", "mlp",
-                                                    "embedding", "convolution",   "experts"};
+constexpr std::array<std::string_view, 8> kNames = {"quadratic", "least-squares", "logistic", "mlp",
+                                                    "embedding", "convolution",   "experts",  "text"};
 constexpr std::array<std::string_view, 2> kNorms = {"none", "batch"};
 
 constexpr double kMostParameters = 1e8;
@@ -30,7 +33,8 @@ bool has_dimension(ProblemKind kind) {
 }
 
 std::vector<Setting> settings_of(ProblemSpec& s) {
-  std::vector<Setting> all = {{"noise", &s.noise, 0, 1e9}, {"seed", &s.seed, 0, kMostSeed}};
+  std::vector<Setting> all = {{"seed", &s.seed, 0, kMostSeed}};
+  if (s.kind != ProblemKind::Text) all.insert(all.begin(), {"noise", &s.noise, 0, 1e9});
   if (has_dimension(s.kind)) all.insert(all.begin(), {"dimension", &s.dimension, 1, kMostParameters});
   const auto add = [&](std::initializer_list<Setting> more) { all.insert(all.end(), more); };
   switch (s.kind) {
@@ -81,6 +85,13 @@ std::vector<Setting> settings_of(ProblemSpec& s) {
            {"classes", &s.classes, 2, 1e3},
            {"held-out", &s.held_out, 1, 1e6}});
       break;
+    case ProblemKind::Text:
+      add({{"hidden", &s.hidden, 1, 1024},
+           {"heads", &s.heads, 1, 64},
+           {"layers", &s.layers, 1, 16},
+           {"context", &s.context, 1, 512},
+           {"held-out", &s.held_out, 1, 1e6}});
+      break;
   }
   return all;
 }
@@ -93,6 +104,8 @@ double weights_of(const ProblemSpec& s) {
     return static_cast<double>(s.filters) * static_cast<double>(9 + s.classes);
   if (s.kind == ProblemKind::Experts)  // or numbers that make the labels
     return static_cast<double>(s.width) * static_cast<double>(std::max(s.experts, s.kinds) * (s.classes + 1));
+  if (s.kind == ProblemKind::Text)
+    return static_cast<double>(s.layers) * 12 * static_cast<double>(s.hidden * s.hidden);
   const auto inputs = static_cast<double>(s.dimension);
   if (s.kind == ProblemKind::Logistic) return inputs * static_cast<double>(s.classes);
   if (s.kind != ProblemKind::Mlp) return inputs;
@@ -113,6 +126,13 @@ Status check_workers(const ProblemSpec& s) {
 /// Each value, and whether they fit each other.
 Status check(ProblemSpec spec) {
   COX_CHECK(check_settings(name_of(spec.kind), settings_of(spec)));
+  if (spec.kind == ProblemKind::Text && spec.hidden % spec.heads != 0)
+    return fail(Error{.code = Errc::Usage,
+                      .id = "learn-001",
+                      .message = fmt::format("hidden of text is {}, expected a multiple of its {} heads",
+                                             spec.hidden, spec.heads),
+                      .hint = "",
+                      .where = {}});
   if (weights_of(spec) > kMostParameters)
     return fail(Error{.code = Errc::Usage,
                       .id = "learn-001",
@@ -154,9 +174,12 @@ Result<std::unique_ptr<Problem>> make_problem(const ProblemSpec& spec) {
     case ProblemKind::Convolution:
       return std::make_unique<Convolution>(spec);
     case ProblemKind::Experts:
+      return std::make_unique<Experts>(spec);
+    case ProblemKind::Text:
       break;
   }
-  return std::make_unique<Experts>(spec);
+  COX_TRY(SymbolTexts texts, read_licences());
+  return std::make_unique<Transformer>(spec, std::move(texts));
 }
 
 }  // namespace cox::learn
