@@ -150,6 +150,12 @@ Ruling Policy::delivered(int worker, std::vector<int>& released) {
   return apply(worker, moved, released);
 }
 
+void Policy::set_staleness(int bound, std::vector<int>& released) {
+  start_call(released);
+  spec_.staleness = std::max(bound, 0);
+  if (spec_.kind == PolicyKind::BoundedWait) release_within_bound(released);
+}
+
 void Policy::left(int worker, std::vector<int>& released) {
   Worker& w = workers_[static_cast<std::size_t>(worker)];
   COX_ASSERT(w.here, "a worker left twice");

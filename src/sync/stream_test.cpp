@@ -143,6 +143,31 @@ TEST(Ledger, TheOldestUpdateUnderWaitingIsBoundedAndTheBoundIsReached) {
     }
 }
 
+// The bound changes while the job runs: nobody begins a step further ahead than the bound of that moment.
+TEST(Ledger, HoldsWhileTheBoundChanges) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Walk walk(4, 4);
+    int bound = 4;
+    int held = 0;
+    for (std::uint64_t i = 0; i < 400; ++i) {
+      ASSERT_FALSE(walk.can.empty()) << "the job waits for ever";
+      if (i % 20 == 19) {
+        bound = static_cast<int>(mixed(seed + i) % 6);
+        walk.policy.set_staleness(bound, walk.released);
+        walk.can.insert(walk.can.end(), walk.released.begin(), walk.released.end());
+        for (const StreamEvent& e : walk.policy.events())
+          ASSERT_TRUE(walk.ledger.take(e)) << walk.ledger.error();
+      } else {
+        ASSERT_TRUE(walk.deliver(walk.can[mixed(seed * 7919 + i) % walk.can.size()]));
+      }
+      for (const int w : walk.released) EXPECT_LE(walk.policy.clock(w) - walk.policy.slowest(), bound);
+      held += walk.can.size() < 4 ? 1 : 0;
+      ASSERT_EQ(walk.ledger.ages(), walk.ledger.aged());
+    }
+    EXPECT_GT(held, 0) << "nobody ever waited";
+  }
+}
+
 TEST(Ledger, WhatCannotBeIsNamed) {
   const auto read = [](int w, std::int64_t v) {
     return StreamEvent{.kind = StreamEvent::Kind::Read, .update = {.worker = w, .version_read = v}};

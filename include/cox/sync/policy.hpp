@@ -48,6 +48,9 @@ class Policy {
   int joined(std::vector<int>& released);
   /// Other steps between two meetings from now on (LocalSgd).
   void set_local_steps(int steps) { spec_.local_steps = steps > 1 ? steps : 1; }
+  /// Another bound from now on (BoundedWait, BoundedDiscard). A lower one stops those who are further ahead when they have
+  /// ended their step; a higher one lets go who waited for the old one.
+  void set_staleness(int bound, std::vector<int>& released);
 
   /// What the last call made happen, in order; until the next one.
   [[nodiscard]] std::span<const StreamEvent> events() const { return events_; }

@@ -7,7 +7,6 @@
 
 #include "learn/answer/refusal.hpp"
 #include "learn/compress/compressor.hpp"
-#include "learn/drive/drive.hpp"
 
 namespace cox::learn {
 
@@ -41,8 +40,9 @@ Result<int> workers_under(const model::Scenario& scenario, const Way& way) {
 }
 
 Status stream_way(const model::Scenario& scenario, const Way& way, const model::Compression& wire,
-                  std::int64_t steps, std::uint64_t seed, const simulate::UpdateSink& sink) {
-  if (way.rule != Rule::Policy) return stream_ruled(scenario, way, wire, steps, seed, sink);
+                  std::int64_t steps, std::uint64_t seed, const simulate::UpdateSink& sink,
+                  const BoundNow& bound) {
+  if (way.rule != Rule::Policy) return stream_ruled(scenario, way, wire, steps, seed, sink, bound);
   return simulate::stream_updates(under(scenario, way, wire, steps), seed, sink, way.synchronous_steps);
 }
 

@@ -99,6 +99,37 @@ TEST(CompareWays, GroupsThatMeetInEveryStepAreSynchronous) {
   EXPECT_EQ(of(c, "groups-asynchronous,group=3").refused, "groups of 3 do not divide 8 workers");
 }
 
+// A bound that follows the curvature: at a rate whose ages raise the alarm it tightens, and ages with it.
+TEST(CompareWays, ABoundThatFollowsTheCurvatureActsOnTheAlarm) {
+  model::Scenario uneven = testing::job(8);
+  testing::make_uneven(uneven, 0.6);
+  WaysQuestion q = question({"bounded-wait,staleness=8", "curvature-bound,staleness=8,probe=5"});
+  q.problem.curvature = 1;
+  const auto largest = [&](double rate) {
+    q.optimizer.rate = rate;
+    q.rate_factors = {1};
+    const Comparison c = run(uneven, q);
+    const WayResult& w = of(c, "curvature-bound,staleness=8,probe=5");
+    EXPECT_TRUE(w.refused.empty()) << w.refused;
+    for (const Attempt& a : w.attempts) {
+      EXPECT_TRUE(a.bound);
+      EXPECT_GT(a.bound->probes(), 0);
+      EXPECT_NEAR(a.bound->last_curvature(), 1, 0.05);
+    }
+    return w.attempts.front();
+  };
+  const Attempt calm = largest(0.01);
+  EXPECT_EQ(calm.bound->raised(), 0);
+  EXPECT_EQ(calm.bound->bound(), 8);
+  const Attempt steep = largest(0.3);
+  EXPECT_GT(steep.bound->raised(), 0);
+  EXPECT_LT(steep.bound->bound(), 8);
+  q.optimizer.kind = OptimizerKind::Adam;
+  EXPECT_NE(
+      of(run(uneven, q), "curvature-bound,staleness=8,probe=5").refused.find("no limit of age for adam"),
+      std::string::npos);
+}
+
 TEST(CompareWays, ASlowNetworkIsForThoseWhoMeetSeldom) {
   const auto ways = {"synchronous", "local-sgd,local-steps=8", "asynchronous"};
   const Comparison fast = run(testing::job(8, Bandwidth::gbyte_per_s(100)), question(ways));

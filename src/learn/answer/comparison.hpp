@@ -17,6 +17,8 @@
 #include "cox/model/scenario.hpp"
 #include "cox/sync/ages.hpp"
 
+#include "learn/stability/bound_follower.hpp"
+
 namespace cox::learn {
 
 /// One way with one rate and one seed.
@@ -42,6 +44,8 @@ struct Attempt {
   std::optional<ExpertLoads> experts{};  ///< at the end, where the problem has some
   std::optional<Divergence> diverged{};
   std::optional<ScaledSteps> scaled{};  ///< where the way has a loss scale
+
+  std::optional<BoundFollower> bound{};  ///< where the way's bound follows the curvature
 
   [[nodiscard]] sync::AgeCounts all_ages() const;
 };

@@ -39,6 +39,15 @@ Json json_of(const Attempt& a) {
           {"accuracy", a.accuracy},
           {"experts", or_null(a.experts, [](const ExpertLoads& e) { return json_of(e); })},
           {"diverged", a.diverged ? Json(a.diverged->text()) : Json(nullptr)},
+          {"bound", or_null(a.bound,
+                            [](const BoundFollower& b) {
+                              return Json{{"last", b.bound()},
+                                          {"least", b.least()},
+                                          {"probes", b.probes()},
+                                          {"alarms", b.raised()},
+                                          {"first_curvature", b.first_curvature()},
+                                          {"last_curvature", b.last_curvature()}};
+                            })},
           {"loss_scale", or_null(a.scaled, [](const ScaledSteps& scaled) { return json_of(scaled); })}};
 }
 

@@ -12,6 +12,8 @@
 
 #include "learn/answer/cluster.hpp"
 #include "learn/answer/refusal.hpp"
+#include "learn/optimize/schedule.hpp"
+#include "learn/stability/measured.hpp"
 
 namespace cox::learn {
 namespace {
@@ -59,9 +61,11 @@ class Racer {
   Racer(const Terms& setting, const Way& way, const Crew& crew, double factor, std::uint64_t seed,
         std::unique_ptr<Problem> problem)
       : setting_(setting),
+        probe_every_(way.probe * crew.workers),
         scales_(way.compressor.loss_scale.has_value()),
         problem_(std::move(problem)),
         learner_(*problem_, scaled(setting, factor), way, crew.share, crew.workers) {
+    if (way.rule == Rule::Bound) result_.bound.emplace(way.policy.staleness);
     result_.seed = seed;
     result_.workers = crew.workers;
     result_.rate = setting.question.optimizer.rate * factor;
@@ -72,6 +76,7 @@ class Racer {
   bool take(const sync::StreamEvent& e, Seconds at, const sync::StreamAges& ages, const Busiest& busiest) {
     if (!racing_) return false;
     racing_ = learner_.take(e);
+    if (result_.bound && racing_) follow_curvature(e);
     const bool due = e.kind == sync::StreamEvent::Kind::Advanced && learner_.samples() >= next_;
     if (racing_ && !due) return true;
     result_.time = at;
@@ -80,6 +85,7 @@ class Racer {
     return racing_;
   }
   [[nodiscard]] Problem& problem() { return *problem_; }
+  [[nodiscard]] int bound() const { return result_.bound->bound(); }
   [[nodiscard]] Attempt end(Seconds last, const sync::StreamAges& ages, const Busiest& busiest) {
     if (racing_) {
       result_.time = last;
@@ -96,6 +102,20 @@ class Racer {
   }
 
  private:
+  /// Every so many versions the curvature of one fixed batch, at the newest parameters, and what the alarm says of it.
+  void follow_curvature(const sync::StreamEvent& e) {
+    constexpr std::int64_t kBatch = 32;
+    constexpr int kIterations = 30;
+    if (e.kind == sync::StreamEvent::Kind::Delivered && e.update.applied) result_.bound->add(e.update.age());
+    if (e.kind != sync::StreamEvent::Kind::Advanced || learner_.version() % probe_every_ != 0) return;
+    const Curvature found =
+        measured_curvature(*problem_, learner_.parameters(), {.first = 0, .count = kBatch}, kIterations);
+    const OptimizerSpec& optimizer = setting_.question.optimizer;
+    const double rate =
+        result_.rate * rate_factor(optimizer, learner_.version(), setting_.question.share.batch());
+    result_.bound->probe(rate, found.value,
+                         optimizer.kind == OptimizerKind::Momentum ? optimizer.momentum : 0);
+  }
   /// What the stream was until here.
   void settle(const sync::StreamAges& ages, const Busiest& busiest) {
     result_.ages.assign(ages.workers().begin(), ages.workers().end());
@@ -122,6 +142,7 @@ class Racer {
   }
 
   const Terms& setting_;
+  std::int64_t probe_every_;  ///< versions
   bool scales_;
   std::unique_ptr<Problem> problem_;
   Learner learner_;
@@ -173,10 +194,28 @@ Status check_wire(const Way& way, const model::Compression& wire) {
                 "keep less, or learn a problem with matrices, like mlp");
 }
 
+/// The alarm knows the limits of plain steps and of a heavy ball.
+Status check_bound(const Terms& s) {
+  const OptimizerKind kind = s.question.optimizer.kind;
+  if (kind == OptimizerKind::Sgd || kind == OptimizerKind::Momentum) return {};
+  return refuse(fmt::format("curvature-bound knows no limit of age for {}", name_of(kind)),
+                "take sgd or momentum, or bounded-wait");
+}
+
 }  // namespace
 
 Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<const double> factors,
                                   std::uint64_t seed) {
+  if (way.rule == Rule::Bound) COX_CHECK(check_bound(s));
+  if (way.rule == Rule::Bound && factors.size() > 1) {
+    // What happens when depends on what is learned: a stream for each rate.
+    std::vector<Attempt> all;
+    for (const double factor : factors) {
+      COX_TRY(std::vector<Attempt> one, race(s, way, std::span(&factor, 1), seed));
+      all.push_back(std::move(one.front()));
+    }
+    return all;
+  }
   COX_TRY(const Crew crew, crew_of(s, way));
   std::vector<std::unique_ptr<Racer>> racers;
   for (const double factor : factors) {
@@ -194,25 +233,27 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
   std::vector<std::int64_t> steps(static_cast<std::size_t>(crew.workers));
   bool over = false;
   std::vector<bool> racing(racers.size(), true);
-  COX_CHECK(stream_way(s.scenario, way, wire, s.question.steps, s.scenario.seed + seed,
-                       [&](const sync::StreamEvent& e, Seconds at) {
-                         const bool possible = ledger.take(e);
-                         COX_ASSERT(possible, "a policy's stream keeps its ledger");
-                         last = at;
-                         busiest.take(e);
-                         ages.take(e);
-                         // Nobody goes on alone when others are out of steps.
-                         if (e.kind == sync::StreamEvent::Kind::Delivered)
-                           over = over || (steps[static_cast<std::size_t>(e.update.worker)] +=
-                                           e.update.steps) >= s.question.steps;
-                         bool any = false;
-                         for (std::size_t r = 0; r < racers.size(); ++r) {
-                           if (!racing[r]) continue;
-                           racing[r] = racers[r]->take(e, at, ages, busiest);
-                           any = any || racing[r];
-                         }
-                         return any && !(over && e.kind == sync::StreamEvent::Kind::Advanced);
-                       }));
+  COX_CHECK(stream_way(
+      s.scenario, way, wire, s.question.steps, s.scenario.seed + seed,
+      [&](const sync::StreamEvent& e, Seconds at) {
+        const bool possible = ledger.take(e);
+        COX_ASSERT(possible, "a policy's stream keeps its ledger");
+        last = at;
+        busiest.take(e);
+        ages.take(e);
+        // Nobody goes on alone when others are out of steps.
+        if (e.kind == sync::StreamEvent::Kind::Delivered)
+          over = over ||
+                 (steps[static_cast<std::size_t>(e.update.worker)] += e.update.steps) >= s.question.steps;
+        bool any = false;
+        for (std::size_t r = 0; r < racers.size(); ++r) {
+          if (!racing[r]) continue;
+          racing[r] = racers[r]->take(e, at, ages, busiest);
+          any = any || racing[r];
+        }
+        return any && !(over && e.kind == sync::StreamEvent::Kind::Advanced);
+      },
+      way.rule == Rule::Bound ? BoundNow([&] { return racers.front()->bound(); }) : BoundNow{}));
   std::vector<Attempt> attempts;
   for (std::size_t r = 0; r < racers.size(); ++r) {
     attempts.push_back(racers[r]->end(last, ages, busiest));

@@ -22,7 +22,8 @@ struct Terms {
   double target = 0;
 };
 
-/// One run of a way for each factor on the optimizer's rate, all on one stream: what happens when does not depend on rates.
+/// One run of a way for each factor on the optimizer's rate, all on one stream: what happens when does not depend on rates,
+/// unless the bound follows the curvature: then each has its own.
 /// Errors: those of simulate for this policy. Cost: the stream once, a learner for each factor.
 /// Held by: src/learn/answer/compare_test.cpp
 [[nodiscard]] Result<std::vector<Attempt>> race(const Terms& setting, const Way& way,

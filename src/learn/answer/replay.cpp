@@ -241,6 +241,9 @@ Result<TextLine> record_updates(const model::Scenario& scenario, const Way& way,
   if (scenario.job.workload() != model::Workload::Training)
     return refuse("job.workload is not \"training\": there are no updates to write",
                   "describe the training job, with its layers and their gradients");
+  if (way.rule == Rule::Bound)
+    return refuse("the bound of curvature-bound follows what is learned, and nothing is learned here",
+                  "record bounded-wait, or compare it");
   COX_TRY(const std::unique_ptr<Problem> problem, make_problem(spec));
   const model::Compression wire = wire_of(way, *problem);
   COX_TRY(const int workers, workers_under(scenario, way));

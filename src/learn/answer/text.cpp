@@ -182,6 +182,24 @@ void add_experts(const WayResult& w, std::vector<TextLine>& lines) {
         w.way.name, busiest.mean(), percent(dropped.mean()), idle.mean()));
 }
 
+/// What a bound that follows the curvature did, over all seeds.
+void add_bound(const WayResult& w, std::vector<TextLine>& lines) {
+  std::int64_t probes = 0, raised = 0;
+  int least = 0, most = 0;
+  for (const Attempt& a : w.attempts) {
+    if (!a.bound) return;
+    const bool first = &a == &w.attempts.front();
+    least = first ? a.bound->bound() : std::min(least, a.bound->bound());
+    most = std::max(most, a.bound->bound());
+    probes += a.bound->probes();
+    raised += a.bound->raised();
+  }
+  if (probes > 0)
+    lines.push_back(fmt::format("{}: {} of {} raised the alarm; the bound ended at {}{}", w.way.name, raised,
+                                counted(probes, "probe", "probes"), least,
+                                least < most ? fmt::format(" to {}", most) : ""));
+}
+
 /// What a row says that is not in its figures.
 void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
   for (const WayResult& w : c.ways) {
@@ -200,6 +218,7 @@ void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
                                   percent(1.0 / w.attempts.front().workers)));
     add_scaled(w, lines);
     add_experts(w, lines);
+    add_bound(w, lines);
     if (w.at_edge)
       lines.push_back(fmt::format("{}: its best rate is at the end of those that were tried", w.way.name));
   }

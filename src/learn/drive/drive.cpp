@@ -6,7 +6,8 @@
 namespace cox::learn {
 
 Status stream_ruled(const model::Scenario& scenario, const Way& way, const model::Compression& wire,
-                    std::int64_t steps, std::uint64_t seed, const simulate::UpdateSink& sink) {
+                    std::int64_t steps, std::uint64_t seed, const simulate::UpdateSink& sink,
+                    const BoundNow& bound) {
   COX_ASSERT(way.rule != Rule::Policy, "simulate plays policies");
   COX_TRY(const ComputeTimes compute, ComputeTimes::make(scenario, steps, seed));
   const Prices prices(scenario, wire);
@@ -17,7 +18,8 @@ Status stream_ruled(const model::Scenario& scenario, const Way& way, const model
       drive_rounds(compute, prices, way, seed, sink);
       break;
     case Rule::Groups:
-      drive_groups(compute, prices, way, sink);
+    case Rule::Bound:
+      drive_groups(compute, prices, way, sink, bound);
       break;
   }
   return {};

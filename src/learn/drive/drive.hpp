@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "cox/base/result.hpp"
 #include "cox/learn/way.hpp"
@@ -16,12 +17,15 @@
 
 namespace cox::learn {
 
+/// The bound that holds from now on; asked after each update. Empty: the policy's own stays.
+using BoundNow = std::function<int()>;
+
 /// Every event of one run under the way's rules, in order of time, until a worker is out of `steps` steps or the sink ends it.
 /// Pre: the way's rule is not Policy (asserted). Errors: those of ComputeTimes; learn-002 (numbers that do not fit the workers).
 /// Deterministic. Held by: src/learn/drive/drive_test.cpp
 [[nodiscard]] Status stream_ruled(const model::Scenario& scenario, const Way& way,
                                   const model::Compression& wire, std::int64_t steps, std::uint64_t seed,
-                                  const simulate::UpdateSink& sink);
+                                  const simulate::UpdateSink& sink, const BoundNow& bound = {});
 
 /// Rounds: whoever has delivered is summed, whoever is newly drawn reads the parameters from one who was there.
 void drive_rounds(const ComputeTimes& compute, const Prices& prices, const Way& way, std::uint64_t seed,
@@ -30,6 +34,6 @@ void drive_rounds(const ComputeTimes& compute, const Prices& prices, const Way& 
 /// one after the other, and the parameters back; or every so many steps a sum over one member of each.
 /// Pre: the groups' size divides the workers (asserted).
 void drive_groups(const ComputeTimes& compute, const Prices& prices, const Way& way,
-                  const simulate::UpdateSink& sink);
+                  const simulate::UpdateSink& sink, const BoundNow& bound = {});
 
 }  // namespace cox::learn

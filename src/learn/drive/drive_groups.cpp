@@ -33,10 +33,11 @@ class ServerPort {
 class GroupsDrive {
  public:
   GroupsDrive(const ComputeTimes& compute, const Prices& prices, const Way& way,
-              const simulate::UpdateSink& sink)
+              const simulate::UpdateSink& sink, const BoundNow& bound)
       : compute_(compute),
         prices_(prices),
         sink_(sink),
+        bound_(bound),
         servers_(way.policy.has_servers()),
         groups_(compute.workers(), way.group),
         policy_(way.policy, groups_.count()),
@@ -67,6 +68,14 @@ class GroupsDrive {
     policy_.delivered(group, released_);
     const bool met = !servers_ && policy_.version() > before;
     const Seconds end = met ? at + prices_.sum(groups_.count(), groups_.size()) : at;
+    follow(end);
+    if (!bound_ || over_) return;
+    policy_.set_staleness(bound_(), released_);
+    follow(end);
+  }
+
+  /// Tells what the last call made happen; those whom it released begin.
+  void follow(Seconds end) {
     for (const sync::StreamEvent& e : policy_.events())
       if (!over_) over_ = !sink_(e, end);
     for (const int g : released_) {
@@ -87,6 +96,7 @@ class GroupsDrive {
   const ComputeTimes& compute_;
   const Prices& prices_;
   const simulate::UpdateSink& sink_;
+  const BoundNow& bound_;
   bool servers_;  ///< between groups; else groups meet
   sync::Groups groups_;
   sync::Policy policy_;
@@ -101,8 +111,8 @@ class GroupsDrive {
 }  // namespace
 
 void drive_groups(const ComputeTimes& compute, const Prices& prices, const Way& way,
-                  const simulate::UpdateSink& sink) {
-  GroupsDrive(compute, prices, way, sink).play();
+                  const simulate::UpdateSink& sink, const BoundNow& bound) {
+  GroupsDrive(compute, prices, way, sink, bound).play();
 }
 
 }  // namespace cox::learn

@@ -132,6 +132,29 @@ TEST(Drive, GroupsLieBetweenSynchronousAndTheirPolicy) {
   EXPECT_NEAR(async.versions[0].count(), (first + prices.sum(2) + prices.message()).count(), 1e-9);
 }
 
+TEST(Drive, ABoundThatChangesHoldsFromThenOn) {
+  const model::Scenario s = uneven_job(4, 1);
+  const auto way = read_way("curvature-bound,staleness=20");
+  ASSERT_TRUE(way);
+  sync::Ledger ledger(4);
+  std::int64_t before = 0, after = 0;
+  const Status streamed = stream_ruled(
+      s, *way, {}, 200, 1,
+      [&](const sync::StreamEvent& e, Seconds) {
+        EXPECT_TRUE(ledger.take(e)) << ledger.error();
+        if (e.kind == sync::StreamEvent::Kind::Delivered) {
+          std::int64_t& most = ledger.version() > 200 ? after : before;
+          most = std::max(most, e.update.age());
+        }
+        return true;
+      },
+      [&] { return ledger.version() < 100 ? 20 : 0; });
+  ASSERT_TRUE(streamed);
+  EXPECT_GT(ledger.version(), 300);
+  EXPECT_GT(before, 3) << "(N - 1) (2 s + 1) of a bound of 0";
+  EXPECT_LE(after, 3);
+}
+
 TEST(Drive, DrawnClientsKeepTheLedger) {
   const model::Scenario s = uneven_job(10, 0.5);
   for (const char* word :

@@ -32,7 +32,8 @@ constexpr std::array kWords = {Word{"synchronous", PolicyKind::Synchronous},
                                Word{"time-out", PolicyKind::LocalSgd},
                                Word{"groups-asynchronous", PolicyKind::Asynchronous},
                                Word{"groups-bounded-wait", PolicyKind::BoundedWait},
-                               Word{"groups-local-sgd", PolicyKind::LocalSgd}};
+                               Word{"groups-local-sgd", PolicyKind::LocalSgd},
+                               Word{"curvature-bound", PolicyKind::BoundedWait}};
 
 /// Numbers of a way as they are read, before they go to where they belong.
 struct Numbers {
@@ -74,6 +75,7 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
   if (name == "drop" || name == "fedavg") all.push_back({"k", &n.dropped, 0, 1 << 20});
   if (name == "time-out" || name == "fedavg") all.push_back({"seconds", &n.time_out, 0, 1e9});
   if (name.starts_with("groups-")) all.push_back({"group", &n.group, 1, 1 << 20});
+  if (name == "curvature-bound") all.push_back({"probe", &way.probe, 1, kMostSteps});
   if (name == "age-weighted") all.push_back({"decay", &way.decay, 0, 100});
   if (name == "post-local") all.push_back({"synchronous-steps", &way.synchronous_steps, 0, kMostSteps});
   if (name == "diloco") {
@@ -130,6 +132,7 @@ Result<Way> read_way(std::string_view text) {
       if (way.rounds.fraction < 1 || n.dropped > 0 || n.time_out > 0) way.rule = Rule::Rounds;
       break;
   }
+  if (name == "curvature-bound") way.rule = Rule::Bound;
   if (name.starts_with("groups-")) {
     way.rule = Rule::Groups;
     way.group = static_cast<int>(n.group);

@@ -49,6 +49,10 @@ TEST(Way, WordsAndTheirNumbers) {
   EXPECT_EQ(groups.group, 4);
   EXPECT_EQ(groups.policy.kind, PolicyKind::BoundedWait);
   EXPECT_EQ(groups.policy.staleness, 2);
+  const Way following = way("curvature-bound,staleness=8,probe=20");
+  EXPECT_EQ(following.rule, Rule::Bound);
+  EXPECT_EQ(following.policy.staleness, 8);
+  EXPECT_EQ(following.probe, 20);
   EXPECT_EQ(way("groups-local-sgd,local-steps=4").policy.local_steps, 4);
   EXPECT_FALSE(way("local-sgd,local-steps=1").is_local()) << "gradients are averaged";
   EXPECT_TRUE(way("diloco,local-steps=1").is_local());
