@@ -447,20 +447,24 @@ TEST(Training, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(analyse_step(s, 0).error().id, "simulate-003");
 }
 
-// Two bytes of a parameter and of its gradient, twelve of Adam's: 8 x 32 MB. The first note of all.
-TEST(Training, WhatDoesNotFitIsSaidFirst) {
-  model::Scenario s = data_parallel(4, 4);
-  s.cluster.device_memory = Bytes{200'000'000};
-  const auto made = simulate_training(s, {});
-  ASSERT_TRUE(made);
-  ASSERT_FALSE(made->notes.empty());
-  EXPECT_TRUE(made->notes.front().starts_with("it does not fit: a device holds 200 MB"))
-      << made->notes.front();
-  EXPECT_NE(made->notes.front().find("256 MB"), std::string::npos) << made->notes.front();
-  s.cluster.device_memory = Bytes{256'000'000};
-  const auto fits = simulate_training(s, {});
-  ASSERT_TRUE(fits);
-  for (const std::string& note : fits->notes) EXPECT_FALSE(note.starts_with("it does not fit")) << note;
+// 80 MB of gradients at 2 bytes: 40 million parameters, 16 bytes each; ZeRO divides Adam's 12, then 2 more, then all.
+// The first note of all.
+TEST(Training, StatesThatDoNotFitADeviceAreNoted) {
+  const auto noted = [](std::int64_t memory, int zero) {
+    model::Scenario s = data_parallel(4, 10);
+    s.cluster.device_memory = Bytes{memory};
+    work_of(s).zero_stage = zero;
+    const auto out = simulate_training(s, {});
+    EXPECT_TRUE(out);
+    return out && !out->notes.empty() && out->notes.front().starts_with("it does not fit: a device holds ");
+  };
+  EXPECT_FALSE(noted(0, 0)) << "nobody knows how much a device holds";
+  const std::int64_t whole[] = {640'000'000, 160'000'000 + 480'000'000 / 4, 80'000'000 + 560'000'000 / 4,
+                                640'000'000 / 4};
+  for (int zero = 0; zero <= 3; ++zero) {
+    EXPECT_FALSE(noted(whole[zero], zero)) << zero;
+    EXPECT_TRUE(noted(whole[zero] - 1, zero)) << zero;
+  }
 }
 
 }  // namespace
