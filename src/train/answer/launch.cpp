@@ -46,8 +46,10 @@ Result<TrainedRun> run_launched(const TrainJob& job, const TrainQuestion& questi
   COX_TRY(const std::vector<std::string> words, launch_words(job, question));
   COX_TRY(const Ended ended, run_child(words, kId, {.time = kLongest}));
   if (ended.status == 0 || !ended.out.empty()) return read_rows(ended.out);
-  return fail(
-      failed(fmt::format("{} ended with status {}", words.front(), ended.status), "what it said is above"));
+  Error silent =
+      failed(fmt::format("{} ended with status {}", words.front(), ended.status), "what it said is above");
+  silent.code = Errc::Io;
+  return fail(std::move(silent));
 }
 
 }  // namespace cox::train

@@ -8,10 +8,8 @@
 #include <gloo/transport/tcp/device.h>
 #include <spawn.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -70,10 +68,12 @@ class GlooTransport final : public cox::train::Transport {
         const auto left =
             std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
         const auto some = std::max(left, std::chrono::milliseconds(1));
-        if (g.receives ? g.buffer->waitRecv(some) : g.buffer->waitSend(some)) continue;
+        if (g.buffer && (g.receives ? g.buffer->waitRecv(some) : g.buffer->waitSend(some))) continue;
       } catch (const std::exception&) {  // late, or the other end is closed
       }
-      ended = cox::fail(late(g.receives, g.peer, g.slot, patience_));
+      const bool in_vain = std::chrono::steady_clock::now() >= until;
+      ended =
+          cox::fail(in_vain ? late(g.receives, g.peer, g.slot, patience_) : lost(g.receives, g.peer, g.slot));
     }
     going_.clear();
     return ended;
@@ -84,26 +84,31 @@ class GlooTransport final : public cox::train::Transport {
     int peer = 0;
     bool receives = false;
     Slot slot{};
-    std::unique_ptr<gloo::transport::UnboundBuffer> buffer;
+    std::unique_ptr<gloo::transport::UnboundBuffer> buffer;  ///< none where it could not begin
   };
 
   void begin_send(int to, Slot slot, std::span<const std::byte> bytes) override {
     auto* data =
         const_cast<std::byte*>(bytes.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast): only read
-    begin(false, to, slot, data, bytes.size()).send(to, number_of(slot));
+    begin(false, to, slot, data, bytes.size());
   }
   void begin_receive(int from, Slot slot, std::span<std::byte> bytes) override {
-    begin(true, from, slot, bytes.data(), bytes.size()).recv(from, number_of(slot));
+    begin(true, from, slot, bytes.data(), bytes.size());
   }
   void forget() override { going_.clear(); }
 
-  gloo::transport::UnboundBuffer& begin(bool receives, int peer, Slot slot, std::byte* data,
-                                        std::size_t size) {
-    going_.push_back({.peer = peer,
-                      .receives = receives,
-                      .slot = slot,
-                      .buffer = context_->createUnboundBuffer(data, size)});
-    return *going_.back().buffer;
+  void begin(bool receives, int peer, Slot slot, std::byte* data, std::size_t size) {
+    Going& g =
+        going_.emplace_back(Going{.peer = peer, .receives = receives, .slot = slot, .buffer = nullptr});
+    try {
+      auto buffer = context_->createUnboundBuffer(data, size);
+      if (receives)
+        buffer->recv(peer, number_of(slot));
+      else
+        buffer->send(peer, number_of(slot));
+      g.buffer = std::move(buffer);
+    } catch (const std::exception&) {  // the other end is closed: `wait` says so
+    }
   }
 
   /// The highest byte is 9: Gloo's own operations have 1 to 8 there. Then 16 bits of generation, 40 of number.
@@ -131,35 +136,54 @@ int run_rank(int rank, const std::string& store, const cox::train::TrainJob& job
   return made ? 0 : 1;
 }
 
-/// Starts the ranks and waits; the first exit status that is not 0.
+/// Ranks that run. Where one has failed, the others have `kGrace` to say that they have lost it; then they are killed.
+class Ranks {
+ public:
+  void add(pid_t pid) { running_.push_back(pid); }
+  [[nodiscard]] std::size_t size() const { return running_.size(); }
+  void fail(int status) {
+    if (status_ == 0) end_at_ = std::chrono::steady_clock::now() + kGrace;
+    if (status_ == 0) status_ = status;
+  }
+  /// Until all have ended; the first exit status that is not 0.
+  int wait() {
+    while (!running_.empty()) {
+      const bool some = std::erase_if(running_, [&](pid_t pid) { return has_ended(pid); }) > 0;
+      if (status_ != 0 && std::chrono::steady_clock::now() >= end_at_)
+        for (const pid_t pid : running_) cox_signal_process(pid, SIGKILL);
+      if (!some) usleep(kPause);
+    }
+    return status_;
+  }
+
+ private:
+  static constexpr std::chrono::seconds kGrace{2};
+  static constexpr useconds_t kPause = 10'000;
+
+  bool has_ended(pid_t pid) {
+    int how = 0;
+    if (cox_wait_process(pid, &how, WNOHANG) == 0) return false;
+    if (const int status = cox::exit_status_of(how); status != 0) fail(status);
+    return true;
+  }
+
+  std::vector<pid_t> running_;
+  int status_ = 0;
+  std::chrono::steady_clock::time_point end_at_{};
+};
+
 int run_all(const std::vector<std::string>& words, int ranks, const std::string& store) {
-  std::vector<pid_t> running;
+  Ranks running;
   for (int r = 0; r < ranks; ++r) {
     std::vector<std::string> told{"cox-train-gloo", std::to_string(r), store};
     told.insert(told.end(), words.begin(), words.end());
     pid_t pid = 0;
-    const int error =
-        posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, cox::argument_list(told).data(), environ);
-    if (error == 0) running.push_back(pid);
+    if (posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, cox::argument_list(told).data(), environ) == 0)
+      running.add(pid);
+    else
+      running.fail(1);
   }
-  int status = running.size() == static_cast<std::size_t>(ranks) ? 0 : 1;
-  const auto end_all = [&] {
-    for (const pid_t pid : running) cox_signal_process(pid, SIGKILL);
-  };
-  if (status != 0) end_all();
-  while (!running.empty()) {
-    int how = 0;
-    const pid_t pid = ::wait(&how);
-    if (pid < 0) break;
-    std::erase(running, pid);
-    const int ended = cox::exit_status_of(how);
-    if (ended == 0 || status != 0) continue;
-    status = ended;
-    // Others that wait for it say so within the same time: a moment for their words.
-    usleep(300'000);
-    end_all();
-  }
-  return status;
+  return running.wait();
 }
 
 }  // namespace

@@ -17,6 +17,15 @@ Error Transport::late(bool receiving, int peer, Slot slot, Seconds patience) con
           .where = {}};
 }
 
+Error Transport::lost(bool receiving, int peer, Slot slot) const {
+  return {.code = Errc::Timeout,
+          .id = "train-003",
+          .message = fmt::format("rank {} has lost rank {}, which was to {} message {} of generation {}",
+                                 rank_, peer, receiving ? "send" : "take", slot.number, slot.generation),
+          .hint = "see how that rank ended",
+          .where = {}};
+}
+
 Error Transport::unlike(int peer, Slot slot, const char* what, std::uint64_t got,
                         std::uint64_t expected) const {
   return {

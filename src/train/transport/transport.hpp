@@ -52,7 +52,7 @@ class Transport {
     begin_receive(from, {generation_, number}, bytes);
   }
   /// Until all that was begun is done.
-  /// Errors: train-003 (Errc::Timeout; who waited for whom, for which message): what was begun is given up then, and its
+  /// Errors: train-003 (Errc::Timeout; who waited for whom, or has lost whom, and for which message): what was begun is given up then, and its
   /// buffers are free; train-004 (a message of another length or generation).
   [[nodiscard]] virtual Status wait() = 0;
   /// After a time-out: numbers begin again, and nothing of earlier generations arrives any more. All ranks do it.
@@ -68,6 +68,7 @@ class Transport {
   virtual void forget() = 0;
   /// The errors of `wait`.
   [[nodiscard]] Error late(bool receiving, int peer, Slot slot, Seconds patience) const;
+  [[nodiscard]] Error lost(bool receiving, int peer, Slot slot) const;
   [[nodiscard]] Error unlike(int peer, Slot slot, const char* what, std::uint64_t got,
                              std::uint64_t expected) const;
 
