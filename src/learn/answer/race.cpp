@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "cox/base/assert.hpp"
+#include "cox/learn/schedule.hpp"
 
 #include "learn/answer/cluster.hpp"
 #include "learn/answer/refusal.hpp"
-#include "learn/optimize/schedule.hpp"
 #include "learn/stability/measured.hpp"
 
 namespace cox::learn {

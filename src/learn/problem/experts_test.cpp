@@ -7,7 +7,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "learn/optimize/optimizer.hpp"
+#include "cox/learn/optimize.hpp"
+
 #include "learn/problem/dual_test.hpp"
 #include "learn/problem/sample_normals.hpp"
 

@@ -122,7 +122,7 @@ void say_overfull(const model::Scenario& s, Outcome& out) {
     out.not_modelled.emplace_back(
         "eager messages wait for no port: what a rank sends, or receives, at the same time has its card to itself each "
         "(protocol eager-gap serves in turn, --engine flow shares)");
-  if (s.workload() == model::Workload::Collective && s.job.steps > 1 &&
+  if (s.job.workload() == model::Workload::Collective && s.job.steps > 1 &&
       out.protocol == model::Protocol::LogGops)
     out.not_modelled.emplace_back(
         "a step finds ports free that messages of the step before may still hold (loggops)");

@@ -12,7 +12,7 @@
 
 #include "cox/learn/replay.hpp"
 
-#include "learn/answer/job_for_tests.hpp"
+#include "learn/drive/job_for_tests.hpp"
 
 namespace cox::train {
 namespace {
