@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verbs/train_command.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -68,6 +71,13 @@ Result<train::TrainQuestion> question_of(const Invocation& call) {
     if (end > at) q.launch.push_back(launch.substr(at, end - at));
     at = end + 1;
   }
+  if (!launch.empty() && q.carrier == train::Carrier::Threads)
+    return fail(usage_error("cli-003", "--launch: got a command, and threads are started by none",
+                            "leave it out, or say --transport openmpi, mpich or gloo"));
+  if (!call.value("record").empty() && call.value("record") == call.value("output"))
+    return fail(usage_error("cli-003",
+                            fmt::format("--record: got '{}', which --output writes", call.value("record")),
+                            "name two files"));
   return q;
 }
 

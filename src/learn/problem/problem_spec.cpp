@@ -87,9 +87,9 @@ std::vector<Setting> settings_of(ProblemSpec& s) {
       break;
     case ProblemKind::Text:
       add({{"hidden", &s.hidden, 1, 1024},
-           {"heads", &s.heads, 1, 64},
+           {"heads", &s.heads, 1, 16},
            {"layers", &s.layers, 1, 16},
-           {"context", &s.context, 1, 512},
+           {"context", &s.context, 1, 256},
            {"held-out", &s.held_out, 1, 1e6}});
       break;
   }
@@ -98,11 +98,11 @@ std::vector<Setting> settings_of(ProblemSpec& s) {
 
 /// Weights without biases.
 double weights_of(const ProblemSpec& s) {
-  if (s.kind == ProblemKind::Embedding)
-    return static_cast<double>(s.width) * static_cast<double>(s.keys + s.classes);
+  if (s.kind == ProblemKind::Embedding)  // or numbers that make the labels
+    return static_cast<double>(std::max(s.width, s.classes) * s.keys + s.width * s.classes);
   if (s.kind == ProblemKind::Convolution)
     return static_cast<double>(s.filters) * static_cast<double>(9 + s.classes);
-  if (s.kind == ProblemKind::Experts)  // or numbers that make the labels
+  if (s.kind == ProblemKind::Experts)  // the same
     return static_cast<double>(s.width) * static_cast<double>(std::max(s.experts, s.kinds) * (s.classes + 1));
   if (s.kind == ProblemKind::Text)
     return static_cast<double>(s.layers) * 12 * static_cast<double>(s.hidden * s.hidden);

@@ -44,6 +44,8 @@ TEST(ProblemSpec, ErrorsSayWhatIsAllowed) {
       R"(embedding has no setting "dimension", expected one of noise, seed, keys, zipf, bag, width, classes, held-out)");
   EXPECT_EQ(message("embedding,keys=10000000,width=100"),
             "embedding would have 1000000400 weights, expected 100000000 at most");
+  EXPECT_EQ(message("embedding,keys=1000000,width=1,classes=1000"),
+            "embedding would have 1000001000 weights, expected 100000000 at most");
   EXPECT_EQ(message("convolution,norm=layer"),
             R"(norm of convolution is "layer", expected one of none, batch)");
   EXPECT_EQ(message("convolution,side=2"), "side of convolution is 2, expected a whole number from 3 to 32");
