@@ -51,9 +51,9 @@ TEST(ForecastPage, NarrowRegimesHaveTheirNames) {
     return forecast::RegimeBoundary{.place = forecast::RegimeBoundary::Place::Inside,
                                     .ranks = static_cast<std::int64_t>(ranks)};
   };
-  sample.regimes->map.n1 = inside(static_cast<double>(most) / 4);
-  sample.regimes->map.n2 = inside(static_cast<double>(most) / 1.5);
-  sample.regimes->map.n_star = inside(static_cast<double>(most) / 1.2);
+  sample.regimes->map.n1 = inside(static_cast<double>(most) / 8);
+  sample.regimes->map.n2 = inside(static_cast<double>(most) / 2);
+  sample.regimes->map.n_star = inside(static_cast<double>(most) / 1.4);
   const auto page = render_forecast(sample);
   ASSERT_TRUE(page);
   for (const char* name : {"post-linear", "collapse"})
