@@ -290,6 +290,34 @@ TEST(CollectiveJob, CompressedStepsGoOnOnOneNetwork) {
   const double packed = total(s, EngineKind::MaxPlus);
   EXPECT_GT(packed, 3 * (1e-3 + 2e-3));
   EXPECT_NEAR(total(s, EngineKind::Flow), packed, 1e-9 * packed);
+  s.engine = EngineKind::MaxPlus;
+  const auto a = simulate(s, {});
+  s.engine = EngineKind::Flow;
+  const auto b = simulate(s, {});
+  ASSERT_TRUE(a && b);
+  EXPECT_NEAR(a->groups[0].busy.count(), 1e-3, 1e-12);
+  EXPECT_NEAR(b->groups[0].busy.count(), 1e-3, 1e-12);
+  EXPECT_NEAR(b->groups[0].exposed.count(), a->groups[0].exposed.count(), 1e-12);
+  EXPECT_NEAR(b->groups[0].waiting.count(), a->groups[0].waiting.count(), 1e-12);
+}
+
+// Packing is part of the sum, however many steps there are: nine ranks compute 1 ms of each.
+TEST(CollectiveJob, PackingForAServerIsNotWork) {
+  model::Scenario s = switched(9);
+  auto& job = s.job.as<model::CollectiveJob>();
+  job.compute = Seconds{1e-3};
+  job.collective = {.algorithm = Algorithm::ParameterServer, .ranks = 9, .bytes = Bytes{8'000'000}};
+  job.compression.kind = model::Compressor::Quantised;
+  job.compression.bits = 8;
+  job.compression.encode = job.compression.decode = Bandwidth::gbyte_per_s(2);
+  s.engine = EngineKind::Flow;
+  for (const int steps : {1, 4}) {
+    s.job.steps = steps;
+    const auto made = simulate(s, {});
+    ASSERT_TRUE(made) << made.error().to_string();
+    EXPECT_NEAR(made->groups[0].busy.count(), 1e-3, 1e-12) << steps;
+    EXPECT_GT(made->groups[0].exposed.count(), 4e-3) << steps;
+  }
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ CollectiveReplica CollectivePlayer::play_beside(StepRecorder* recorder, const Si
   RankTime time(may_leave_early(job_.schedule.spec().kind));
   const auto told = [&](const CollectiveStep& step) {
     const auto of_ranks = [&](const std::vector<Seconds>& all) { return std::span(all).first(ranks); };
-    time.arrive(of_ranks(step.arrivals), {});
+    time.arrive(of_ranks(step.arrivals), job_.carried.encode);
     time.depart(of_ranks(step.departures));
     if (recorder != nullptr) {
       recorder->begin_step(step.number, of_ranks(step.begins));
