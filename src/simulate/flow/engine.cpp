@@ -342,7 +342,10 @@ void FlowEngine::start(FlowCourseId id, int lane, std::int64_t round, const Roun
   ++outcome_.played;
   const double first =
       fabric_.switching == model::Switching::StoreAndForward ? stage_latency(m, 0) : m.latency;
-  heap_.set(slot, now_ + std::max(first + delay_of(m), 0.0) + loss_of(m));
+  const double wait = first + delay_of(m);
+  // Drawn shorter than its way takes: fewer bytes cross it, so that alone it takes what was drawn.
+  m.left = wait < 0 ? std::max(m.bytes + wait * m.idle_rate, 0.0) : m.bytes;
+  heap_.set(slot, now_ + std::max(wait, 0.0) + loss_of(m));
 }
 
 // How much later than undisturbed the first byte leaves. The draws are those of the max-plus engine.
@@ -449,7 +452,8 @@ void FlowEngine::begin_transfer(Slot slot) {
     const auto last = std::find_if(first, hops.end(), [&](const Hop& h) { return h.stage != m.stage; });
     hops = {first, last};
   }
-  if (m.bytes == 0 || hops.empty()) return end_transfer(slot);
+  if (m.stage > 0) m.left = m.bytes;
+  if (m.left == 0 || hops.empty()) return end_transfer(slot);
   if (m.lost < kMostLosses && !finds_room(m, hops)) {
     m.lost = static_cast<std::uint8_t>(m.lost + 1);
     m.phase = FlowPhase::Latency;
@@ -457,7 +461,6 @@ void FlowEngine::begin_transfer(Slot slot) {
     return;
   }
   m.phase = FlowPhase::Transfer;
-  m.left = m.bytes;
   m.rate = 0;
   m.updated = now_;
   shares_.start(slot, hops);
