@@ -29,6 +29,9 @@ struct LinkCosts {
   std::vector<model::MessageCost> across_into{};  ///< per receiving rank, instead of `across`; empty = none
   /// Per lane and receiving place, instead of all others; empty = none. Asked by the engine, not by `of`.
   std::vector<std::vector<model::MessageCost>> by_lane{};
+  /// No two messages of a rank are on one link at once: in lists none waits for the one before to leave an out-port, which may
+  /// be another (a card beside a scale-up port, cables of a torus).
+  bool own_ways = false;
 
   [[nodiscard]] bool uniform() const {
     return into.empty() && across_into.empty() && by_lane.empty() && ranks_per_node <= 1;

@@ -100,6 +100,24 @@ TEST(Meetings, CardsAsFullAsAllOthersAreInStep) {
   EXPECT_TRUE(meets(s));
 }
 
+// Three ranks, two of them in one node, 1 MB in parts of 333 kB. Rank 0 gives its part to rank 1 (17.37 us), which sends two to rank 2 (67.1
+// us) and has got the third from it after 33.73 us; then it gives rank 0 all three over scale-up (50.70 us), while its card is still busy
+// with what goes to rank 2.
+TEST(Meetings, AnInsideMessageDoesNotWaitForTheCard) {
+  model::Scenario s = job(6, 2, Collective::AllGather, Algorithm::RecursiveDoubling, 1);
+  s.cluster.nics_per_node = 2;
+  s.cluster.nic = {.latency = Seconds{0.2e-6}, .bandwidth = Bandwidth::gbyte_per_s(10)};
+  s.across = {.latency = Seconds{0.4e-6}, .per_byte = s.cluster.nic.bandwidth.time_per_byte()};
+  s.cluster.scale_up = {.latency = Seconds{0.7e-6}, .bandwidth = Bandwidth::gbyte_per_s(20)};
+  s.inside = {.latency = Seconds{0.7e-6}, .per_byte = s.cluster.scale_up.bandwidth.time_per_byte()};
+  s.job.as<model::CollectiveJob>().collective.ranks = 3;
+  const double part = 1e6 / 3;
+  const double want = 0.7e-6 + part / 20e9 + 0.4e-6 + part / 10e9 + 0.7e-6 + 3 * part / 20e9;
+  EXPECT_FALSE(meets(s));
+  for (const EngineKind engine : {EngineKind::Auto, EngineKind::Flow, EngineKind::MaxPlus})
+    EXPECT_NEAR(total(s, engine), want, 1e-9) << model::name_of(engine);
+}
+
 TEST(Meetings, ServersAreOnDevicesOfRanks) {
   model::Scenario s = job(4, 1, Collective::AllReduce, Algorithm::ParameterServer, 1);
   EXPECT_TRUE(meets(s));

@@ -101,10 +101,12 @@ Result<CollectiveSetup> set_up(const model::Scenario& s, const model::Collective
                       .network = nullptr,
                       .devices = std::move(devices)};
   COX_TRY(job.noise, collective_noise(s, job.devices, s.seed));
-  job.meets =
-      engine == model::EngineKind::MaxPlus && s.protocol == model::Protocol::Rendezvous &&
-      s.price == model::CollectivePrice::Rounds &&
-      may_meet(s, job.schedule, devices_by_place(s, s.seed, job.devices, job.schedule.participants()));
+  const bool by_rounds = engine == model::EngineKind::MaxPlus && s.protocol == model::Protocol::Rendezvous &&
+                         s.price == model::CollectivePrice::Rounds;
+  job.meets = by_rounds && may_meet(s, job.schedule,
+                                    devices_by_place(s, s.seed, job.devices, job.schedule.participants()));
+  job.costs.own_ways =
+      by_rounds && !job.meets && spec.bytes > Bytes{} && job.schedule.participants() == job.schedule.ranks();
   if (job.meets && s.engine == model::EngineKind::Auto) {
     auto network = Network::make(s.cluster, s.fabric);
     if (network && flow_may_stand_in(s, job.schedule, *network)) {

@@ -229,7 +229,7 @@ std::optional<LinkCosts> OwnLinks::costs(int team) const {
   const Team& of = teams_[static_cast<std::size_t>(team)];
   const MessageCost inside = of.inside.value_or(of.across.value_or(MessageCost{}));
   const MessageCost across = of.across.value_or(inside);
-  LinkCosts costs{.inside = inside, .across = across, .ranks_per_node = 1, .into = {}};
+  LinkCosts costs{.inside = inside, .across = across, .ranks_per_node = 1, .into = {}, .own_ways = true};
   if (of.by_node && same(inside, across)) return costs;
   if (of.by_node) {
     costs.ranks_per_node = network_.ranks_per_node();

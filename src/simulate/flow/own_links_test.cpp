@@ -168,6 +168,23 @@ TEST(OwnLinks, HierarchicalOnRailsSharesNothing) {
           << nodes;
 }
 
+// A rank of a list goes on when it has got its message, and sends the next by another port, or another cable.
+TEST(OwnLinks, WhoGoesOnDoesNotWaitForAPortThatItDoesNotUse) {
+  Setting pairs = dgx(6);
+  pairs.cluster.devices_per_node = pairs.cluster.nics_per_node = 2;
+  int alone = 0;
+  for (const Setting& s : {pairs, torus({8}), torus({2, 4})})
+    for (const int ranks : {3, 5, 6, 7})
+      for (const Collective kind : {Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce})
+        for (const Algorithm a : {Algorithm::RecursiveDoubling, Algorithm::HalvingDoubling}) {
+          const model::CollectiveSpec spec{
+              .kind = kind, .algorithm = a, .ranks = ranks, .bytes = Bytes{1'000'000}};
+          if (!model::Schedule::make(spec)) continue;
+          alone += compare(s, spec, in_order(ranks)) ? 1 : 0;
+        }
+  EXPECT_GE(alone, 1);
+}
+
 TEST(OwnLinks, RefusesWhereLinksMeet) {
   const auto ring = [](int ranks) {
     return model::CollectiveSpec{.algorithm = Algorithm::Ring, .ranks = ranks, .bytes = Bytes{1 << 20}};

@@ -49,7 +49,8 @@ void ListRounds::pass(const Transfer& m, std::int64_t k, const MessageDraws& dra
   const double to_ready = ready[static_cast<std::size_t>(m.to)];
   const bool meet = protocol_ == Protocol::Rendezvous;
 
-  double start = std::max(from_ready, schedule_.is_switch(m.from) ? kFree : sender.out);
+  const bool waits = !costs_.own_ways && !schedule_.is_switch(m.from);
+  double start = std::max(from_ready, waits ? sender.out : kFree);
   if (meet) start = std::max(start, to_ready);
   sender.out = start + occupied;
   double arrives = std::max(start + latency, schedule_.is_switch(m.to) ? kFree : receiver.in);
