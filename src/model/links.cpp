@@ -33,7 +33,8 @@ bool plays_links(const Scenario& s, Workload workload) {
 }
 
 bool disturbs_messages(const Scenario& s) {
-  return std::ranges::any_of(s.noise, [](const NoiseSource& n) { return n.target != NoiseTarget::Compute; });
+  return std::ranges::any_of(s.noise,
+                             [](const NoiseSource& n) { return !n.off && n.target != NoiseTarget::Compute; });
 }
 
 bool max_plus_may_stand_in(const Scenario& s) {

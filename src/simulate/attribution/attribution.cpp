@@ -57,6 +57,9 @@ class Totals {
     told_ = std::exchange(options_.progress, {});
     if (told_) options_.progress = [this](double done, double total) { tell(total > 0 ? done / total : 0); };
     scenario_.plays_links = engine_for(scenario) == model::EngineKind::Flow;
+    // Without its noise on messages a job might be left to max-plus, a few per cent beside.
+    if (scenario.engine == model::EngineKind::Auto && scenario_.plays_links && disturbs_messages(scenario))
+      scenario_.engine = model::EngineKind::Flow;
     for (std::size_t i = 0; i < switches_.size(); ++i)
       if (plays_steps(scenario) && !changes_steps(switches_[i])) repeat_ |= Set{1} << i;
     pin(whole.engine);

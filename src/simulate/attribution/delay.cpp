@@ -46,6 +46,11 @@ Result<KeptDelay> follow_delay(const model::Scenario& scenario, const SimulateOp
     model::Scenario without = with;
     without.noise[source].off = true;
     COX_TRY(const Outcome a, simulate(with, quiet));
+    // A job that is quieter might be left to max-plus, and the difference be taken for what is left of the delay.
+    const bool chose =
+        with.engine == model::EngineKind::Auto &&
+        (with.job.workload() == model::Workload::Collective || plays_links(with, with.job.workload()));
+    if (chose && a.engine == model::EngineKind::Flow) without.engine = a.engine;
     COX_TRY(const Outcome b, simulate(without, quiet));
     COX_ASSERT(a.step_ends.size() == b.step_ends.size(), "the twin has as many steps");
     const auto first = std::min(static_cast<std::size_t>(out.step), a.step_ends.size());

@@ -88,5 +88,27 @@ TEST(Delay, NeedsOneThatIsATime) {
   EXPECT_FALSE(follow_delay(s, {}));
 }
 
+// Without the delay nobody meets in a card, and the job would be left to another engine; the twin stays where the job is.
+TEST(Delay, BothTwinsAreByOneEngine) {
+  model::Scenario s;
+  s.cluster.nodes = 7;
+  s.cluster.nic.bandwidth = Bandwidth::gbyte_per_s(1);
+  s.across = {.per_byte = s.cluster.nic.bandwidth.time_per_byte()};
+  s.job.steps = 3;
+  s.job.as<model::CollectiveJob>() = {.collective = {.kind = model::Collective::AllToAll,
+                                                     .algorithm = model::Algorithm::Direct,
+                                                     .ranks = 7,
+                                                     .bytes = Bytes{100'003}},
+                                      .compute = Seconds{1e-3}};
+  s.noise = {delay(Seconds{20e-6}, 1, {3})};
+  ASSERT_EQ(simulate(s, {})->engine, model::EngineKind::Flow);
+  const auto ours = follow_delay(s, {});
+  s.engine = model::EngineKind::Flow;
+  const auto flow = follow_delay(s, {});
+  ASSERT_TRUE(ours && flow);
+  ASSERT_EQ(ours->by.size(), 2U);
+  for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(ours->by[k].mean, flow->by[k].mean);
+}
+
 }  // namespace
 }  // namespace cox::simulate

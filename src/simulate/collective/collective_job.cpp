@@ -44,7 +44,7 @@ Result<Outcome> by_closed_form(const model::Scenario& s, const model::Collective
   };
   if (collective_of(s).compression.kind != model::Compressor::None)
     return no_formula("it knows no packing and unpacking");
-  if (!s.noise.empty()) return no_formula("there is noise, and it needs equal arrivals");
+  if (!is_quiet(s)) return no_formula("there is noise, and it needs equal arrivals");
   if (s.protocol != model::Protocol::Rendezvous)
     return no_formula(fmt::format("its messages are rendezvous, not {}", name_of(s.protocol)));
   const bool served =

@@ -8,6 +8,7 @@
 
 #include "cox/simulate/network.hpp"
 
+#include "simulate/collective/setup.hpp"
 #include "simulate/collective/shared_cards.hpp"
 #include "simulate/flow/own_links.hpp"
 #include "simulate/flow/places.hpp"
@@ -89,7 +90,7 @@ model::Cluster with_links(model::Cluster cluster) {
 
 bool stay_in_step(const model::Scenario& s, const model::Schedule& schedule, std::span<const int> devices) {
   constexpr double kAlike = 1e-4;
-  if (!s.noise.empty() || s.fabric.timeouts.happen() || schedule.lanes() > 1 ||
+  if (!is_quiet(s) || s.fabric.timeouts.happen() || schedule.lanes() > 1 ||
       !slowness_of(s.cluster, {devices.begin(), devices.end()}).empty())
     return false;
   Ports ports(s.cluster, devices);

@@ -68,6 +68,19 @@ TEST(Meetings, RanksInStepMeetNobody) {
   EXPECT_NEAR(total(s, EngineKind::MaxPlus) / total(s, EngineKind::Flow), 1, 1e-9);
   s.noise = {kWork};  // who comes late is still sent the last part when its sender is at the next
   EXPECT_TRUE(meets(s));
+  s.noise[0].off = true;
+  EXPECT_FALSE(meets(s));
+}
+
+TEST(Meetings, NoiseThatIsOffDisturbsNobody) {
+  model::Scenario s = job(8, 1, Collective::AllReduce, Algorithm::RecursiveDoubling, 8);
+  const double quiet = total(s, EngineKind::ClosedForm);
+  s.noise = {kWire};
+  EXPECT_TRUE(model::disturbs_messages(s));
+  s.noise[0].off = true;
+  EXPECT_FALSE(model::disturbs_messages(s));
+  EXPECT_FALSE(meets(s));
+  EXPECT_EQ(total(s, EngineKind::ClosedForm), quiet);
 }
 
 TEST(Meetings, ARingAndAChainPassOnWhatever) {

@@ -3,6 +3,7 @@
 /// A job of collectives made ready: its schedule, prices, noise and places.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -45,6 +46,11 @@ struct CollectiveSetup {
 
 [[nodiscard]] inline const model::CollectiveJob& collective_of(const model::Scenario& s) {
   return s.job.as<model::CollectiveJob>();
+}
+
+/// Whether no source of noise is on.
+[[nodiscard]] inline bool is_quiet(const model::Scenario& s) {
+  return std::ranges::all_of(s.noise, &model::NoiseSource::off);
 }
 
 /// With the ranks on these devices.
