@@ -46,8 +46,8 @@ struct StageOp {
                                                 const SimulateOptions& options);
 
 /// Scenarios that are compared are by one engine: where `auto` plays the links of some for the sake of their ports, and others
-/// have more messages than are played, all of them are by max-plus. Others than training are left as they are.
-/// Held by: src/simulate/training/training_test.cpp
+/// have more messages than are played, all of them are by max-plus. Others than training and collectives are left as they are.
+/// Held by: src/simulate/training/training_test.cpp, src/simulate/collective/meetings_test.cpp
 void take_one_engine(std::span<model::Scenario> scenarios);
 
 /// What a rank's time in a step goes into. Text forms are `forward`, `backward`, `optimizer`, `data`,

@@ -37,6 +37,15 @@ model::CollectiveSpec spec_of(const model::Scenario& s) {
   return spec;
 }
 
+/// What becomes of it by compression, if anything can; `spec` is then of what is sent.
+std::optional<model::Compressed> carry(const model::Scenario& s, model::CollectiveSpec& spec) {
+  const auto carried = model::compressed(spec.kind, spec.bytes, spec.ranks, collective_of(s).compression);
+  if (!carried) return std::nullopt;
+  spec.kind = carried->kind;
+  spec.bytes = carried->bytes;
+  return *carried;
+}
+
 Result<Outcome> by_closed_form(const model::Scenario& s, const model::CollectiveSpec& spec) {
   const auto no_formula = [](std::string why) {
     return not_possible(fmt::format("the closed form cannot do this: {}", why),
@@ -205,12 +214,10 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
                                      const SimulateOptions& options) {
   model::CollectiveSpec spec = spec_of(s);
   const Bytes asked = spec.bytes;
-  const auto carried = model::compressed(spec.kind, spec.bytes, spec.ranks, collective_of(s).compression);
+  const auto carried = carry(s, spec);
   if (!carried)
     return not_possible(fmt::format("{} is not compressed, sums are", name_of(spec.kind)),
                         "leave job.compression out, or say all-reduce");
-  spec.kind = carried->kind;
-  spec.bytes = carried->bytes;
   std::optional<WholePrice> whole;
   if (s.price != model::CollectivePrice::Rounds) {
     COX_TRY(whole, price_whole(s, spec));
@@ -234,6 +241,16 @@ Result<Outcome> simulate_collectives(const model::Scenario& s, EngineKind engine
   Outcome out = outcome_of(job, spec, replicas);
   if (recorder) out.run = std::move(*recorder).finish();
   return out;
+}
+
+std::optional<PortChoice> port_choice(const model::Scenario& s) {
+  if (s.price != model::CollectivePrice::Rounds || engine_for(s) != EngineKind::MaxPlus) return PortChoice{};
+  model::CollectiveSpec spec = spec_of(s);
+  if (!carry(s, spec)) return std::nullopt;
+  const SimulateOptions options;
+  const auto job = set_up(s, spec, EngineKind::MaxPlus, options);
+  if (!job) return std::nullopt;
+  return PortChoice{.played = job->engine == EngineKind::Flow, .missed = job->meets};
 }
 
 }  // namespace cox::simulate

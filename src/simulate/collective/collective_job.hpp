@@ -4,6 +4,8 @@
 /// of `job.workload = "collective"`.
 #pragma once
 
+#include <optional>
+
 #include "cox/base/result.hpp"
 #include "cox/model/scenario.hpp"
 #include "cox/simulate/outcome.hpp"
@@ -13,5 +15,14 @@ namespace cox::simulate {
 /// The same errors as `simulate`. Every replica has its own seed: `scenario.seed` + number of the replica.
 [[nodiscard]] Result<Outcome> simulate_collectives(const model::Scenario& scenario, model::EngineKind engine,
                                                    const SimulateOptions& options);
+
+/// What `auto` makes of such a job where its scenario says nothing that shares links.
+struct PortChoice {
+  bool played = false;  ///< on links, for the sake of its ports
+  bool missed = false;  ///< messages may meet, and max-plus gives each all of a port
+};
+
+/// Nothing where it is refused when it is simulated. Cost: that of `may_meet`.
+[[nodiscard]] std::optional<PortChoice> port_choice(const model::Scenario& scenario);
 
 }  // namespace cox::simulate

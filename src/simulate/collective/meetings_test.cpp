@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cox/simulate/outcome.hpp"
+#include "cox/simulate/training.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -129,6 +130,30 @@ TEST(Meetings, AnInsideMessageDoesNotWaitForTheCard) {
   EXPECT_FALSE(meets(s));
   for (const EngineKind engine : {EngineKind::Auto, EngineKind::Flow, EngineKind::MaxPlus})
     EXPECT_NEAR(total(s, engine), want, 1e-9) << model::name_of(engine);
+}
+
+// Steps of the large one have more messages than are played.
+TEST(Meetings, SizesThatAreComparedAreByOneEngine) {
+  const auto sized = [](std::int64_t chunks) {
+    model::Scenario s = job(16, 1, Collective::AllReduce, Algorithm::DoubleBinaryTree, 16);
+    s.job.as<model::CollectiveJob>().collective.chunks = static_cast<int>(chunks);
+    return s;
+  };
+  const model::Scenario small = sized(8), large = sized(1'000'000);
+  EXPECT_EQ(simulate(small, {})->engine, EngineKind::Flow);
+  model::Scenario both[] = {small, large};
+  take_one_engine(both);
+  for (const model::Scenario& s : both) EXPECT_EQ(s.engine, EngineKind::MaxPlus);
+  EXPECT_FALSE(simulate(both[0], {})->not_modelled.empty()) << "is said";
+  model::Scenario alike[] = {small, small};
+  take_one_engine(alike);
+  EXPECT_EQ(alike[0].engine, EngineKind::Auto);
+  model::Scenario ring = sized(1'000'000);
+  ring.job.as<model::CollectiveJob>().collective.algorithm = Algorithm::Ring;
+  ring.job.as<model::CollectiveJob>().collective.chunks = 1;
+  model::Scenario meets_nobody[] = {small, ring};
+  take_one_engine(meets_nobody);
+  EXPECT_EQ(meets_nobody[1].engine, EngineKind::Auto);
 }
 
 TEST(Meetings, ServersAreOnDevicesOfRanks) {

@@ -16,6 +16,7 @@
 #include "cox/base/units_text.hpp"
 #include "cox/simulate/flow.hpp"
 
+#include "simulate/collective/collective_job.hpp"
 #include "simulate/flow/link_loads.hpp"
 #include "simulate/flow/neighbours.hpp"
 #include "simulate/record/pace_tally.hpp"
@@ -440,18 +441,31 @@ Result<Seconds> mean_total(const model::Scenario& s, const SeedSteps& steps) {
   return spread_of(totals).mean;
 }
 
+namespace {
+
+/// Nothing where it is refused when it is simulated.
+std::optional<PortChoice> choice_of(const model::Scenario& s) {
+  if (s.job.workload() == model::Workload::Collective) return port_choice(s);
+  const auto plan = Plan::make(s);
+  if (!plan) return std::nullopt;
+  return PortChoice{.played = plan->network() != nullptr && engine_for(s) == model::EngineKind::MaxPlus,
+                    .missed = plan->misses_ports()};
+}
+
+}  // namespace
+
 void take_one_engine(std::span<model::Scenario> scenarios) {
   const auto is_ours = [](const model::Scenario& s) {
-    return s.job.workload() == model::Workload::Training && s.engine == model::EngineKind::Auto &&
-           !s.plays_links;
+    const model::Workload w = s.job.workload();
+    return (w == model::Workload::Training || w == model::Workload::Collective) &&
+           s.engine == model::EngineKind::Auto && !s.plays_links;
   };
   bool played = false, missed = false;
   for (const model::Scenario& s : scenarios) {
     if (!is_ours(s)) continue;
-    const auto plan = Plan::make(s);
-    if (!plan) continue;  // refused when it is simulated
-    played = played || (plan->network() != nullptr && engine_for(s) == model::EngineKind::MaxPlus);
-    missed = missed || plan->misses_ports();
+    const auto choice = choice_of(s);
+    played = played || (choice && choice->played);
+    missed = missed || (choice && choice->missed);
   }
   for (model::Scenario& s : scenarios)
     if (played && missed && is_ours(s) && engine_for(s) == model::EngineKind::MaxPlus)
