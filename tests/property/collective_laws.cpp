@@ -26,7 +26,7 @@ struct Shape {
   std::string latency = "0s";
 };
 
-/// A cluster with one of five kinds of noise, or none, and some steps.
+/// A cluster with one of five kinds of noise, or none.
 std::string scenario_of(const Shape& shape, int noise) {
   std::string text =
       fmt::format("[cluster]\nnodes = {}\ndevices_per_node = {}\n", shape.nodes, shape.devices);
@@ -42,6 +42,7 @@ std::string scenario_of(const Shape& shape, int noise) {
     text +=
         "[[noise]]\nlaw = \"exponential\"\nmean = \"200us\"\n[[noise]]\ntarget = \"message\"\nlaw = \"exponential\"\n"
         "mean_ratio = 0.3\n";
+  if (noise == 5) text += "[[noise]]\ntarget = \"message\"\nlaw = \"gaussian\"\ncv = 0.3\n";
   return text;
 }
 
@@ -52,7 +53,10 @@ std::string compare(model::Scenario s, const model::CollectiveSpec& spec) {
   s.engine = model::EngineKind::Flow;
   const auto flow = simulate(s, {});
   if (!ours || !flow) return (ours ? flow : ours).error().to_string();
-  const bool told = !ours->not_modelled.empty();
+  // A factor of mean 1 may leave a link more than all the time, which both engines say.
+  const bool told = std::ranges::any_of(ours->not_modelled, [](const std::string& line) {
+    return line.find("noise makes messages shorter than its rate allows") == std::string::npos;
+  });
   const bool channels = std::ranges::any_of(ours->notes, [](const std::string& note) {
     return note.find("within a few per cent of the flow engine") != std::string::npos;
   });
@@ -75,12 +79,15 @@ RC_GTEST_PROP(CollectiveLaws, AutoIsWhatFlowSays, ()) {
   shape.nodes = *rc::gen::inRange(shape.devices == 1 ? 2 : 1, 9);
   shape.cards = *rc::gen::element(1, shape.devices);
   shape.latency = *rc::gen::element<std::string>("0s", "5us", "200us");
-  const int noise = *rc::gen::inRange(0, 5);
+  const int noise = *rc::gen::inRange(0, 6);
   const std::string text = scenario_of(shape, noise);
   model::Scenario s = read(text);
   s.job.steps = *rc::gen::inRange(1, 6);
   const auto bytes = *rc::gen::element<std::int64_t>(1'000, 1'000'003, 24'000'000);
-  std::vector<model::CollectiveSpec> all = model::every_collective(shape.nodes * shape.devices, Bytes{bytes});
+  // Some leave devices of the last nodes alone.
+  const int devices = shape.nodes * shape.devices;
+  const int ranks = std::max(2, devices - *rc::gen::inRange(0, 4));
+  std::vector<model::CollectiveSpec> all = model::every_collective(std::min(ranks, devices), Bytes{bytes});
   std::erase_if(all, [](const model::CollectiveSpec& spec) { return !model::Schedule::make(spec); });
   const std::string wrong = compare(s, *rc::gen::elementOf(all));
   if (!wrong.empty()) RC_FAIL(wrong + "\n" + text);

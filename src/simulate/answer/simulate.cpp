@@ -140,9 +140,11 @@ void say_overfull(const model::Scenario& s, Outcome& out) {
   }
   if (!name.empty())
     out.not_modelled.push_back(fmt::format(
-        "{} would be taken {} of the time: messages wait for no port, or a step finds ports and links free that the one before has "
+        "{} would be taken {} of the time: {}messages wait for no port, or a step finds ports and links free that the one before has "
         "not left yet; together the steps take at least {} times as long",
-        name, percent(most), plain_number(most)));
+        name, percent(most),
+        disturbs_messages(s) ? "noise makes messages shorter than its rate allows, " : "",
+        plain_number(most)));
 }
 
 }  // namespace
