@@ -47,6 +47,12 @@ std::string any_job() {
   text += fmt::format("[job.layout]\ntensor = {}\npipeline = {}\ncontext = {}\n", tensor, stages, context);
   if (expert > 1) text += fmt::format("expert = {}\n", expert);
   if (shard > 0) text += fmt::format("shard = {}\n", shard);
+  if (*rc::gen::inRange(0, 4) == 0) text += "[cost]\nprotocol = \"eager\"\n";
+  const int noise = *rc::gen::inRange(0, 8);
+  if (noise == 1) text += "[[noise]]\ntarget = \"message\"\nlaw = \"exponential\"\nmean = \"1ps\"\n";
+  if (noise == 2) text += "[[noise]]\ntarget = \"message\"\nlaw = \"exponential\"\nmean_ratio = 0.3\n";
+  if (noise == 3) text += "[[noise]]\ntarget = \"bandwidth\"\nlaw = \"uniform\"\nmean_ratio = 0.3\n";
+  if (noise == 4) text += "[[noise]]\nlaw = \"exponential\"\nmean = \"200us\"\n";
   return text + fmt::format(
                     "[[job.layers]]\ncount = 4\nforward = \"1ms\"\nbackward = \"2ms\"\ngradients = \"{}MB\"\n"
                     "activations = \"{}MB\"\n",

@@ -114,7 +114,8 @@ std::string serves_in_turn_note(const model::Schedule& schedule) {
 }
 
 bool network_may_stand_in(const model::Scenario& s, const Network& network) {
-  return max_plus_may_stand_in(s) && are_costs_of(network, s);
+  return s.engine == model::EngineKind::Auto && s.protocol != model::Protocol::LogGops &&
+         are_costs_of(network, s);
 }
 
 bool flow_may_stand_in(const model::Scenario& s, const model::Schedule& schedule, const Network& network) {

@@ -41,7 +41,8 @@ inline constexpr std::int64_t kMostPlayed = 4'000'000;
 [[nodiscard]] std::string serves_in_turn_note(const model::Schedule& schedule);
 
 /// Whether the flow engine may stand in for max-plus, which `auto` chose: the links say what the scenario's costs say (nobody
-/// wrote `cost.across` beside them), and nothing is on that flow does not have.
+/// wrote `cost.across` beside them), and messages take nothing of processors. Noise on messages and all other protocols flow has.
+/// Held by: tests/property/auto_laws.cpp
 [[nodiscard]] bool network_may_stand_in(const model::Scenario& scenario, const Network& network);
 
 /// Whether it has at most four million messages. Cost: O(messages) up to that.

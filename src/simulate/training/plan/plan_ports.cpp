@@ -78,11 +78,15 @@ bool Plan::lanes_share_cards() const {
 }
 
 bool Plan::may_meet_at_ports() const {
-  const bool lost_inside =
-      scenario_.fabric.timeouts.happen() && (leaves_node(tensor_) || leaves_node(context_));
+  const std::size_t across = streams(Way::Across).size(), inside = streams(Way::Inside).size();
+  // A rank begins its next message before the one that it sent is there.
+  const bool eager = scenario_.protocol == model::Protocol::Eager && across + inside > 0;
+  // What is drawn for each message of a tensor or context group only links have.
+  const bool drawn_inside = (scenario_.fabric.timeouts.happen() || disturbs_messages(scenario_)) &&
+                            (leaves_node(tensor_) || leaves_node(context_));
   const bool two_ways = stages() > 2;  // forward from one, backward from another
-  return streams(Way::Across).size() > 1 || streams(Way::Inside).size() > 1 || two_ways || lost_inside ||
-         exchanges_meet() || groups_share_cards() || lanes_share_cards();
+  return across > 1 || inside > 1 || eager || two_ways || drawn_inside || exchanges_meet() ||
+         groups_share_cards() || lanes_share_cards();
 }
 
 /// A rank goes on to its next message while the one before is in its card.
