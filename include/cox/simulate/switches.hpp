@@ -35,14 +35,26 @@ struct Switch {
   /// Empty: it has no off (a routing, a policy). One that takes an entry out of a list knows it by its number: several are
   /// switched off by `switch_off`.
   std::function<void(model::Scenario&)> off;
+  bool of_links = false;  ///< only links that are played have it
 };
 
-/// In a fixed order; names as `mechanisms_of`. Failures and checkpoints are one: without checkpoints a failing job never ends.
+/// In a fixed order; names as `mechanisms_of`. Without what changes nothing: what only links have, where none are played
+/// (`unplayed_mechanisms`), and overlap of a single replica, which sums with nobody. Failures and checkpoints are one: without checkpoints a failing job never ends.
 /// Reads `cost.table` where the scenario names one: dips are known from it only.
 /// Held by: src/simulate/attribution/switches_test.cpp
 [[nodiscard]] std::vector<Switch> switches_of(const model::Scenario& scenario);
 
-/// Their names, without neighbours that begin after `end` only, when the job is over: they did nothing.
+/// The same without neighbours that begin at `end` or later, when the job of every seed is over : they did
+/// nothing.
+/// Held by: src/simulate/attribution/switches_test.cpp
+[[nodiscard]] std::vector<Switch> switches_within(const model::Scenario& scenario, Seconds end);
+
+/// Names of what only links have that are played, where none are: by another engine than flow, under loggops, where collectives
+/// are priced as a whole. The scenario may say it all the same: an option has chosen the engine.
+/// Held by: src/simulate/attribution/switches_test.cpp
+[[nodiscard]] std::vector<std::string> unplayed_mechanisms(const model::Scenario& scenario, Seconds end);
+
+/// Names of `switches_within`.
 /// Held by: src/simulate/attribution/switches_test.cpp
 [[nodiscard]] std::vector<std::string> mechanisms_within(const model::Scenario& scenario, Seconds end);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include "cox/simulate/event.hpp"
 #include "cox/simulate/goal.hpp"
 #include "cox/simulate/outcome.hpp"
+#include "cox/simulate/switches.hpp"
 #include "cox/simulate/training.hpp"
 
 #include "simulate/collective/collective_job.hpp"
@@ -147,11 +149,30 @@ void say_overfull(const model::Scenario& s, Outcome& out) {
         plain_number(most)));
 }
 
+/// What the scenario has of links, where nobody plays them. Of loggops and prices of wholes `not_modelled` has a line of its own
+/// about links as such.
+void say_unplayed(const model::Scenario& s, Outcome& out) {
+  const std::vector<std::string> names = unplayed_mechanisms(s, out.total);
+  const model::Workload w = s.job.workload();
+  const bool chosen = s.engine != EngineKind::Auto && s.engine != EngineKind::Flow &&
+                      w != model::Workload::Goal && w != model::Workload::Iteration;
+  const bool shared = s.cluster.nodes > 1 && s.fabric.kind != model::FabricKind::FullBisection;
+  const bool rounds = s.price == model::CollectivePrice::Rounds && s.protocol != model::Protocol::LogGops;
+  if (names.empty() && !(chosen && shared && rounds)) return;
+  model::Scenario by_flow = s;
+  by_flow.engine = EngineKind::Flow;
+  out.not_modelled.push_back(fmt::format(
+      "{}: {} plays no links, each message has its way to itself{}",
+      names.empty() ? "links of the fabric that messages share" : fmt::format("{}", fmt::join(names, ", ")),
+      model::name_of(out.engine), rounds && plays_links(by_flow, w) ? " (--engine flow plays them)" : ""));
+}
+
 }  // namespace
 
 Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions& options) {
   COX_TRY(Outcome out, simulate_job(scenario, options));
   say_overfull(scenario, out);
+  say_unplayed(scenario, out);
   if (out.steps.count() > 0) return out;
   Seconds before{};
   for (const Seconds end : out.step_ends) {

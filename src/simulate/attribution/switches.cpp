@@ -48,6 +48,7 @@ void add_noise(const Scenario& s, std::vector<Switch>& all) {
 }
 
 void add_fabric(const model::Fabric& f, std::vector<Switch>& all) {
+  const std::size_t first = all.size();
   if (f.oversubscription > 1)
     all.push_back({fmt::format("{:g}:1 oversubscription", f.oversubscription), SwitchKind::Fabric,
                    [](Scenario& to) { to.fabric.oversubscription = 1; }});
@@ -69,6 +70,8 @@ void add_fabric(const model::Fabric& f, std::vector<Switch>& all) {
                    [](Scenario& to) { to.fabric.switching = model::Switching::CutThrough; }});
   if (f.routing != model::Routing::Static)
     all.push_back({fmt::format("routing {}", name_of(f.routing)), SwitchKind::Fabric, nullptr});
+  for (std::size_t i = first; i < all.size(); ++i)
+    all[i].of_links = all[i].kind != SwitchKind::Timeouts || f.timeouts.loss == 0;
 }
 
 /// Nodes that are unlike, and who else is there before `end`. Where the job sits has no off: it is somewhere.
@@ -84,18 +87,19 @@ void add_places(const Scenario& s, Seconds end, std::vector<Switch>& all) {
   }
   if (!s.cluster.nic_of.empty())
     all.push_back({"cards that are not a device's own", SwitchKind::Place,
-                   [](Scenario& to) { to.cluster.nic_of.clear(); }});
+                   [](Scenario& to) { to.cluster.nic_of.clear(); }, true});
   for (std::size_t i = 0; i < s.neighbours.size(); ++i) {
     if (s.neighbours[i].start >= end) continue;
     const std::string& name = s.neighbours[i].name;
     all.push_back(
         {fmt::format("neighbour {}", name.empty() ? std::to_string(i) : name), SwitchKind::Place,
-         [i](Scenario& to) { to.neighbours.erase(to.neighbours.begin() + static_cast<std::ptrdiff_t>(i)); }});
+         [i](Scenario& to) { to.neighbours.erase(to.neighbours.begin() + static_cast<std::ptrdiff_t>(i)); },
+         true});
   }
   constexpr const char* kRules[] = {"packed", "scattered", "by-rail", "random", "file"};
   if (s.job.places.rule != model::PlaceRule::Packed)
     all.push_back({fmt::format("placement {}", kRules[static_cast<std::size_t>(s.job.places.rule)]),
-                   SwitchKind::Place, nullptr});
+                   SwitchKind::Place, nullptr, true});
 }
 
 /// What makes restarts grow is a switch of its own beside failures.
@@ -141,7 +145,23 @@ void add_compression(const Scenario& s, std::vector<Switch>& all) {
                  }});
 }
 
-std::vector<Switch> switches_until(const Scenario& s, Seconds end) {
+/// Of a training job whose ranks sum with others beside their computation.
+void add_overlap(const Scenario& s, std::vector<Switch>& all) {
+  if (s.job.workload() != model::Workload::Training) return;
+  const auto& training = s.job.as<model::TrainingJob>();
+  if (training.layout.data * training.layout.context == 1) return;
+  if (training.overlap_slowdown > 0)
+    all.push_back(
+        {fmt::format("compute slowed by {} beside communication", percent(training.overlap_slowdown)),
+         SwitchKind::Overlap,
+         [](Scenario& to) { std::get<model::TrainingJob>(to.job.work).overlap_slowdown = 0; }});
+  if (training.overlap_feedback > 0)
+    all.push_back({fmt::format("overlap feedback {:g}", training.overlap_feedback), SwitchKind::Overlap,
+                   [](Scenario& to) { std::get<model::TrainingJob>(to.job.work).overlap_feedback = 0; }});
+}
+
+/// What an option took the meaning of is among them.
+std::vector<Switch> said_until(const Scenario& s, Seconds end) {
   std::vector<Switch> all;
   add_noise(s, all);
   if (s.cluster.nodes > 1) add_fabric(s.fabric, all);
@@ -152,18 +172,13 @@ std::vector<Switch> switches_until(const Scenario& s, Seconds end) {
   add_compression(s, all);
   if (s.policy.kind != model::PolicyKind::Synchronous)
     all.push_back({fmt::format("policy {}", name_of(s.policy.kind)), SwitchKind::Policy, nullptr});
-  if (s.job.workload() == model::Workload::Training) {
-    const auto& training = s.job.as<model::TrainingJob>();
-    const double slowdown = training.overlap_slowdown;
-    if (slowdown > 0)
-      all.push_back({fmt::format("compute slowed by {} beside communication", percent(slowdown)),
-                     SwitchKind::Overlap,
-                     [](Scenario& to) { std::get<model::TrainingJob>(to.job.work).overlap_slowdown = 0; }});
-    if (training.overlap_feedback > 0)
-      all.push_back({fmt::format("overlap feedback {:g}", training.overlap_feedback), SwitchKind::Overlap,
-                     [](Scenario& to) { std::get<model::TrainingJob>(to.job.work).overlap_feedback = 0; }});
-  }
+  add_overlap(s, all);
   return all;
+}
+
+/// The sum of an iteration is priced on links whatever its engine is: what nobody reads of them is refused.
+bool has_links(const Scenario& s) {
+  return s.job.workload() == model::Workload::Iteration || plays_links(s, s.job.workload());
 }
 
 std::vector<std::string> names_of(std::vector<Switch> switches) {
@@ -175,7 +190,22 @@ std::vector<std::string> names_of(std::vector<Switch> switches) {
 }  // namespace
 
 std::vector<Switch> switches_of(const Scenario& s) {
-  return switches_until(s, Seconds{std::numeric_limits<double>::infinity()});
+  return switches_within(s, Seconds{std::numeric_limits<double>::infinity()});
+}
+
+std::vector<Switch> switches_within(const Scenario& s, Seconds end) {
+  std::vector<Switch> all = said_until(s, end);
+  if (!has_links(s)) std::erase_if(all, &Switch::of_links);
+  return all;
+}
+
+std::vector<std::string> unplayed_mechanisms(const Scenario& s, Seconds end) {
+  if (has_links(s)) return {};
+  std::vector<Switch> all;
+  if (s.cluster.nodes > 1) add_fabric(s.fabric, all);
+  add_places(s, end, all);
+  std::erase_if(all, [](const Switch& one) { return !one.of_links; });
+  return names_of(std::move(all));
 }
 
 void switch_off(std::span<const Switch> switches, std::uint64_t on, Scenario& scenario) {
@@ -188,7 +218,7 @@ std::vector<std::string> mechanisms_of(const Scenario& scenario) {
 }
 
 std::vector<std::string> mechanisms_within(const Scenario& scenario, Seconds end) {
-  return names_of(switches_until(scenario, end));
+  return names_of(switches_within(scenario, end));
 }
 
 }  // namespace cox::simulate

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cox/base/units_text.hpp"
 #include "cox/simulate/attribution.hpp"
 
 namespace cox::simulate {
@@ -29,7 +30,8 @@ TEST(Mechanisms, AreSaidInAFewWords) {
   noise.law = model::NoiseLaw::Pareto;
   noise.target = model::NoiseTarget::Message;
   s.noise.push_back(noise);
-  s.job.work = model::TrainingJob{.overlap_slowdown = 0.05};
+  s.fabric.kind = model::FabricKind::FatTree;
+  s.job.work = model::TrainingJob{.layout = {.data = 2}, .overlap_slowdown = 0.05};
   EXPECT_EQ(mechanisms_of(s),
             (std::vector<std::string>{"pareto noise, target message (jitter)", "4:1 oversubscription",
                                       "background load 50 %", "pause frames", "routing ecmp",
@@ -41,6 +43,49 @@ TEST(Mechanisms, OneNodeHasNoFabric) {
   model::Scenario s;
   s.fabric.background_load = 0.5;
   EXPECT_TRUE(mechanisms_of(s).empty());
+}
+
+// An option may have chosen an engine without links; the same is said as what nobody plays.
+TEST(Mechanisms, WhatOnlyLinksHaveIsOnWhereTheyArePlayed) {
+  model::Scenario s;
+  s.cluster.nodes = 4;
+  s.fabric.kind = model::FabricKind::FatTree;
+  s.fabric.oversubscription = 4;
+  s.fabric.timeouts = {.wait = Seconds{1}, .loss = 0.1};
+  s.neighbours = {{.name = "a"}, {.name = "late", .start = Seconds{5}}};
+  const std::string timeouts = "time-outs of " + to_string(Seconds{1});
+  const std::vector<std::string> all = {"4:1 oversubscription", timeouts, "neighbour a"};
+  EXPECT_EQ(mechanisms_within(s, Seconds{5}), all);
+  EXPECT_TRUE(unplayed_mechanisms(s, Seconds{5}).empty());
+  const auto not_played = [&](const model::Scenario& one) {
+    EXPECT_EQ(mechanisms_within(one, Seconds{5}), std::vector<std::string>{timeouts});
+    EXPECT_EQ(unplayed_mechanisms(one, Seconds{5}),
+              (std::vector<std::string>{"4:1 oversubscription", "neighbour a"}));
+  };
+  model::Scenario chosen = s;
+  for (const auto engine : {model::EngineKind::MaxPlus, model::EngineKind::ClosedForm}) {
+    chosen.engine = engine;
+    not_played(chosen);
+  }
+  model::Scenario costs = s;
+  costs.protocol = model::Protocol::LogGops;
+  not_played(costs);
+  costs = s;
+  costs.price = model::CollectivePrice::Nccl;
+  not_played(costs);
+}
+
+// Overlap is that of sums with others.
+TEST(Mechanisms, ASingleReplicaHasNoOverlap) {
+  model::Scenario s;
+  s.job.work =
+      model::TrainingJob{.overlap_slowdown = 0.05, .overlap_feedback = 0.5, .overlap_threshold = Seconds{1}};
+  EXPECT_TRUE(mechanisms_of(s).empty());
+  for (int model::Layout::*way : {&model::Layout::data, &model::Layout::context}) {
+    model::Scenario two = s;
+    std::get<model::TrainingJob>(two.job.work).layout.*way = 2;
+    EXPECT_EQ(mechanisms_of(two).size(), 2U);
+  }
 }
 
 TEST(Mechanisms, DipsOfATableAreSwitchedOffAndItsTimesKept) {
