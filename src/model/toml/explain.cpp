@@ -60,6 +60,24 @@ Draft baseline(const std::string& preset) {
   return draft;
 }
 
+/// Whether prose names this key: as a word of its own, not as the beginning or end of another key. Keys without a dot are
+/// words of prose, too (`replicas`, `seed`), and named only between backticks.
+bool names_key(std::string_view text, std::string_view key) {
+  if (key.find('.') == std::string_view::npos)
+    return text.find(fmt::format("`{}`", key)) != std::string_view::npos;
+  const auto is_inside = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '[';
+  };
+  for (auto at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
+    const std::string_view behind = text.substr(at + key.size());
+    const bool begins = at == 0 || (!is_inside(text[at - 1]) && text[at - 1] != '.' && text[at - 1] != ']');
+    const bool dotted = behind.size() > 1 && behind[0] == '.' && is_inside(behind[1]);  // not a full stop
+    const bool ends = behind.empty() || (!is_inside(behind[0]) && !dotted);
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
 /// Costs that follow from cluster and fabric are not said beside them.
 bool is_path(std::string_view key) {
   return key.starts_with("cost.") && (key.ends_with(".latency") || key.ends_with(".bandwidth"));
@@ -132,7 +150,7 @@ Error placed(Error error, const ReadScenario& read, const std::string& name) {
   if (error.where) return error;
   const Explained* best = nullptr;
   for (const Explained& e : read.explained)
-    if (e.origin == Origin::File && e.why.starts_with(kLine) && error.hint.find(e.key) != std::string::npos &&
+    if (e.origin == Origin::File && e.why.starts_with(kLine) && names_key(error.hint, e.key) &&
         (best == nullptr || e.key.size() > best->key.size()))
       best = &e;
   if (best == nullptr) return error;

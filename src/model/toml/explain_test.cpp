@@ -119,6 +119,30 @@ TEST(ScenarioExplain, GivesAnErrorTheLineOfTheKeyThatItsHintNames) {
   EXPECT_EQ(placed(other, *read, "f.toml").where->file, "g");
 }
 
+// `replicas`, `seed`, `name` and `engine` are words of prose, too; of keys that begin alike it is the one that is there.
+TEST(ScenarioExplain, AKeyIsNamedByAllOfIt) {
+  const auto read = parse_scenario(
+      "replicas = 3\nname = \"a\"\nengine = \"max-plus\"\n[cluster]\nnodes = 2\nnic.bandwidth = \"1GB/s\"\n[job]\n"
+      "workload = \"training\"\nlayers = [{ forward = \"1s\" }]\n[job.layout]\ndata = 2\n",
+      "f.toml", "");
+  ASSERT_TRUE(read) << read.error().to_string();
+  const auto line = [&](const std::string& hint) {
+    const Error error{.code = Errc::InvalidInput,
+                      .id = "simulate-001",
+                      .message = "no",
+                      .hint = hint,
+                      .where = std::nullopt};
+    const auto where = placed(error, *read, "f.toml").where;
+    return where ? where->line : 0;
+  };
+  EXPECT_EQ(line("replicas that hold a set are a worker, whatever the engine and its name"), 0);
+  EXPECT_EQ(line("leave `engine` out"), 3);
+  EXPECT_EQ(line("use job.layout.data. Or not"), 11);
+  EXPECT_EQ(line("job.layout.data.x, job.layout.database, my_job.layout.data, a.job.layout.data"), 0);
+  EXPECT_EQ(line("(cluster.nodes)"), 5);
+  EXPECT_EQ(line("cluster.nodes_kept, then cluster.nodes - 1"), 5);
+}
+
 TEST(ScenarioExplain, IsAlignedText) {
   const std::string text = explain_text({{"a.key", "25us", Origin::File, "line 3"},
                                          {"b", "", Origin::Default, ""},

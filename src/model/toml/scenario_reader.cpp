@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
+#include <optional>
 #include <span>
 
 #include "cox/base/assert.hpp"
@@ -390,6 +392,28 @@ Result<DocumentNode> changed(DocumentNode document, std::span<const std::string>
   return document;
 }
 
+/// Which of several options is to blame for `error`, if any: `read` takes some of them. One before which all is read, if it
+/// brings this very error; else the last without which the others do not bring it. Where nothing is read before any of them, the
+/// file is to blame.
+std::optional<std::size_t> blamed(
+    const Error& error, std::span<const std::string> all,
+    const std::function<Result<ReadScenario>(std::span<const std::string>)>& read) {
+  const auto is_same = [&](const Result<ReadScenario>& made) {
+    return !made && made.error().message == error.message;
+  };
+  std::size_t n = all.size();
+  while (n-- > 0 && !read(all.first(n))) {
+  }
+  if (n >= all.size()) return std::nullopt;
+  if (is_same(read(all.first(n + 1)))) return n;
+  for (std::size_t k = all.size(); k-- > 0;) {
+    std::vector<std::string> others(all.begin(), all.end());
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(k));
+    if (!is_same(read(others))) return k;
+  }
+  return std::nullopt;
+}
+
 Result<ReadScenario> read_text(std::string_view text, const std::string& name,
                                const std::filesystem::path& folder, const ScenarioOptions& options,
                                NamedFiles files) {
@@ -400,21 +424,16 @@ Result<ReadScenario> read_text(std::string_view text, const std::string& name,
                       .hint = "a scenario is a page of text; traces belong in files of their own",
                       .where = Where{.file = name, .line = 0, .column = 0}});
   COX_TRY(const DocumentNode document, parse_document(text, name));
-  const std::span<const std::string> all = options.set;
-  const auto read = [&](std::size_t first) -> Result<ReadScenario> {
-    COX_TRY(const DocumentNode with, changed(document, all.first(first)));
+  const auto read = [&](std::span<const std::string> some) -> Result<ReadScenario> {
+    COX_TRY(const DocumentNode with, changed(document, some));
     return Reader(name, folder, files).read(with);
   };
-  Result<ReadScenario> made = read(all.size());
+  Result<ReadScenario> made = read(options.set);
   if (made) return made;
-  // Where the file alone is read, or with the options before, it is not the file that is to blame.
   Error error = std::move(made).error();
-  for (std::size_t n = all.size(); n-- > 0;) {
-    if (!read(n)) continue;
-    if (!error.message.starts_with("--set"))
-      error.message = fmt::format("{}: {}", option_text(all[n]), error.message);
-    break;
-  }
+  if (error.message.starts_with("--set")) return fail(std::move(error));
+  if (const auto option = blamed(error, options.set, read))
+    error.message = fmt::format("{}: {}", option_text(options.set[*option]), error.message);
   return fail(std::move(error));
 }
 

@@ -32,6 +32,8 @@ TEST(ScenarioReplicas, ASingleOneReadsNoWordOfSums) {
     EXPECT_EQ(refused(kOneReplica + line + "\n", {"cluster.nodes=8"}), "no error") << "two replicas";
     EXPECT_EQ(refused(kMachines + kLayers + line + "\n"), "no error") << "four replicas";
   }
+  EXPECT_EQ(refused(kOneReplica + "job.overlap_threshold = \"1ms\"\n"),
+            "6: job.overlap_threshold has no meaning for job.layout.data 1");
   EXPECT_EQ(refused(kOneReplica + "policy.kind = \"local-sgd\"\npolicy.local_steps = 4\n"),
             "7: policy.local_steps has no meaning for job.layout.data 1");
 }

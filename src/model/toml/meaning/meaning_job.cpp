@@ -96,7 +96,7 @@ std::optional<Unread> unread_in_training(std::string_view key, const Draft& d) {
   const TrainingJob& t = d.job.training;
   if (!sums_with_others(t) && !d.scenario.policy.has_servers() &&
       is_one_of(key, {"job.zero_stage", "job.bucket", "job.overlap", "job.overlap_slowdown",
-                      "job.overlap_feedback"}))
+                      "job.overlap_feedback", "job.overlap_threshold"}))
     return single_replica("a single replica sums no gradients: leave it out");
   if (key == "job.bucket")
     return unless(is_synchronous(d) || sums_in_step(d),

@@ -93,7 +93,7 @@ Status Plan::check() const {
     return bad(
         fmt::format("zero_stage {} spreads its shards over all replicas, which a local step does without",
                     job.zero_stage),
-        "use the synchronous policy, zero_stage = 0, or layout.shard: replicas that hold a set are a worker");
+        "use the synchronous policy, job.zero_stage = 0, or job.layout.shard: replicas that hold a set are a worker");
   if (l.data % l.expert != 0)
     return bad(fmt::format("expert {} does not divide data {}", l.expert, l.data),
                "experts are spread over data-parallel ranks");

@@ -435,7 +435,7 @@ Result<Played> play_policy(const Plan& plan, std::uint64_t seed, Recorder* recor
     return cannot(
         fmt::format("zero_stage {} spreads its shards over all replicas, and the policy goes on without some",
                     plan.job().zero_stage),
-        "use the synchronous policy, zero_stage = 0, or layout.shard: replicas that hold a set are a worker");
+        "use the synchronous policy, job.zero_stage = 0, or job.layout.shard: replicas that hold a set are a worker");
   const int workers = plan.layout().data / plan.job().replicas_per_worker();
   if (s.policy.backups >= workers)
     return cannot(fmt::format("{} backups of {} workers: nobody is left", s.policy.backups, workers),
