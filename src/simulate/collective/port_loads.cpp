@@ -10,8 +10,6 @@
 
 #include "cox/base/assert.hpp"
 
-#include "simulate/collective/shared_cards.hpp"
-
 namespace cox::simulate {
 namespace {
 

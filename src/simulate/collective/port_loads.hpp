@@ -16,6 +16,8 @@
 #include "cox/model/schedule.hpp"
 #include "cox/simulate/outcome.hpp"
 
+#include "simulate/collective/shared_cards.hpp"
+
 namespace cox::simulate {
 
 /// Bytes that go out of and into each card; in a job of one node, each device. Servers have cards of their own, as max-plus gives
@@ -33,9 +35,14 @@ class PortLoads {
   void add(const model::Schedule& schedule, std::span<const int> devices, double times);
   /// The same beside each other, the devices of one set behind those of another.
   void add_sets(const model::Schedule& schedule, std::span<const int> devices, double times);
+  /// What is added from here on is played beside it, message by message: it has a budget of its own.
+  void renew() {
+    if (left_ >= 0) left_ = kMostPlayed;
+  }
   /// A message from device to device.
   void send(int from, int to, double bytes);
-  /// Of `total`; nothing where nobody sent anything, no rate is known, or there was too much to count (four million pairs).
+  /// Of `total`; nothing where nobody sent anything, no rate is known, or there was too much to count (four million pairs since the last
+  /// `renew`).
   [[nodiscard]] std::optional<PortLoad> busiest(Seconds total) const;
 
  private:

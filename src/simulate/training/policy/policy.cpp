@@ -98,6 +98,7 @@ class Job {
     const Seconds end = *std::ranges::max_element(out_.step_ends);
     out_.accounts = times_.close(end);
     if (loads_) {
+      loads_->renew();
       add_own_messages(plan_, begun_, *loads_);
       out_.busiest_port = loads_->busiest(end);
     }
@@ -329,7 +330,10 @@ class Job {
       times = std::move(left.at);
       return {};
     }
-    if (loads_) COX_CHECK(meeting.add_loads(*loads_));
+    if (loads_) {
+      loads_->renew();
+      COX_CHECK(meeting.add_loads(*loads_));
+    }
     for (int s = 0; s < plan_.stages(); ++s) {
       const model::Compressed sum = meeting.sum(s);
       if (const auto whole = plan_.whole_time(sum.kind, sum.bytes, meeting.of(), meeting.members())) {

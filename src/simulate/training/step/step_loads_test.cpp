@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "cox/simulate/training.hpp"
 
@@ -109,6 +110,19 @@ TEST(StepLoads, OfBackupWorkersAreThoseOfTheirMeetings) {
   EXPECT_NEAR(static_cast<double>(o.busiest_port->bytes.count()), 5 * 32e6 * 4 / 3, 20);
   EXPECT_EQ(o.busiest_port->alike, 6) << "three cards, both directions";
   EXPECT_NEAR(o.busiest_port->utilisation_ratio, 5 * 32e6 * 4 / 3 / 1e9 / o.total.count(), 1e-6);
+}
+
+// 63 of 64 sum by a tree of 64 chunks: some 8,000 messages a meeting, four million in 500 of them. A rank with two below it sends
+// its sum up and the parameters to both, and gets as much.
+TEST(StepLoads, OfBackupWorkersAreCountedHoweverManyMeetingsThereAre) {
+  model::Scenario s = backups({.data = 64}, 1);
+  s.job.steps = 700;
+  work_of(s).micro_batches = 1;
+  work_of(s).collective.algorithm = model::Algorithm::BinaryTree;
+  work_of(s).collective.chunks = 64;
+  const Outcome o = by(s, model::EngineKind::Event);
+  ASSERT_TRUE(o.busiest_port);
+  EXPECT_EQ(o.busiest_port->bytes, Bytes{std::int64_t{700} * 3 * 32'000'000});
 }
 
 // On links the same messages are played.
