@@ -78,5 +78,51 @@ RC_GTEST_PROP(TrainingLaws, AutoIsWhatFlowSays, ()) {
                         flow->total.count(), told ? "told that it may differ" : "nothing told", text));
 }
 
+/// Workers without a common step on one switch, on nodes of one to four devices.
+std::string any_workers() {
+  const int devices = *rc::gen::element(1, 2, 4), nodes = *rc::gen::element(1, 2, 3, 4);
+  const int tensor = devices > 1 ? *rc::gen::element(1, 1, 2) : 1;
+  const int workers = devices * nodes / tensor;
+  if (workers < 3) return {};
+  std::string text = fmt::format("[cluster]\nnodes = {}\ndevices_per_node = {}\n", nodes, devices);
+  if (nodes > 1)
+    text += fmt::format("nic.latency = \"1us\"\nnic.bandwidth = \"{}GB/s\"\n", *rc::gen::element(1, 10, 50));
+  if (nodes > 1 && devices > 1) text += fmt::format("nics_per_node = {}\n", *rc::gen::element(1, devices));
+  if (devices > 1)
+    text += fmt::format("scale_up.latency = \"700ns\"\nscale_up.bandwidth = \"{}GB/s\"\n",
+                        *rc::gen::element(1, 20, 100));
+  text += fmt::format("[job]\nworkload = \"training\"\nsteps = {}\n", *rc::gen::element(1, 3, 8));
+  if (tensor > 1) text += fmt::format("[job.layout]\ntensor = {}\n", tensor);
+  text += fmt::format(
+      "[[job.layers]]\ncount = 4\nforward = \"1ms\"\nbackward = \"2ms\"\ngradients = \"{}MB\"\n{}",
+      *rc::gen::element(1, 10, 40), tensor > 1 ? "activations = \"1MB\"\n" : "");
+  const auto kind =
+      *rc::gen::element<std::string>("backup", "asynchronous", "bounded-wait", "bounded-discard");
+  text += fmt::format("[policy]\nkind = \"{}\"\n", kind);
+  text += kind == "backup" ? "backups = 1\n" : fmt::format("servers = {}\n", *rc::gen::element(1, 2));
+  if (kind.starts_with("bounded")) text += fmt::format("staleness = {}\n", *rc::gen::element(1, 4));
+  return text + *rc::gen::element<std::string>("", "[[noise]]\nlaw = \"gaussian\"\ncv = 0.1\n");
+}
+
+// Or it says that links may take longer. Nobody prices NVLink as a card: where workers share a node it is flow.
+RC_GTEST_PROP(TrainingLaws, AutoIsWhatFlowSaysOfWorkersWithoutACommonStep, ()) {
+  const std::string text = any_workers();
+  RC_PRE(!text.empty());
+  auto read = model::parse_scenario(text, "generated.toml", "", {});
+  RC_PRE(read.has_value());  // else words that mean nothing here
+  model::Scenario& s = read->scenario;
+  const auto ours = simulate(s, {});
+  s.engine = model::EngineKind::Flow;
+  const auto flow = simulate(s, {});
+  RC_ASSERT(ours.has_value() && flow.has_value());
+  const int tensor = s.job.as<model::TrainingJob>().layout.tensor;
+  if (s.cluster.devices_per_node > tensor) RC_ASSERT(ours->engine == model::EngineKind::Flow);
+  const bool told = std::ranges::any_of(
+      ours->notes, [](const std::string& line) { return line.find("engine flow") != std::string::npos; });
+  if (std::abs(ours->total / flow->total - 1) > 1e-6 && !told)
+    RC_FAIL(fmt::format("{} s by {}, {} by flow, nothing told:\n{}", ours->total.count(),
+                        model::name_of(ours->engine), flow->total.count(), text));
+}
+
 }  // namespace
 }  // namespace cox::simulate

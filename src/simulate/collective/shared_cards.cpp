@@ -118,6 +118,11 @@ bool network_may_stand_in(const model::Scenario& s, const Network& network) {
          are_costs_of(network, s);
 }
 
+bool links_say_costs(const model::Scenario& s, const Network& network) {
+  return s.engine == model::EngineKind::Auto && s.protocol != model::Protocol::LogGops &&
+         are_costs_of(network, s);
+}
+
 bool flow_may_stand_in(const model::Scenario& s, const model::Schedule& schedule, const Network& network) {
   return s.engine == model::EngineKind::Auto && s.protocol == model::Protocol::Rendezvous &&
          are_costs_of(network, s) && is_affordable(schedule);

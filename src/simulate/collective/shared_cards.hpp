@@ -45,6 +45,10 @@ inline constexpr std::int64_t kMostPlayed = 4'000'000;
 /// Held by: tests/property/auto_laws.cpp
 [[nodiscard]] bool network_may_stand_in(const model::Scenario& scenario, const Network& network);
 
+/// Whether the flow engine may price messages of workers that have no common step, which `auto` chose no links for: as above, and
+/// whatever disturbs messages, which flow has there too.
+[[nodiscard]] bool links_say_costs(const model::Scenario& scenario, const Network& network);
+
 /// Whether it has at most four million messages. Cost: O(messages) up to that.
 [[nodiscard]] bool is_affordable(const model::Schedule& schedule);
 

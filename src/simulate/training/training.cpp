@@ -193,8 +193,9 @@ void add_server_notes(const Plan& plan, const Replica& r, std::vector<std::strin
   }
   if (plan.server_network() == nullptr && plan.scenario().price == model::CollectivePrice::Rounds)
     notes.emplace_back(
-        "servers have arithmetic of their own: each serves one message after the other; on links messages share its card, workers stay "
-        "together, and steps may take half as long again, or less where few workers meet (--engine flow)");
+        "servers have arithmetic of their own: each serves one message after the other, and workers compute while others are served; on "
+        "links messages share its card, workers stay together, and a step is its computation and both directions behind each other: up "
+        "to three times as long, or less where few workers meet (--engine flow)");
   constexpr double kPace = 0.9;  // of the time: beyond it, faster workers would change little
   if (r.servers_busy >= kPace && plan.scenario().neighbours.empty())  // else it may be theirs
     notes.push_back(fmt::format("the servers set the pace: their busiest {} is taken {} of the time",
@@ -448,7 +449,8 @@ std::optional<PortChoice> choice_of(const model::Scenario& s) {
   if (s.job.workload() == model::Workload::Collective) return port_choice(s);
   const auto plan = Plan::make(s);
   if (!plan) return std::nullopt;
-  return PortChoice{.played = plan->network() != nullptr && engine_for(s) == model::EngineKind::MaxPlus,
+  const bool on_links = plan->network() != nullptr || plan->server_network() != nullptr;
+  return PortChoice{.played = on_links && engine_for(s) == model::EngineKind::MaxPlus,
                     .missed = plan->misses_ports()};
 }
 
@@ -469,7 +471,7 @@ void take_one_engine(std::span<model::Scenario> scenarios) {
   }
   for (model::Scenario& s : scenarios)
     if (played && missed && is_ours(s) && engine_for(s) == model::EngineKind::MaxPlus)
-      s.engine = model::EngineKind::MaxPlus;
+      s.engine = s.policy.in_step() ? model::EngineKind::MaxPlus : model::EngineKind::Event;
 }
 
 PairedTotals compare(std::span<const Seconds> a, std::span<const Seconds> b) {

@@ -145,7 +145,7 @@ std::optional<Unread> unread_in_cluster(std::string_view key, const Draft& d) {
     // A card for each device is what all engines take; that some share one only the flow engine knows in general.
     const Cluster& c = d.scenario.cluster;
     if (key == "cluster.nics_per_node" && has_noise_of(d, NoiseScope::Rail)) return std::nullopt;
-    const bool may_play = d.scenario.engine == EngineKind::Auto && is_synchronous(d) &&
+    const bool may_play = d.scenario.engine == EngineKind::Auto &&
                           d.scenario.price == CollectivePrice::Rounds &&
                           d.scenario.protocol != Protocol::LogGops;
     if (key == "cluster.nics_per_node" && !plays_links(d) && !divides_cards(d) && !may_play &&

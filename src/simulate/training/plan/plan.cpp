@@ -147,6 +147,7 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
   }
   COX_CHECK(plan.write_programs());
   COX_CHECK(plan.play_ports());
+  COX_CHECK(plan.play_workers());
   COX_CHECK(plan.find_own_links());
   return plan;
 }
@@ -567,17 +568,7 @@ std::vector<std::string> Plan::not_modelled() const {
   if (leaves && c.nodes > 1 && !inner_on_network_ && scenario_.fabric.timeouts.happen())
     all.emplace_back("time-outs of the messages of a tensor x context group");
   if (std::string met = met_at_ports(); !met.empty()) all.push_back(std::move(met));
-  if (!scenario_.policy.in_step() && !server_network_ && engine_for(scenario_) == model::EngineKind::Flow)
-    all.emplace_back(
-        scenario_.fabric.kind == model::FabricKind::Graph
-            ? "links that workers share, who have no common step"
-            : "links that workers share: more messages than can be played soon (--engine flow does it)");
-  if (server_network_ && ranks_per_unit() * stages() > 1)
-    all.emplace_back(scenario_.policy.has_servers()
-                         ? "messages inside a worker on links that those to the servers cross"
-                         : "messages inside a worker on links that sums among workers cross");
-  if (server_network_ && scenario_.policy.backups > 0)
-    all.emplace_back("what a late worker reads, on links that the others use");
+  for (std::string& line : unmodelled_among_workers()) all.push_back(std::move(line));
   if (inner_meets_ && !inner_on_network_)
     all.emplace_back(
         "messages of tensor and context groups on links that they share with others: more than can be played soon "

@@ -256,8 +256,11 @@ class Plan {
   [[nodiscard]] Bytes equal_chunks(Bytes bytes, int members) const;
   /// Messages may meet at ports, and are too many to be played there.
   [[nodiscard]] bool misses_ports() const {
-    return scenario_.policy.in_step() && network_ == nullptr && !striped_ && may_meet_at_ports();
+    return misses_links_ ||
+           (scenario_.policy.in_step() && network_ == nullptr && !striped_ && may_meet_at_ports());
   }
+  /// What a message between workers costs where no links are played: inside the node if it is the only one and has several devices.
+  [[nodiscard]] const model::MessageCost& among_workers() const;
   [[nodiscard]] std::vector<std::string> notes() const;
   [[nodiscard]] std::vector<std::string> not_modelled() const;
 
@@ -319,6 +322,12 @@ class Plan {
   [[nodiscard]] Result<double> messages_of_step() const;
   [[nodiscard]] Status play_ports();
   [[nodiscard]] Result<bool> too_many_for_backups() const;
+  [[nodiscard]] Result<double> messages_among_workers() const;
+  [[nodiscard]] bool workers_share_nodes() const;
+  [[nodiscard]] bool sums_share_cards_both_ways() const;
+  [[nodiscard]] bool workers_meet() const;
+  [[nodiscard]] Status play_workers();
+  [[nodiscard]] std::vector<std::string> unmodelled_among_workers() const;
   /// For `not_modelled`: what meets and is priced as if it had the port to itself; empty = nothing.
   [[nodiscard]] std::string met_at_ports() const;
   [[nodiscard]] Status write_programs();
@@ -357,6 +366,7 @@ class Plan {
   /// the channels of the data group meet only at devices' ports: see striped_ring.hpp
   bool striped_ = false;
   bool own_links_ = false;
+  bool misses_links_ = false;      ///< workers without a common step have too many messages for them
   bool inner_meets_ = false;       ///< messages inside a unit meet others on links
   bool inner_on_network_ = false;  ///< and are played there
   std::vector<double> own_link_bytes_[3];

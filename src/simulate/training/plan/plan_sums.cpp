@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who sums gradients, where a policy does not wait for all.
+// Who sums gradients, where a policy does not wait for all, and whether what workers send is played on links.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "simulate/collective/shared_cards.hpp"
 #include "simulate/training/plan/plan.hpp"
@@ -33,10 +39,94 @@ Result<bool> Plan::too_many_for_backups() const {
       scenario_.fabric.timeouts.of_ports() ||
       model::needs_links(scenario_.cluster, scenario_.job.places, scenario_.neighbours))
     return false;
+  COX_TRY(const double messages, messages_among_workers());
+  return messages > static_cast<double>(kMostPlayed);
+}
+
+/// In a step: the sums of backup workers, or what goes to servers and comes back.
+Result<double> Plan::messages_among_workers() const {
+  if (scenario_.policy.has_servers()) {
+    const double senders = job().is_hybrid() ? ranks_per_unit() : layout().tensor;
+    return 2.0 * layout().data * stages() * senders * std::max(1, scenario_.policy.servers);
+  }
   const ReplicaGroup of = job().is_hybrid() ? ReplicaGroup::Copies : ReplicaGroup::All;
   COX_TRY(const model::Schedule made, schedule(model::Collective::AllReduce, Bytes{}, of, summing(of)));
   const double groups = double{1} * ranks() / std::max(1, costs(of).members);  // of all stages
-  return about_messages(made) * groups > static_cast<double>(kMostPlayed);
+  return about_messages(made) * groups;
+}
+
+/// Cost: O(ranks).
+bool Plan::workers_share_nodes() const {
+  constexpr int kNobody = -1;
+  const int ranks_of_worker = ranks_per_unit() * stages() * job().replicas_per_worker();
+  std::vector<int> first(static_cast<std::size_t>(scenario_.cluster.nodes), kNobody);
+  for (int rank = 0; rank < ranks(); ++rank) {
+    int& worker = first[static_cast<std::size_t>(node_of(rank))];
+    if (worker == kNobody) worker = rank / ranks_of_worker;
+    if (worker != rank / ranks_of_worker) return true;
+  }
+  return false;
+}
+
+/// Of backup workers.
+bool Plan::sums_share_cards_both_ways() const {
+  if (scenario_.policy.kind != model::PolicyKind::Backup) return false;
+  const ReplicaGroup of = job().is_hybrid() ? ReplicaGroup::Copies : ReplicaGroup::All;
+  const auto made = schedule(model::Collective::AllReduce, Bytes{1}, of, summing(of));
+  return made && shares_cards_both_ways(scenario_, *made);
+}
+
+/// Arithmetic has one price for all that goes between workers, and a card for each device and direction of a ring.
+bool Plan::workers_meet() const {
+  const model::Cluster& c = scenario_.cluster;
+  const bool share_cards = c.nodes > 1 && c.nics_per_node < std::min(c.devices_per_node, ranks());
+  return share_cards || workers_share_nodes() || sums_share_cards_both_ways();
+}
+
+const model::MessageCost& Plan::among_workers() const {
+  const model::Cluster& c = scenario_.cluster;
+  return c.nodes == 1 && c.devices_per_node > 1 ? scenario_.inside : scenario_.across;
+}
+
+/// Where `engine` is ours to choose and workers without a common step share nodes or cards: played on links, if these cost what the
+/// scenario says and a step has not too many messages.
+Status Plan::play_workers() {
+  if (server_network_ || scenario_.policy.in_step() || engine_for(scenario_) != model::EngineKind::MaxPlus ||
+      !workers_meet())
+    return {};
+  auto network = Network::make(scenario_.cluster, scenario_.fabric);
+  if (!network || !links_say_costs(scenario_, *network)) return {};  // no links are said, or others
+  COX_TRY(const double messages, messages_among_workers());
+  misses_links_ = messages > static_cast<double>(kMostPlayed);
+  if (!misses_links_) take_network(std::make_shared<const Network>(*std::move(network)));
+  return {};
+}
+
+std::vector<std::string> Plan::unmodelled_among_workers() const {
+  const model::PolicySpec& policy = scenario_.policy;
+  std::vector<std::string> all;
+  if (policy.in_step()) return all;
+  if (!server_network_ && engine_for(scenario_) == model::EngineKind::Flow)
+    all.emplace_back(
+        scenario_.fabric.kind == model::FabricKind::Graph
+            ? "links that workers share, who have no common step"
+            : "links that workers share: more messages than can be played soon (--engine flow does it)");
+  if (server_network_ && ranks_per_unit() * stages() > 1)
+    all.emplace_back(policy.has_servers()
+                         ? "messages inside a worker on links that those to the servers cross"
+                         : "messages inside a worker on links that sums among workers cross");
+  const bool by_rounds = scenario_.price == model::CollectivePrice::Rounds;
+  if (!server_network_ && scenario_.cluster.nodes > 1 && (policy.has_servers() || by_rounds) &&
+      (policy.has_servers() || policy.backups > 0) && workers_share_nodes())
+    all.push_back(fmt::format("messages between workers of a node: they cost what those between nodes do{}",
+                              flow_does_it()));
+  if (!server_network_ && by_rounds && sums_share_cards_both_ways())
+    all.push_back(fmt::format(
+        "two directions of a ring, or two trees, at one card: each has a card of its own{}", flow_does_it()));
+  if (policy.backups > 0)
+    all.emplace_back(server_network_ ? "what a late worker reads, on links that the others use"
+                                     : "what a late worker reads, on cards that the others use");
+  return all;
 }
 
 }  // namespace cox::simulate::training

@@ -53,10 +53,8 @@ Result<BackupMeeting::Left> BackupMeeting::play(int stage, std::span<const Secon
   LinkCosts links = plan_.costs(of()).links;
   // Without some of the members it is not known who is next to whom.
   if (members() < plan_.costs(of()).members)
-    links = {.inside = plan_.scenario().inside,
-             .across = plan_.scenario().across,
-             .ranks_per_node = 1,
-             .into = {}};
+    links = {
+        .inside = plan_.scenario().inside, .across = plan_.among_workers(), .ranks_per_node = 1, .into = {}};
   const auto each = static_cast<std::size_t>(each_);
   Left left{.at = {arrivals.begin(), arrivals.end()}};
   // Undisturbed, all of them are as the first.

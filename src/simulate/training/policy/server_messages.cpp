@@ -27,7 +27,7 @@ std::int64_t ServerMessages::number(int worker, int stage, bool push) const {
 
 Seconds MessageTrouble::delay(const Plan& plan, std::int64_t step, std::int64_t number, int from, int to,
                               Bytes bytes) const {
-  const model::MessageCost& cost = plan.scenario().across;
+  const model::MessageCost& cost = plan.among_workers();
   const model::Cluster& cluster = plan.scenario().cluster;
   Seconds later{};
   if (noise != nullptr && (noise->disturbs_messages() || noise->disturbs_bandwidth())) {

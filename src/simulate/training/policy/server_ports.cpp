@@ -12,7 +12,7 @@ ServerPorts::ServerPorts(const Plan& plan, const MessageTrouble& trouble)
     all += plan.stage_bytes(s) * plan.layout().tensor;
     widest = std::max(widest, plan.stage_bytes(s));
   }
-  const model::MessageCost& cost = plan.scenario().across;
+  const model::MessageCost& cost = plan.among_workers();
   const bool hybrid = plan.job().is_hybrid();
   copies_ = plan.job().replicas_per_worker() / (hybrid ? plan.layout().shard : 1);
   const model::Compression& how = plan.job().compression;
