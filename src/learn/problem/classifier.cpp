@@ -104,27 +104,21 @@ void Classifier::backward(std::span<const float> x, std::span<float> g) {
 double Classifier::gradient(std::span<const float> x, const Shard& shard, std::span<float> g) {
   COX_ASSERT(x.size() == g.size() && static_cast<std::int64_t>(x.size()) == parameters() && shard.count > 0,
              "sizes are the problem's");
-  std::ranges::fill(g, 0.0F);
-  ClassSums sums;
-  for (std::int64_t done = 0; done < shard.count; done += kPart) {
-    draw(shard.first + done, std::min(kPart, static_cast<std::size_t>(shard.count - done)), false);
+  return mean_gradient(shard, kPart, g, [&](std::int64_t first, std::size_t count, ClassSums& sums) {
+    draw(first, count, false);
     forward(x);
     losses(sums);
     backward(x, g);
-  }
-  const auto scale = static_cast<float>(1 / static_cast<double>(shard.count));
-  for (float& v : g) v *= scale;
-  return sums.loss / static_cast<double>(shard.count);
+  });
 }
 
 Score Classifier::score(std::span<const float> x) {
-  ClassSums sums;
-  for (std::int64_t done = 0; done < spec_.held_out; done += kPart) {
-    draw(done, std::min(kPart, static_cast<std::size_t>(spec_.held_out - done)), true);
+  const auto part = [&](std::int64_t first, std::size_t count, ClassSums& sums) {
+    draw(first, count, true);
     forward(x);
     losses(sums);
-  }
-  return sums.score(spec_.held_out);
+  };
+  return by_parts(0, spec_.held_out, kPart, part).score(spec_.held_out);
 }
 
 Flops Classifier::flops() const {

@@ -3,6 +3,7 @@
 /// Cross-entropy of classes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -36,5 +37,23 @@ struct ClassSums {
 /// `cross_entropy` of each sample: as many logits for each as there are classes.
 void cross_entropies(std::span<float> logits, std::span<const std::size_t> labels, ClassSums& sums,
                      std::vector<double>& room);
+
+/// `part(first, count, sums)` for each stretch of at most `most` samples, in their order.
+template <class Part>
+ClassSums by_parts(std::int64_t first, std::int64_t count, std::size_t most, const Part& part) {
+  ClassSums sums;
+  for (std::int64_t done = 0; done < count; done += static_cast<std::int64_t>(most))
+    part(first + done, std::min(most, static_cast<std::size_t>(count - done)), sums);
+  return sums;
+}
+/// Mean loss of a shard's samples; `part` adds their gradients into `g`, which is then their mean.
+template <class Part>
+double mean_gradient(const Shard& shard, std::size_t most, std::span<float> g, const Part& part) {
+  std::ranges::fill(g, 0.0F);
+  const ClassSums sums = by_parts(shard.first, shard.count, most, part);
+  const auto scale = static_cast<float>(1 / static_cast<double>(shard.count));
+  for (float& v : g) v *= scale;
+  return sums.loss / static_cast<double>(shard.count);
+}
 
 }  // namespace cox::learn
