@@ -76,23 +76,27 @@ TEST_F(PlaceWords, OfSockets) {
 TEST_F(PlaceWords, OfNoise) {
   const Table work = {{"job.compute", "\"1ms\""}, {"job.steps", "6"}};
   const Table scattered = {{"job.placement", "\"scattered\""}};
-  for (const std::string scope : {"node", "switch", "rail"}) {
-    const Table noise = {{"law", "\"lognormal\""}, {"cv", "0.3"}, {"scope", "\"" + scope + "\""}};
-    for (const char* key : {"noise[].scope", "job.placement", "seed"}) {
-      walk({"scattered ring, noise by " + scope,
-            kPairs + cards_ + kTree + kRing + work + scattered,
-            {},
-            noise,
-            {"places", "noise", "draws"}},
-           key);
-      walk({"scattered step, noise by " + scope,
-            kPairs + cards_ + kTree + training_ + scattered,
-            layers_,
-            noise,
-            {"places", "noise", "draws"}},
-           key);
+  for (const std::string target : {"compute", "message", "bandwidth"})
+    for (const std::string scope : {"node", "switch", "rail"}) {
+      const Table noise = {{"law", "\"lognormal\""},
+                           {"cv", "0.3"},
+                           {"scope", "\"" + scope + "\""},
+                           {"target", "\"" + target + "\""}};
+      for (const char* key : {"noise[].scope", "job.placement", "seed"}) {
+        walk({"scattered ring, noise of " + target + " by " + scope,
+              kPairs + cards_ + kTree + kRing + work + scattered,
+              {},
+              noise,
+              {"places", "noise", "draws"}},
+             key);
+        walk({"scattered step, noise of " + target + " by " + scope,
+              kPairs + cards_ + kTree + training_ + scattered,
+              layers_,
+              noise,
+              {"places", "noise", "draws"}},
+             key);
+      }
     }
-  }
 }
 
 TEST_F(PlaceWords, OfNodes) {

@@ -23,8 +23,7 @@ struct SharedPlaces {
   int rails = 1;            ///< cards of a node, each for as many of its ranks
   int ranks_per_stage = 1;  ///< of one replica
   int stages = 1;
-  /// Device of each rank, where they do not sit on them in their order: who shares a node, switch or rail of what they
-  /// compute; else empty.
+  /// Device of each rank, where they do not sit on them in their order; else empty.
   std::vector<int> devices{};
 };
 
@@ -62,6 +61,8 @@ class Noise {
   /// Some source on messages or bandwidth depends on which rank receives: `messages` then wants `ranks` where places
   /// are not ranks.
   [[nodiscard]] bool names_ranks() const;
+  /// The rank that sits on a device of the job; where ranks sit on the devices in their order, the device's number.
+  [[nodiscard]] int rank_on(int device) const;
   /// Some source acts at points of simulated time: `compute` then needs `now`.
   [[nodiscard]] bool needs_time() const;
   /// Recordings that are shorter than a run of so many steps and so long, and are played again: one sentence each.

@@ -257,6 +257,34 @@ TEST(CollectiveJob, StepsThatFollowEachOtherShareTheirLinks) {
   EXPECT_GT(two->total.count(), one->total.count() + 8e-3 + 1e-3);
 }
 
+// Two ranks in a ring of 2 MB at 1 GB/s, 1 ms a message without latency. What rank 0 receives takes 1 ms more, wherever it sits: round one
+// 2 ms there and 1 at rank 1, and round two begins when rank 0 is there, 2 ms more. The node that rank 0 sits on is as good a name for it.
+TEST(CollectiveJob, NoiseOfMessagesFollowsTheRanksToTheirNodes) {
+  model::Scenario s = switched(8);
+  s.across.latency = s.cluster.nic.latency = s.fabric.link.latency = Seconds{};
+  s.job.steps = 1;
+  s.job.as<model::CollectiveJob>().collective = {.ranks = 2, .bytes = Bytes{2'000'000}};
+  s.noise = {{.name = "late",
+              .target = model::NoiseTarget::Message,
+              .law = model::NoiseLaw::Constant,
+              .relative = false,
+              .mean = Seconds{1e-3}}};
+  const std::vector<std::vector<int>> places = {{}, {0, 1}, {5, 3}, {6, 7}};
+  for (const std::vector<int>& nodes : places) {
+    s.job.places.nodes = nodes;
+    for (const int rank : {0, 1}) {
+      s.noise[0].ranks = {rank};
+      EXPECT_NEAR(total(s, EngineKind::Flow), 4e-3, 1e-9) << rank << " of " << nodes.size();
+    }
+    s.noise[0].ranks.clear();
+    s.noise[0].scope = model::NoiseScope::Node;
+    s.noise[0].pattern = model::NoisePattern::Rotating;
+    EXPECT_NEAR(total(s, EngineKind::Flow), 4e-3, 1e-9) << nodes.size();
+    s.noise[0].scope = model::NoiseScope::Rank;
+    s.noise[0].pattern = model::NoisePattern::EveryStep;
+  }
+}
+
 // A server on the device of the first of nine ranks sends 1 MB to each of the other eight, at 1 GB/s: ten steps are 80 ms of its card,
 // however early some of them leave.
 TEST(CollectiveJob, StepsThroughAServerShareItsCard) {

@@ -45,14 +45,13 @@ bool stripes(CollectiveSetup& job) {
 
 Result<Noise> collective_noise(const model::Scenario& s, const std::vector<int>& devices,
                                std::uint64_t seed) {
-  return Noise::make(
-      s.noise,
-      {.ranks = static_cast<int>(devices.size()),
-       .ranks_per_node = s.cluster.devices_per_node,
-       .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf),
-       .rails = std::max(1, s.cluster.nics_per_node),
-       .devices = s.job.places.rule == model::PlaceRule::Packed ? std::vector<int>{} : devices},
-      seed);
+  return Noise::make(s.noise,
+                     {.ranks = static_cast<int>(devices.size()),
+                      .ranks_per_node = s.cluster.devices_per_node,
+                      .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf),
+                      .rails = std::max(1, s.cluster.nics_per_node),
+                      .devices = s.job.places.packed() ? std::vector<int>{} : devices},
+                     seed);
 }
 
 std::vector<int> devices_by_place(const model::Scenario& s, std::uint64_t seed, std::vector<int> order,

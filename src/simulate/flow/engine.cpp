@@ -361,8 +361,10 @@ double FlowEngine::delay_of(const MessageState& m) const {
     const int lane = m.lane % lanes;
     const int place = what.schedule->order(lane).place_of(m.to);
     // Servers and switches are of no rank: they differ by their places.
-    const int rank = m.to < what.schedule->ranks() ? course.device(m.lane, m.to) : m.to;
-    const int receiver = what.draws_by_device ? rank : place;
+    const bool of_rank = m.to < what.schedule->ranks();
+    const int device = of_rank ? course.device(m.lane, m.to) : m.to;
+    const int rank = of_rank ? noise_->rank_on(device) : m.to;
+    const int receiver = what.draws_by_device ? device : place;
     const MessageDraws draws{.noise = noise_,
                              .step = what.step.value_or(options_.step),
                              .number = what.number + std::int64_t{2} * (m.lane / lanes),

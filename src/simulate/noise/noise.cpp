@@ -23,7 +23,7 @@ using model::NoiseTarget;
 
 struct Noise::Compiled {
   std::vector<Source> sources;
-  SharedPlaces placement;
+  std::vector<int> rank_on;  ///< each device; empty = the device's number
   bool compute = false;
   bool messages = false;
   bool bandwidth = false;
@@ -71,7 +71,11 @@ NoiseMemory::~NoiseMemory() = default;
 Result<Noise> Noise::make(const std::vector<model::NoiseSource>& sources, const SharedPlaces& placement,
                           std::uint64_t seed) {
   auto all = std::make_shared<Compiled>();
-  all->placement = placement;
+  for (std::size_t r = 0; r < placement.devices.size(); ++r) {
+    const auto device = static_cast<std::size_t>(placement.devices[r]);
+    if (all->rank_on.size() <= device) all->rank_on.resize(device + 1, -1);
+    all->rank_on[device] = static_cast<int>(r);
+  }
   std::size_t number = 0;
   for (const model::NoiseSource& s : sources) {
     COX_TRY(Source compiled, Source::make(s, placement, number++));
@@ -106,6 +110,13 @@ bool Noise::disturbs_bandwidth() const {
 }
 bool Noise::names_ranks() const {
   return compiled_ && compiled_->names_ranks;
+}
+int Noise::rank_on(int device) const {
+  if (!compiled_ || compiled_->rank_on.empty()) return device;
+  COX_ASSERT(static_cast<std::size_t>(device) < compiled_->rank_on.size(), "a device of the job");
+  const int rank = compiled_->rank_on[static_cast<std::size_t>(device)];
+  COX_ASSERT(rank >= 0, "a device of the job");
+  return rank;
 }
 bool Noise::needs_time() const {
   return compiled_ && compiled_->timed;

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -301,6 +302,53 @@ TEST(Noise, ScopesOfDevicesGoByWhereRanksSit) {
         EXPECT_EQ(placed[r], packed[static_cast<std::size_t>(devices[r])]) << r;
       EXPECT_NE(placed, packed);
     }
+}
+
+// The same for what is received, where the ranks are named; which of them sits on a device is asked of the noise.
+TEST(Noise, MessagesGoByWhereRanksSit) {
+  SharedPlaces placement{.ranks = 16, .ranks_per_node = 4, .nodes_per_switch = 2, .rails = 2};
+  std::vector<int> ranks(16), devices;
+  std::iota(ranks.begin(), ranks.end(), 0);
+  for (const int r : ranks) devices.push_back(r % 4 * 4 + r / 4);
+  for (const NoiseScope scope : {NoiseScope::Node, NoiseScope::Switch, NoiseScope::Rail})
+    for (const NoiseTarget target : {NoiseTarget::Message, NoiseTarget::Bandwidth}) {
+      const NoiseSource source{
+          .name = "n", .target = target, .law = NoiseLaw::Exponential, .scope = scope, .mean_ratio = 1};
+      const auto received = [&] {
+        const Noise noise = noise_of({source}, placement);
+        std::vector<Seconds> costs(16, Seconds{1});
+        for (int i = 0; i < 16; ++i) {
+          const auto at = static_cast<std::size_t>(i);
+          const int rank = noise.rank_on(placement.devices.empty() ? i : devices[at]);
+          EXPECT_EQ(rank, i);
+          noise.messages(0, 0, 0, 0, {&costs[at], 1}, {}, {&rank, 1});
+        }
+        return costs;
+      };
+      placement.devices.clear();
+      const auto packed = received();
+      placement.devices = devices;
+      const auto placed = received();
+      for (std::size_t r = 0; r < 16; ++r)
+        EXPECT_EQ(placed[r], packed[static_cast<std::size_t>(devices[r])]) << r;
+      EXPECT_NE(placed, packed);
+    }
+}
+
+// Of eight nodes the job has the last two: the straggler that goes round goes round these, and a server beyond the ranks is neither.
+TEST(Noise, UnitsAreThoseInUse) {
+  SharedPlaces placement{.ranks = 4, .ranks_per_node = 2, .devices = {12, 13, 14, 15}};
+  const auto noise = noise_of({{.name = "n",
+                                .law = NoiseLaw::Constant,
+                                .scope = NoiseScope::Node,
+                                .pattern = NoisePattern::Rotating,
+                                .mean_ratio = 1,
+                                .period_steps = 1}},
+                              placement);
+  EXPECT_EQ(seconds(noise, 0, 4), (std::vector<double>{2, 2, 1, 1}));
+  EXPECT_EQ(seconds(noise, 1, 4), (std::vector<double>{1, 1, 2, 2}));
+  EXPECT_EQ(seconds(noise, 2, 4), (std::vector<double>{2, 2, 1, 1}));
+  EXPECT_EQ(noise.rank_on(14), 2);
 }
 
 TEST(Noise, PatternsOfStragglers) {

@@ -115,22 +115,33 @@ NoiseUnits::NoiseUnits(NoiseScope scope, const SharedPlaces& p) {
                                : static_cast<std::uint64_t>(number_);
 }
 
-NoiseUnits NoiseUnits::of_computing(NoiseScope scope, const SharedPlaces& p) {
+NoiseUnits NoiseUnits::where_ranks_sit(NoiseScope scope, const SharedPlaces& p) {
   const bool of_devices =
       scope == NoiseScope::Node || scope == NoiseScope::Switch || scope == NoiseScope::Rail;
   if (p.devices.empty() || !of_devices) return {scope, p};
   SharedPlaces all = p;  // of the devices, in their order
   for (const int device : p.devices) all.ranks = std::max(all.ranks, device + 1);
   NoiseUnits units(scope, all);
-  std::vector<std::uint32_t> of_rank;
-  of_rank.reserve(p.devices.size());
-  for (const int device : p.devices) of_rank.push_back(static_cast<std::uint32_t>(units.of(device)));
-  units.of_rank_ = std::move(of_rank);
+  std::vector<std::uint64_t> used;
+  used.reserve(p.devices.size());
+  for (const int device : p.devices) used.push_back(units.of(device));
+  std::vector<std::uint64_t> numbered = used;
+  std::ranges::sort(numbered);
+  const auto again = std::ranges::unique(numbered);
+  numbered.erase(again.begin(), again.end());
+  units.of_rank_.reserve(used.size());
+  for (const std::uint64_t unit : used)
+    units.of_rank_.push_back(
+        static_cast<std::uint32_t>(std::ranges::lower_bound(numbered, unit) - numbered.begin()));
+  units.count_ = numbered.size();
   return units;
 }
 
 std::uint64_t NoiseUnits::of(int rank) const {
-  if (!of_rank_.empty()) return of_rank_[static_cast<std::size_t>(rank)];
+  if (!of_rank_.empty()) {
+    const auto r = static_cast<std::size_t>(rank);
+    return r < of_rank_.size() ? of_rank_[r] : count_ + r - of_rank_.size();
+  }
   if (kind_ == Kind::Runs) return static_cast<std::uint64_t>(rank / size_);
   if (kind_ == Kind::Rails) return static_cast<std::uint64_t>(std::int64_t{rank % size_} * number_ / size_);
   return static_cast<std::uint64_t>(rank / size_ % number_);
@@ -149,8 +160,7 @@ Result<Source> Source::make(const NoiseSource& said, const SharedPlaces& placeme
              .period_steps = static_cast<std::uint64_t>(s.period_steps),
              .when = s.step,
              .period = s.period.count(),
-             .units = s.target == NoiseTarget::Compute ? NoiseUnits::of_computing(s.scope, placement)
-                                                       : NoiseUnits(s.scope, placement),
+             .units = NoiseUnits::where_ranks_sit(s.scope, placement),
              .only = s.ranks,
              .bursts = std::nullopt,
              .steps = std::nullopt,

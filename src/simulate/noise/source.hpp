@@ -48,8 +48,9 @@ class NoiseUnits {
  public:
   NoiseUnits() = default;
   NoiseUnits(model::NoiseScope scope, const SharedPlaces& placement);
-  /// Of what ranks compute, wherever they sit.
-  [[nodiscard]] static NoiseUnits of_computing(model::NoiseScope scope, const SharedPlaces& placement);
+  /// Nodes, switches and rails by the devices of the ranks, numbered as they are used; a rank beyond the job's (a
+  /// collective's server) is its own.
+  [[nodiscard]] static NoiseUnits where_ranks_sit(model::NoiseScope scope, const SharedPlaces& placement);
   [[nodiscard]] std::uint64_t of(int rank) const;
   [[nodiscard]] std::uint64_t count() const { return count_; }
   /// Every rank is its own.

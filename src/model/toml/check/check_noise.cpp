@@ -97,23 +97,6 @@ Status check_place(const NoiseSource& n, const std::string& at, const Draft& dra
   return {};
 }
 
-/// Ranks that do not sit on their devices in order: who shares a node, a switch or a card is known of what they compute, not
-/// of what they receive.
-Status check_placed(const NoiseSource& n, const std::string& at, const Draft& draft, const Refuse& refuse) {
-  if (draft.job.places.rule == PlaceRule::Packed || n.target == NoiseTarget::Compute) return {};
-  using enum NoiseScope;
-  if (n.scope == Node || n.scope == Switch || n.scope == Rail)
-    return refuse(
-        "scope",
-        fmt::format("{}.scope is of the devices that receive, and job.placement is not \"packed\"", at),
-        "leave the placement out, or say scope \"rank\" or \"global\"");
-  if (!n.ranks.empty() || n.scope == Stage)
-    return refuse(n.ranks.empty() ? "scope" : "ranks",
-                  fmt::format("{} is of the messages of some ranks, and job.placement is not \"packed\"", at),
-                  "leave the placement out, or disturb all messages");
-  return {};
-}
-
 /// Whether a source reads what the file gives it: what would be ignored is refused.
 Status check_source(const NoiseSource& noise, const std::string& at, const Draft& draft, const Notes& notes) {
   const std::int64_t ranks = ranks_of(draft.scenario.cluster, draft.job.places);
@@ -155,7 +138,6 @@ Status check_source(const NoiseSource& noise, const std::string& at, const Draft
   if (noise.law == NoiseLaw::Quantiles) COX_CHECK(check_quantiles(noise, at, refuse));
   COX_CHECK(check_bursts(noise, at, refuse));
   COX_CHECK(check_place(noise, at, draft, notes, refuse));
-  COX_CHECK(check_placed(noise, at, draft, refuse));
   if (noise.law == NoiseLaw::Trace && noise.file.empty())
     return refuse("file", fmt::format("{}.law is \"trace\" and {}.file is missing", at, at), "");
   if (noise.law == NoiseLaw::Trace && noise.mean > Seconds{})

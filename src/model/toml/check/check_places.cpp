@@ -178,19 +178,6 @@ Status check_placement(const Draft& draft, const Notes& notes) {
   return {};
 }
 
-/// Ranks of one switch are not neighbours where the job says its nodes.
-Status check_switch_noise(const Draft& draft, const Notes& notes) {
-  if (draft.job.places.nodes.empty()) return {};
-  for (std::size_t i = 0; i < draft.scenario.noise.size(); ++i)
-    if (const std::string at = fmt::format("{}[{}]", kNoiseArray, i);
-        draft.scenario.noise[i].scope == NoiseScope::Switch)
-      return notes.clash(
-          {at + ".scope", at},
-          fmt::format("{}.scope \"switch\" counts nodes in their order, and job.nodes says others", at),
-          "say another scope, or leave job.nodes out");
-  return {};
-}
-
 Status check_flows(const Neighbour& n, const std::string& at, const Notes& notes) {
   if (n.nodes.size() % 2 != 0)
     return notes.clash({at + ".nodes", at},
@@ -296,7 +283,6 @@ Status check_places(const Draft& draft, const Notes& notes) {
   COX_CHECK(check_cards(cluster, nullptr, "cluster.nic_of", cluster.nic_of, notes));
   COX_CHECK(check_classes(draft, notes));
   COX_CHECK(check_placement(draft, notes));
-  COX_CHECK(check_switch_noise(draft, notes));
   return check_neighbours(draft, notes);
 }
 

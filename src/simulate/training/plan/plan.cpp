@@ -322,7 +322,7 @@ SharedPlaces Plan::placement() const {
           .rails = std::max(1, c.nics_per_node),
           .ranks_per_stage = ranks_per_unit(),
           .stages = stages(),
-          .devices = scenario_.job.places.rule == model::PlaceRule::Packed ? std::vector<int>{} : devices_};
+          .devices = scenario_.job.places.packed() ? std::vector<int>{} : devices_};
 }
 
 Result<Plan::Inner> Plan::inner_time(model::Collective kind, Bytes bytes, const GroupCosts& group) {

@@ -33,7 +33,8 @@ Seconds MessageTrouble::delay(const Plan& plan, std::int64_t step, std::int64_t 
   if (noise != nullptr && (noise->disturbs_messages() || noise->disturbs_bandwidth())) {
     const Seconds idle = cost(bytes);
     Seconds took = idle;
-    noise->messages(step, number, 0, to, {&took, 1}, {&cost.latency, 1}, {&to, 1});
+    const int rank = noise->rank_on(to);
+    noise->messages(step, number, 0, to, {&took, 1}, {&cost.latency, 1}, {&rank, 1});
     later = std::max(took - idle, -cost.latency);
   }
   const int devices = std::max(1, cluster.devices_per_node);
