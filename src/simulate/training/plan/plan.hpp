@@ -324,6 +324,8 @@ class Plan {
   [[nodiscard]] Result<bool> too_many_for_backups() const;
   [[nodiscard]] Result<double> messages_among_workers() const;
   [[nodiscard]] bool workers_share_nodes() const;
+  [[nodiscard]] bool sums_have_ranks_of_a_node() const;
+  [[nodiscard]] bool sums_meet_in_cards() const;
   [[nodiscard]] bool sums_share_cards_both_ways() const;
   [[nodiscard]] bool workers_meet() const;
   [[nodiscard]] Status play_workers();

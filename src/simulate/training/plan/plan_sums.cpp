@@ -68,6 +68,34 @@ bool Plan::workers_share_nodes() const {
   return false;
 }
 
+/// Several ranks of one worker take part in a sum (its replicas under hybrid sharding, context groups), and two of them, or of those
+/// beside them, are on one node. Cost: O(ranks).
+bool Plan::sums_have_ranks_of_a_node() const {
+  const int each = job().is_hybrid() ? job().replicas_per_worker() / layout().shard
+                                     : layout().context * job().replicas_per_worker();
+  if (scenario_.policy.kind != model::PolicyKind::Backup || each < 2) return false;
+  std::vector<int> of_stage(
+      static_cast<std::size_t>(scenario_.cluster.nodes) * static_cast<std::size_t>(stages()), 0);
+  const int beside = ranks_per_unit() / layout().context;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const int stage = rank / ranks_per_unit() % stages();
+    if (++of_stage[static_cast<std::size_t>(node_of(rank) * stages() + stage)] > beside) return true;
+  }
+  return false;
+}
+
+/// Of backup workers, who come when they have computed: messages of a ring or a chain have ports of one receiver each, and wait for it; others
+/// meet in a card.
+bool Plan::sums_meet_in_cards() const {
+  if (scenario_.policy.kind != model::PolicyKind::Backup) return false;
+  if (scenario_.protocol != model::Protocol::Rendezvous) return true;
+  const ReplicaGroup of = job().is_hybrid() ? ReplicaGroup::Copies : ReplicaGroup::All;
+  const auto made = schedule(model::Collective::AllReduce, Bytes{1}, of, summing(of));
+  if (!made) return false;
+  const model::Algorithm a = made->spec().algorithm;
+  return made->lanes() > 1 || (a != model::Algorithm::Ring && a != model::Algorithm::Chain);
+}
+
 /// Of backup workers.
 bool Plan::sums_share_cards_both_ways() const {
   if (scenario_.policy.kind != model::PolicyKind::Backup) return false;
@@ -80,7 +108,8 @@ bool Plan::sums_share_cards_both_ways() const {
 bool Plan::workers_meet() const {
   const model::Cluster& c = scenario_.cluster;
   const bool share_cards = c.nodes > 1 && c.nics_per_node < std::min(c.devices_per_node, ranks());
-  return share_cards || workers_share_nodes() || sums_share_cards_both_ways();
+  return share_cards || workers_share_nodes() || sums_have_ranks_of_a_node() || sums_meet_in_cards() ||
+         sums_share_cards_both_ways();
 }
 
 const model::MessageCost& Plan::among_workers() const {
@@ -88,7 +117,7 @@ const model::MessageCost& Plan::among_workers() const {
   return c.nodes == 1 && c.devices_per_node > 1 ? scenario_.inside : scenario_.across;
 }
 
-/// Where `engine` is ours to choose and workers without a common step share nodes or cards: played on links, if these cost what the
+/// Where `engine` is ours to choose and workers without a common step share nodes or cards, or messages of a sum may meet: played on links, if these cost what the
 /// scenario says and a step has not too many messages.
 Status Plan::play_workers() {
   if (server_network_ || scenario_.policy.in_step() || engine_for(scenario_) != model::EngineKind::MaxPlus ||
@@ -119,6 +148,13 @@ std::vector<std::string> Plan::unmodelled_among_workers() const {
   if (!server_network_ && scenario_.cluster.nodes > 1 && (policy.has_servers() || by_rounds) &&
       (policy.has_servers() || policy.backups > 0) && workers_share_nodes())
     all.push_back(fmt::format("messages between workers of a node: they cost what those between nodes do{}",
+                              flow_does_it()));
+  if (!server_network_ && scenario_.cluster.nodes > 1 && by_rounds && sums_have_ranks_of_a_node())
+    all.push_back(
+        fmt::format("messages of a sum between ranks of a node: they cost what those between nodes do{}",
+                    flow_does_it()));
+  if (!server_network_ && by_rounds && sums_meet_in_cards())
+    all.push_back(fmt::format("messages of a sum that meet in a rank's port or card: each has it to itself{}",
                               flow_does_it()));
   if (!server_network_ && by_rounds && sums_share_cards_both_ways())
     all.push_back(fmt::format(

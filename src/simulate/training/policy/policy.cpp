@@ -275,13 +275,17 @@ class Job {
       f.routing = model::Routing::Static;
       return f;
     }();
-    for (const int server : plan_.server_devices()) {
-      const int other = (server + c.devices_per_node) % network.ranks();
-      if (other == server) continue;
+    const auto look_at_both_ends = [&](int server, int other) {
+      if (other == server) return;
       fixed_route(network, fixed, 0, other, server, way);
       for (std::size_t i = 0; i < std::min(own, way.size()); ++i) look(way.size() - 1 - i);
       fixed_route(network, fixed, 0, server, other, way);
       for (std::size_t i = 0; i < std::min(own, way.size()); ++i) look(i);
+    };
+    for (const int server : plan_.server_devices()) {
+      const int each = std::max(1, c.devices_per_node);
+      look_at_both_ends(server, (server + each) % network.ranks());           // of another node
+      look_at_both_ends(server, server / each * each + (server + 1) % each);  // of its own
     }
     return busiest;
   }

@@ -386,7 +386,9 @@ TEST(TrainingPolicy, BackupsOfANodeSumThroughItsPorts) {
 TEST(TrainingPolicy, ServersOfANodeAreReachedThroughItsPorts) {
   model::Scenario s = on_nodes(1, 2, {.kind = PolicyKind::Asynchronous, .servers = 1});
   EXPECT_NEAR(run(s).total.count(), 3e-3 + 12e-3, 1e-8);
-  EXPECT_EQ(simulate_training(s, {})->engine, model::EngineKind::Flow);
+  const auto links = simulate_training(s, {});
+  EXPECT_EQ(links->engine, model::EngineKind::Flow);
+  EXPECT_NEAR(links->servers_busy_ratio.value(), 12.0 / 15, 1e-6) << "its port, which no other node reaches";
   s.engine = model::EngineKind::Event;
   EXPECT_NEAR(run(s).total.count(), 3e-3 + 16e-3, 1e-8);
 }
