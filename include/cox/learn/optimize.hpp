@@ -12,6 +12,9 @@
 
 namespace cox::learn {
 
+/// Values of state per parameter: 0 (sgd), 1 (momentum, nesterov, lars), 2 (adam, adamw, lamb).
+[[nodiscard]] std::size_t moments_of(OptimizerKind kind);
+
 /// An optimizer with its state. Elementwise in a fixed order, so that a step has the same bits however the parameters
 /// are split over ranks; norms (clip, lars, lamb) are sums over blocks of fixed length in a fixed tree.
 /// With g' = g min(1, clip / |g|), h = g' + decay x, b = momentum, a = factor rate, t the number of the step from 1 on:
@@ -34,6 +37,8 @@ class Optimizer {
   void step(std::span<float> x, std::span<const float> g, double factor = 1);
   /// Forgets momentum and moments.
   void reset();
+  /// After so many steps, with the state that they left. Pre: as many values as `state` has.
+  void go_on(std::int64_t steps, std::span<const float> state);
   /// Momentum and moments, for averaging, saving and hashing.
   [[nodiscard]] std::span<float> state() { return state_; }
   [[nodiscard]] std::int64_t steps() const { return steps_; }

@@ -39,10 +39,13 @@ struct TrainQuestion {
   /// `fixed-order`, or an all-reduce by name as `model::name_of` has it, `hierarchical,group=2`
   std::string all_reduce = "fixed-order";
   std::string layout =
-      "data-parallel";                ///< or `zero-1`: each process keeps the optimizer's state of its part
-  std::filesystem::path programs{};   ///< folder of cox-train-openmpi and -mpich
-  std::vector<std::string> launch{};  ///< starts them; empty: the library's mpirun
-  Seconds patience{60};               ///< of one wait for a message
+      "data-parallel";                 ///< or `zero-1`: each process keeps the optimizer's state of its part
+  std::filesystem::path programs{};    ///< folder of cox-train-openmpi and -mpich
+  std::vector<std::string> launch{};   ///< starts them; empty: the library's mpirun
+  Seconds patience{60};                ///< of one wait for a message
+  std::filesystem::path checkpoint{};  ///< folder that the job is saved to; empty: it is not
+  std::string every = "100";           ///< steps between two checkpoints, or `5%` of the time for all of them
+  bool resume = false;                 ///< from the newest checkpoint that is whole, where there is one
   std::ostream* record =
       nullptr;  ///< gets the job's updates (docs/reference/updates-csv.md); without it times are not kept
 };
@@ -59,7 +62,7 @@ struct TrainAnswer {
 /// the sum, each process holds a stretch of them. In fixed order parameters and losses have the bits of `learn::Learner` along a synchronous
 /// stream, for any number of processes; by another all-reduce the bits are that algorithm's.
 /// Errors: train-001 (a policy that processes do not carry out yet, more processes than workers, an optimizer that a layout does not part, too
-/// large), train-002 (such an all-reduce or layout), train-003, -004, -005, -006 (while it ran); learn-001; those of simulate::update_workers.
+/// large), train-002 (such an all-reduce, layout or interval), train-003 to -008 (while it ran); learn-001; those of simulate::update_workers.
 /// Held by: src/train/answer/train_test.cpp, tests/e2e/train/train_test.sh
 [[nodiscard]] Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& question,
                                         const std::vector<std::string>& inputs);

@@ -65,6 +65,14 @@ Result<train::TrainQuestion> question_of(const Invocation& call) {
   COX_TRY(q.steps, number_flag<std::int64_t>(call, "steps", 200, 1, 1'000'000, "a whole number"));
   COX_TRY(const double patience, number_flag<double>(call, "patience", 60, 0.1, 86'400, "seconds"));
   q.patience = Seconds{patience};
+  q.checkpoint = call.value("checkpoint");
+  q.every = call.value("checkpoint-every", "100");
+  q.resume = call.has("resume");
+  if (q.checkpoint.empty() && (q.resume || !call.value("checkpoint-every").empty()))
+    return fail(usage_error(
+        "cli-003",
+        fmt::format("--{}: got no folder of checkpoints", q.resume ? "resume" : "checkpoint-every"),
+        "say it, like --checkpoint saved"));
   const std::string launch = call.value("launch");
   for (std::size_t at = 0; at < launch.size();) {
     const std::size_t end = std::min(launch.find(' ', at), launch.size());
@@ -120,6 +128,8 @@ const Command& train_command() {
                         {"cox train job.toml --procs 4 --transport openmpi", "four processes under mpirun"},
                         {"cox train job.toml --procs 4 --all-reduce double-binary-tree",
                          "summed in that order"},
+                        {"cox train job.toml --procs 4 --checkpoint saved --resume",
+                         "save every 100 steps; started again it goes on"},
                         {"cox train job.toml --procs 2 --record updates.csv",
                          "write the updates down, for cox learn updates.csv"}},
            .args = {{.name = "SCENARIO",
@@ -151,6 +161,15 @@ const Command& train_command() {
                  .help = "data-parallel or zero-1: who keeps what",
                  .fallback = "data-parallel"},
                 {.name = "launch", .value = "WORDS", .help = "starts the ranks, such as 'mpirun -n 4'"},
+                {.name = "checkpoint",
+                 .value = "FOLDER",
+                 .help = "save the job there",
+                 .complete = Complete::File},
+                {.name = "checkpoint-every",
+                 .value = "N",
+                 .help = "steps between checkpoints, or 5% of the time for all of them",
+                 .fallback = "100"},
+                {.name = "resume", .help = "go on from the newest whole checkpoint"},
                 {.name = "patience",
                  .value = "SECONDS",
                  .help = "how long a process waits for a message",

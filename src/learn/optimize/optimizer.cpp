@@ -11,22 +11,6 @@
 namespace cox::learn {
 namespace {
 
-std::size_t moments(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::Sgd:
-      return 0;
-    case OptimizerKind::Momentum:
-    case OptimizerKind::Nesterov:
-    case OptimizerKind::Lars:
-      return 1;
-    case OptimizerKind::Adam:
-    case OptimizerKind::AdamW:
-    case OptimizerKind::Lamb:
-      break;
-  }
-  return 2;
-}
-
 bool is_weight(const Tensor& tensor) {
   return tensor.columns > 1;
 }
@@ -107,6 +91,22 @@ double decayed(double b, std::int64_t t) {
 
 }  // namespace
 
+std::size_t moments_of(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::Sgd:
+      return 0;
+    case OptimizerKind::Momentum:
+    case OptimizerKind::Nesterov:
+    case OptimizerKind::Lars:
+      return 1;
+    case OptimizerKind::Adam:
+    case OptimizerKind::AdamW:
+    case OptimizerKind::Lamb:
+      break;
+  }
+  return 2;
+}
+
 Optimizer::Optimizer(const OptimizerSpec& spec, std::span<const Tensor> tensors)
     : spec_(spec), tensors_(tensors.begin(), tensors.end()) {
   std::int64_t size = 0;
@@ -116,8 +116,14 @@ Optimizer::Optimizer(const OptimizerSpec& spec, std::span<const Tensor> tensors)
     size += tensor.size();
     largest = std::max(largest, tensor.size());
   }
-  state_.resize(moments(spec.kind) * static_cast<std::size_t>(size));
+  state_.resize(moments_of(spec.kind) * static_cast<std::size_t>(size));
   if (spec.kind == OptimizerKind::Lamb) direction_.resize(static_cast<std::size_t>(largest));
+}
+
+void Optimizer::go_on(std::int64_t steps, std::span<const float> state) {
+  COX_ASSERT(state.size() == state_.size(), "the state of such an optimizer");
+  std::ranges::copy(state, state_.begin());
+  steps_ = steps;
 }
 
 void Optimizer::reset() {
@@ -126,7 +132,7 @@ void Optimizer::reset() {
 }
 
 void Optimizer::step(std::span<float> x, std::span<const float> g, double factor) {
-  COX_ASSERT(x.size() == g.size() && state_.size() == moments(spec_.kind) * x.size(),
+  COX_ASSERT(x.size() == g.size() && state_.size() == moments_of(spec_.kind) * x.size(),
              "sizes are the tensors'");
   ++steps_;
   const double norm = spec_.clip > 0 ? block_norm(g) : 0;
@@ -148,7 +154,7 @@ void Optimizer::step_tensor(const Tensor& tensor, float* x, const float* g, floa
             .rate = as_float(rate),
             .decay = as_float(spec_.decay),
             .b1 = as_float(spec_.momentum)};
-  if (moments(spec_.kind) == 2) {
+  if (moments_of(spec_.kind) == 2) {
     f.b1 = as_float(spec_.beta1);
     f.b2 = as_float(spec_.beta2);
     f.rest1 = as_float(1 - spec_.beta1);

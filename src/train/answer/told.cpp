@@ -48,22 +48,23 @@ Result<Facts> facts_of(const TrainJob& job, const TrainedRun& run) {
   COX_TRY(f.problem, learn::read_problem(job.problem));
   COX_TRY(f.optimizer, learn::read_optimizer(job.optimizer));
   COX_TRY(f.scheduled, scheduled(job, run.parameters));
-  for (Bytes& b : f.scheduled) b = b * run.versions;
+  for (Bytes& b : f.scheduled) b = b * run.steps();
   for (const auto& row : run.sent) f.counted.push_back(sum_of(row));
   return f;
 }
 
-std::string per_step(Bytes all, std::int64_t versions) {
-  return to_string(versions > 0 ? all / versions : Bytes{});
+std::string per_step(Bytes all, std::int64_t steps) {
+  return to_string(steps > 0 ? all / steps : Bytes{});
 }
 
 std::string bytes_text(const TrainJob& job, const TrainedRun& run, const Facts& f) {
   if (job.procs == 1) return "one process sends nothing";
-  const std::string sent = per_step(std::ranges::max(f.counted), run.versions);
+  if (run.steps() == 0) return "no step was left to take";
+  const std::string sent = per_step(std::ranges::max(f.counted), run.steps());
   if (f.counted == f.scheduled)
     return fmt::format("a process sends at most {} in a step, each as much as its schedule says", sent);
   return fmt::format("a process sends at most {} in a step, its schedule says {}", sent,
-                     per_step(std::ranges::max(f.scheduled), run.versions));
+                     per_step(std::ranges::max(f.scheduled), run.steps()));
 }
 
 std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job, const TrainQuestion& q,
@@ -79,6 +80,11 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
   if (job.layout != TrainJob{}.layout)
     lines.emplace_back(fmt::format("{}: a process keeps at most {} of the optimizer's state", job.layout,
                                    to_string(std::ranges::max(run.optimizer))));
+  if (run.resumed)
+    lines.emplace_back(fmt::format("goes on from version {} in {}", *run.resumed, job.checkpoint));
+  else if (job.resume)
+    lines.emplace_back(fmt::format("no checkpoint in {} yet: begins anew", job.checkpoint));
+  for (const std::string& what : run.refused) lines.emplace_back("refused: " + what);
   lines.emplace_back("");
   const bool classes =
       std::ranges::any_of(run.points, [](const TrainPoint& p) { return p.score.accuracy > 0; });
@@ -92,10 +98,15 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
   if (run.diverged) lines.emplace_back(fmt::format("diverged: {}", run.diverged->text()));
   lines.emplace_back("");
   lines.emplace_back(fmt::format("parameters of all processes are alike: {:016x}", run.hashes.front()));
-  if (run.versions > 0)
+  if (run.steps() > 0)
     lines.emplace_back(fmt::format("a step took {} (mean of {})",
-                                   to_string(run.steps_took / static_cast<double>(run.versions)),
-                                   run.versions));
+                                   to_string(run.steps_took / static_cast<double>(run.steps())),
+                                   run.steps()));
+  if (run.saved.count > 0)
+    lines.emplace_back(fmt::format("{} to {}, each took {}: {} of the time",
+                                   counted(run.saved.count, "checkpoint", "checkpoints"), job.checkpoint,
+                                   to_string(run.saved.took / static_cast<double>(run.saved.count)),
+                                   percent(run.saved.took / (run.saved.took + run.steps_took))));
   return lines;
 }
 
@@ -118,9 +129,13 @@ std::string json_of(const std::string& scenario, const TrainJob& job, const Trai
       {"versions", run.versions},
       {"samples", run.versions * job.workers * job.samples},
       {"step_mean_s",
-       run.versions > 0 ? Json(run.steps_took.count() / static_cast<double>(run.versions)) : Json(nullptr)},
+       run.steps() > 0 ? Json(run.steps_took.count() / static_cast<double>(run.steps())) : Json(nullptr)},
       {"parameters_hash", fmt::format("{:016x}", run.hashes.front())},
       {"diverged", or_null(run.diverged, [](const learn::Divergence& d) { return d.text(); })},
+      {"resumed_version", or_null(run.resumed, [](std::int64_t v) { return v; })},
+      {"refused_checkpoints", run.refused},
+      {"checkpoints", run.saved.count},
+      {"checkpoints_s", run.saved.took.count()},
       {"points", Json::array()},
       {"links", Json::array()},
       {"ranks", Json::array()}};

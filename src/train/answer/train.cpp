@@ -82,6 +82,14 @@ Status check_size(const TrainJob& job) {
   return {};
 }
 
+Status check_saving(const TrainQuestion& q) {
+  COX_CHECK(read_save_every(q.every));
+  if (q.resume && q.record != nullptr)
+    return refuse("the updates before the checkpoint are not known to the job that goes on",
+                  "record without --resume");
+  return {};
+}
+
 /// What the policy makes happen, at the times that versions came: the stream of the job.
 void write_stream(const TrainQuestion& q, const TrainJob& job, const std::vector<Seconds>& times) {
   sync::StreamWriter writer(*q.record, job.workers);
@@ -117,6 +125,7 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
                   "describe the training job, with its layers and their gradients");
   COX_CHECK(check_way(q.way));
   COX_CHECK(check_layout(q));
+  COX_CHECK(check_saving(q));
   model::Scenario one = scenario;
   one.policy = q.way.policy;
   one.job.steps = 1;
@@ -128,7 +137,10 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
                .sum = q.all_reduce,
                .layout = q.layout,
                .patience = q.patience,
-               .times = q.record != nullptr};
+               .times = q.record != nullptr,
+               .checkpoint = q.checkpoint.empty() ? "" : std::filesystem::absolute(q.checkpoint).string(),
+               .every = q.every,
+               .resume = q.resume};
   COX_TRY(job.workers, simulate::update_workers(one));
   COX_CHECK(check_size(job));
   if (q.carrier == Carrier::Threads && job.procs > kMostThreads)

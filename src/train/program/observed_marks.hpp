@@ -31,7 +31,9 @@ class ObservedMarks final : public Marks {
     if (collective_)
       span_ = cox_collective_begin(kind, everybody_, static_cast<std::uint64_t>(bytes.count()));
     else
-      span_ = cox_phase_begin(part == StepPart::Gradient ? COX_PHASE_BACKWARD : COX_PHASE_OPTIMIZER);
+      span_ = cox_phase_begin(part == StepPart::Gradient    ? COX_PHASE_BACKWARD
+                              : part == StepPart::Optimizer ? COX_PHASE_OPTIMIZER
+                                                            : COX_PHASE_OTHER);
   }
   void end() override {
     if (collective_)

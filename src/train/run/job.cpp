@@ -33,6 +33,13 @@ Error unknown(std::string message, std::string hint) {
           .where = {}};
 }
 
+bool read_flag(std::string_view word, bool& out) {
+  int flag = 0;
+  const bool read = read_number(word, 0, 1, flag);
+  out = flag == 1;
+  return read;
+}
+
 bool read_word(std::string_view key, std::string_view value, TrainJob& job) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   constexpr int kMostRanks = 1 << 20;
@@ -44,12 +51,10 @@ bool read_word(std::string_view key, std::string_view value, TrainJob& job) {
   if (key == "procs") return read_number(value, 1, kMostRanks, job.procs);
   if (key == "sum") return !(job.sum = value).empty();
   if (key == "layout") return !(job.layout = value).empty();
-  if (key == "times") {
-    int flag = 0;
-    const bool read = read_number(value, 0, 1, flag);
-    job.times = flag == 1;
-    return read;
-  }
+  if (key == "checkpoint") return job.checkpoint = value, true;
+  if (key == "every") return !(job.every = value).empty();
+  if (key == "times") return read_flag(value, job.times);
+  if (key == "resume") return read_flag(value, job.resume);
   double seconds = 0;
   if (key != "patience_s" || !read_number(value, 1e-3, 1e6, seconds)) return false;
   job.patience = Seconds{seconds};
@@ -109,7 +114,15 @@ std::vector<std::string> words_of(const TrainJob& job) {
           "sum=" + job.sum,
           "layout=" + job.layout,
           fmt::format("patience_s={}", job.patience.count()),
-          fmt::format("times={}", job.times ? 1 : 0)};
+          fmt::format("times={}", job.times ? 1 : 0),
+          "checkpoint=" + job.checkpoint,
+          "every=" + job.every,
+          fmt::format("resume={}", job.resume ? 1 : 0)};
+}
+
+std::string identity_of(const TrainJob& job) {
+  return fmt::format("problem={} optimizer={} workers={} samples={}", job.problem, job.optimizer, job.workers,
+                     job.samples);
 }
 
 Result<TrainJob> read_words(std::span<const std::string> words) {

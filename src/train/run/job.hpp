@@ -14,6 +14,8 @@
 #include "cox/learn/learner.hpp"
 #include "cox/model/schedule.hpp"
 
+#include "train/checkpoint/saver.hpp"
+
 namespace cox::train {
 
 /// How gradients are summed: nothing = in fixed order.
@@ -42,8 +44,13 @@ struct TrainJob {
   std::string sum = "fixed-order";
   std::string layout = "data-parallel";
   Seconds patience{60};
-  bool times = false;  ///< of every version are kept
+  bool times = false;         ///< of every version are kept
+  std::string checkpoint{};   ///< folder; empty = nothing is saved
+  std::string every = "100";  ///< as read_save_every takes it
+  bool resume = false;
 };
+/// What has to be the same to go on from a checkpoint: everything but where it is carried out.
+[[nodiscard]] std::string identity_of(const TrainJob& job);
 /// As a program takes it: `workers=8 steps=200 ...`, a word each. Held by: src/train/run/job_test.cpp
 [[nodiscard]] std::vector<std::string> words_of(const TrainJob& job);
 /// Errors: train-004 (a word that is none of these).
@@ -68,6 +75,11 @@ struct TrainedRun {
   std::vector<Bytes> optimizer{};          ///< each rank's state: momentum and moments
   Seconds steps_took{};                    ///< without scores
   std::vector<Seconds> times{};            ///< of versions 1, 2, ..., where the job asks
+  std::optional<std::int64_t> resumed{};   ///< the version that it went on from
+  std::vector<std::string> refused{};      ///< newer checkpoints, with what is wrong with each
+  Saved saved{};
+
+  [[nodiscard]] std::int64_t steps() const { return versions - resumed.value_or(0); }  ///< of this run
 };
 /// Lines of words between tabs, and back. Numbers keep their bits. Held by: src/train/run/job_test.cpp
 [[nodiscard]] std::string rows_of(const TrainedRun& run);

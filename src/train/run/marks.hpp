@@ -9,7 +9,7 @@
 
 namespace cox::train {
 
-enum class StepPart : std::uint8_t { Gradient, Optimizer, AllReduce, ReduceScatter, AllGather };
+enum class StepPart : std::uint8_t { Gradient, Optimizer, AllReduce, ReduceScatter, AllGather, Checkpoint };
 
 /// Hears of every step and of its parts, one after the other. This one does nothing with it. Not by cox/abi/observe.h
 /// here: `cox` itself asks nobody for symbols; programs of ranks do (src/train/program).

@@ -9,16 +9,18 @@
 #include <limits>
 #include <memory>
 #include <thread>
-#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "cox/base/hash.hpp"
 #include "cox/learn/optimize.hpp"
 #include "cox/learn/problem.hpp"
 #include "cox/learn/schedule.hpp"
 
+#include "train/checkpoint/saver.hpp"
 #include "train/executor/executor.hpp"
 #include "train/executor/ordered_sum.hpp"
+#include "train/transport/exchange.hpp"
 #include "train/transport/threads.hpp"
 
 namespace cox::train {
@@ -31,12 +33,6 @@ struct Bad {
   std::int64_t worker = std::numeric_limits<std::int64_t>::max();  ///< nobody's
   std::int64_t at = 0;                                             ///< parameter
 };
-
-template <class T>
-std::span<const std::byte> bytes_of(const T& value) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  return std::as_bytes(std::span(&value, 1));
-}
 
 std::uint64_t hash_of(std::span<const float> values) {
   Fnv1a hash;
@@ -71,7 +67,8 @@ class Replica {
         own_(static_cast<std::size_t>(problem_->parameters())),
         x_(static_cast<std::size_t>(problem_->parameters())),
         mean_(x_.size()),
-        leaf_(x_.size()) {
+        leaf_(x_.size()),
+        sent_(static_cast<std::size_t>(transport.ranks())) {
     problem_->initial(x_);
     made_.parameters = problem_->parameters();
   }
@@ -88,17 +85,34 @@ class Replica {
     return {};
   }
 
+  /// From the newest checkpoint on, where the job asks for it.
+  Status begin() {
+    if (job_.checkpoint.empty()) return {};
+    COX_TRY(const SaveEvery every, read_save_every(job_.every));
+    const auto all = static_cast<std::int64_t>(x_.size());
+    moments_ = static_cast<int>(learn::moments_of(optimizer_.spec().kind));
+    saver_.emplace(job_.checkpoint, every, identity_of(job_), all, moments_, transport_);
+    if (!job_.resume) return saver_->begin_anew();
+    COX_TRY(FoundState found, saver_->resume());
+    made_.refused = std::move(found.refused);
+    if (found.state) go_on(*found.state);
+    return {};
+  }
+
   Result<TrainedRun> run() {
+    COX_CHECK(begin());
     began_ = Clock::now();
     add_point();
-    for (std::int64_t step = 0; step < job_.steps && !made_.diverged; ++step) {
+    for (std::int64_t step = made_.versions; step < job_.steps && !made_.diverged; ++step) {
       const auto before = Clock::now();
       COX_CHECK(take_step(step));
       made_.steps_took += Clock::now() - before;
       if (made_.diverged) break;
       if (job_.times) made_.times.push_back(Clock::now() - began_);
       if (made_.versions >= 2 * made_.points.back().version) add_point();
+      if (saver_ && saver_->due(made_.versions, job_.steps)) COX_CHECK(save());
     }
+    if (saver_) made_.saved = saver_->saved();
     if (!made_.diverged && made_.versions > made_.points.back().version) add_point();
     COX_CHECK(compare());
     return std::move(made_);
@@ -109,7 +123,38 @@ class Replica {
     return Bytes{static_cast<std::int64_t>(x_.size() * sizeof(float))};
   }
 
+  void go_on(const SavedState& state) {
+    made_.resumed = made_.versions = state.version;
+    x_ = state.parameters;
+    std::vector<float> own;
+    const Stretch held = layout_ == TrainLayout::Zero1
+                             ? sum_.part()
+                             : Stretch{.first = 0, .count = static_cast<std::int64_t>(x_.size())};
+    for (int m = 0; m < moments_; ++m) {
+      const auto from = state.moments.begin() + m * static_cast<std::ptrdiff_t>(x_.size()) + held.first;
+      own.insert(own.end(), from, from + held.count);
+    }
+    optimizer_.go_on(state.version, own);
+  }
+
+  /// Each rank its own elements, whatever else it holds.
+  Status save() {
+    marks_.begin(StepPart::Checkpoint, {});
+    const Stretch& part = sum_.part();
+    const auto first = static_cast<std::size_t>(part.first);
+    const auto count = static_cast<std::size_t>(part.count);
+    std::vector<std::span<const float>> values{std::span(x_).subspan(first, count)};
+    const std::size_t held = layout_ == TrainLayout::Zero1 ? count : x_.size();
+    for (int m = 0; m < moments_; ++m)
+      values.push_back(optimizer_.state().subspan(
+          static_cast<std::size_t>(m) * held + (layout_ == TrainLayout::Zero1 ? 0 : first), count));
+    const Status saved = saver_->save(made_.versions, part, values);
+    marks_.end();
+    return saved;
+  }
+
   Status take_step(std::int64_t step) {
+    const std::vector<Bytes> before = transport_.sent();
     marks_.step(step);
     marks_.begin(StepPart::Gradient, {});
     const Bad bad = add_leaves(step);
@@ -117,7 +162,7 @@ class Replica {
     COX_CHECK(layout_ == TrainLayout::Zero1 ? update_part(bad, step) : update_all(bad, step));
     if (made_.diverged) return {};
     ++made_.versions;
-    sent_ = transport_.sent();
+    for (std::size_t r = 0; r < before.size(); ++r) sent_[r] += transport_.sent()[r] - before[r];
     return {};
   }
 
@@ -130,9 +175,7 @@ class Replica {
     if (learn::first_not_finite(mean_) < mean_.size()) COX_CHECK(agree(bad, step));
     if (made_.diverged) return {};
     marks_.begin(StepPart::Optimizer, {});
-    optimizer_.step(
-        x_, mean_,
-        learn::rate_factor(optimizer_.spec(), optimizer_.steps() + 1, job_.workers * job_.samples));
+    optimizer_.step(x_, mean_, factor());
     marks_.end();
     return {};
   }
@@ -150,7 +193,7 @@ class Replica {
         std::span(mean_).subspan(static_cast<std::size_t>(sum_.part().first), part->size());
     std::ranges::copy(std::span(x_).subspan(static_cast<std::size_t>(sum_.part().first), part->size()),
                       next.begin());
-    optimizer_.step(next, *part);
+    optimizer_.step(next, *part, factor());
     marks_.end();
     marks_.begin(StepPart::AllGather, all_bytes());
     const Status gathered = sum_.gather(transport_, mean_);
@@ -178,6 +221,11 @@ class Replica {
     return bad;
   }
 
+  /// Of the rate, in the next step.
+  [[nodiscard]] double factor() const {
+    return learn::rate_factor(optimizer_.spec(), optimizer_.steps() + 1, job_.workers * job_.samples);
+  }
+
   void scale(std::span<float> sum) const {
     const float over = 1.0F / static_cast<float>(job_.workers);
     if (job_.workers > 1)
@@ -199,27 +247,9 @@ class Replica {
     return {};
   }
 
-  /// One value of every rank's, on all of them.
-  template <class T>
-  Result<std::vector<T>> exchange(const T& mine) {
-    std::vector<T> all(static_cast<std::size_t>(transport_.ranks()));
-    const std::uint64_t number = transport_.numbers(1);
-    for (int r = 0; r < transport_.ranks(); ++r) {
-      T& place = all[static_cast<std::size_t>(r)];
-      if (r == transport_.rank()) {
-        place = mine;
-        continue;
-      }
-      transport_.send(r, number, bytes_of(mine));
-      transport_.receive(r, number, std::as_writable_bytes(std::span(&place, 1)));
-    }
-    COX_CHECK(transport_.wait());
-    return all;
-  }
-
   /// Whose gradient was no number; nobody's where only their sum is none.
   Status agree(const Bad& mine, std::int64_t step) {
-    COX_TRY(const std::vector<Bad> all, exchange(mine));
+    COX_TRY(const std::vector<Bad> all, exchange(transport_, mine));
     const Bad& first = *std::ranges::min_element(all, {}, &Bad::worker);
     if (first.worker < job_.workers)
       made_.diverged = learn::Divergence{
@@ -237,12 +267,12 @@ class Replica {
 
   /// Hashes of all ranks, and what they sent.
   Status compare() {
-    COX_TRY(made_.hashes, exchange(hash_of(x_)));
+    COX_TRY(made_.hashes, exchange(transport_, hash_of(x_)));
     const Bytes state{static_cast<std::int64_t>(optimizer_.state().size_bytes())};
-    COX_TRY(made_.optimizer, exchange(state));
+    COX_TRY(made_.optimizer, exchange(transport_, state));
     for (int to = 0; to < transport_.ranks(); ++to) {
-      const Bytes sent = sent_.empty() ? Bytes{} : sent_[static_cast<std::size_t>(to)];
-      COX_TRY(const std::vector<Bytes> column, exchange(sent));
+      const Bytes sent = sent_[static_cast<std::size_t>(to)];
+      COX_TRY(const std::vector<Bytes> column, exchange(transport_, sent));
       made_.sent.resize(column.size());
       for (std::size_t from = 0; from < column.size(); ++from) made_.sent[from].push_back(column[from]);
     }
@@ -268,7 +298,9 @@ class Replica {
   std::vector<float> x_;
   std::vector<float> mean_;  ///< or the next parameters, where ranks step with parts
   std::vector<float> leaf_;
-  std::vector<Bytes> sent_;  ///< until the last version
+  std::vector<Bytes> sent_;  ///< in steps that count
+  std::optional<Saver> saver_;
+  int moments_ = 0;
   Clock::time_point began_;
   TrainedRun made_;
 };

@@ -78,6 +78,13 @@ bool read_line(const Words& w, TrainedRun& run) {
     return all;
   }
   if (w[0] == "rank") return read_rank(w, run);
+  if (w[0] == "resumed" && w.size() == 2) return read(w[1], run.resumed.emplace());
+  if (w[0] == "refused" && w.size() == 2 && run.refused.size() < kMostRanks) {
+    run.refused.emplace_back(w[1]);
+    return true;
+  }
+  if (w[0] == "saved" && w.size() == 3)
+    return read(w[1], run.saved.count) && read_seconds(w[2], run.saved.took);
   if (w[0] == "time" && w.size() == 2) {
     run.times.emplace_back();
     return read_seconds(w[1], run.times.back());
@@ -85,8 +92,16 @@ bool read_line(const Words& w, TrainedRun& run) {
   return false;
 }
 
+std::string one_row(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\t' || c == '\n'; }, ' ');
+  return text;
+}
+
 Errc code_of(std::string_view id) {
-  return id == "train-003" ? Errc::Timeout : id == "train-001" ? Errc::Unsupported : Errc::Io;
+  if (id == "train-003") return Errc::Timeout;
+  if (id == "train-001") return Errc::Unsupported;
+  return id == "train-008" ? Errc::InvalidInput : Errc::Io;
 }
 
 Error unread(std::string message) {
@@ -112,17 +127,15 @@ std::string rows_of(const TrainedRun& run) {
     for (const Bytes b : run.sent[r]) text += fmt::format("\t{}", b.count());
     text += '\n';
   }
+  if (run.resumed) text += fmt::format("resumed\t{}\n", *run.resumed);
+  for (const std::string& what : run.refused) text += fmt::format("refused\t{}\n", one_row(what));
+  if (run.saved.count > 0) text += fmt::format("saved\t{}\t{}\n", run.saved.count, run.saved.took.count());
   for (const Seconds t : run.times) text += fmt::format("time\t{}\n", t.count());
   return text;
 }
 
 std::string row_of(const Error& error) {
-  const auto line = [](std::string text) {
-    std::ranges::replace_if(
-        text, [](char c) { return c == '\t' || c == '\n'; }, ' ');
-    return text;
-  };
-  return fmt::format("failed\t{}\t{}\t{}\n", error.id, line(error.message), line(error.hint));
+  return fmt::format("failed\t{}\t{}\t{}\n", error.id, one_row(error.message), one_row(error.hint));
 }
 
 Result<TrainedRun> read_rows(const std::string& text) {

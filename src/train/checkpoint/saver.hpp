@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// When a job is saved, and how all its ranks do it together.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "cox/base/result.hpp"
+#include "cox/base/units.hpp"
+
+#include "train/checkpoint/generations.hpp"
+#include "train/transport/transport.hpp"
+
+namespace cox::train {
+
+/// How often: after so many steps, or as often as a part of the job's time allows.
+struct SaveEvery {
+  std::int64_t steps = 0;  ///< 0 = by `share`
+  double share = 0;        ///< above 0, below 1
+};
+/// Reads `100` or `5%`. Errors: train-002 (Errc::Usage).
+[[nodiscard]] Result<SaveEvery> read_save_every(const std::string& text);
+
+/// What was saved.
+struct Saved {
+  std::int64_t count = 0;
+  Seconds took{};  ///< of the first rank, all together
+};
+
+/// Steps until one more save of length `longest` leaves saving at most that share of all time: with S saved and T stepped so far,
+/// ceil(((S + longest) (1 - share) / share - T) / step), at least 1.
+/// Held by: src/train/checkpoint/saver_test.cpp
+[[nodiscard]] std::int64_t steps_until_saved(double share, Seconds saved, Seconds longest, Seconds stepped,
+                                             Seconds step);
+
+/// Saves in turn: every rank its own elements, whatever else it holds. All ranks call the same things in the same order.
+/// Held by: src/train/run/resume_test.cpp
+class Saver {
+ public:
+  Saver(const std::string& folder, SaveEvery every, std::string job, std::int64_t elements, int moments,
+        Transport& transport);
+
+  /// Where the job goes on: nothing where the folder has no checkpoint yet. Refused ones get out of the way.
+  /// Errors: train-008 (see Generations::newest; ranks that find unlike ones); those of exchange.
+  [[nodiscard]] Result<FoundState> resume();
+  /// Errors: train-008 (there are checkpoints, and nobody asked to go on from them).
+  [[nodiscard]] Status begin_anew();
+
+  [[nodiscard]] bool due(std::int64_t version, std::int64_t last) const {
+    return version == next_ || version == last;
+  }
+  /// `values`: this rank's elements of the parameters, then of each moment. Errors: train-007 (it could not be written: the rank, and
+  /// why, on all ranks; the checkpoint before is what it was); those of exchange.
+  [[nodiscard]] Status save(std::int64_t version, Stretch elements,
+                            std::span<const std::span<const float>> values);
+  [[nodiscard]] const Saved& saved() const { return saved_; }
+
+ private:
+  /// Of the first rank that could not, on all ranks.
+  [[nodiscard]] Status agree(std::int64_t version, int cause);
+
+  Generations generations_;
+  SaveEvery every_;
+  Manifest manifest_;
+  Transport& transport_;
+  Saved saved_;
+  Seconds longest_{};
+  std::int64_t began_ = 0;
+  std::int64_t next_ = 0;
+  std::chrono::steady_clock::time_point since_;
+};
+
+}  // namespace cox::train

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job that is saved and goes on: the bits of one that was never interrupted.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "train/run/replica.hpp"
+
+namespace cox::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Resume : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::path(testing::TempDir()) / (std::string("resume-") + info->name());
+    fs::remove_all(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] TrainJob job(const std::string& optimizer, int procs, std::int64_t steps) const {
+    return {.problem = "quadratic,dimension=37,condition=30,noise=0.2",
+            .optimizer = optimizer,
+            .workers = 8,
+            .steps = steps,
+            .procs = procs,
+            .checkpoint = folder_.string(),
+            .every = "7"};
+  }
+  /// To the steps of a job that the folder already knows.
+  static TrainedRun gone_on(TrainJob job) {
+    job.resume = true;
+    auto made = run_on_threads(job);
+    EXPECT_TRUE(made) << made.error().message;
+    return made ? *made : TrainedRun{};
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Resume, HasTheBitsOfAJobThatWasNotInterruptedOnAnyNumberOfProcesses) {
+  const std::vector<std::string> optimizers = {"sgd,rate=0.1,warm-up=20", "momentum,rate=0.05",
+                                               "adam,rate=0.01,scaling=root,base-batch=4"};
+  for (const std::string& optimizer : optimizers)
+    for (const char* layout : {"data-parallel", "zero-1"})
+      for (const int procs : {1, 3, 4}) {
+        fs::remove_all(folder_);
+        TrainJob whole = job(optimizer, 1, 40);
+        whole.checkpoint.clear();
+        const auto expected = run_on_threads(whole);
+        ASSERT_TRUE(expected);
+        // As far as version 17, saved at 7, 14 and 17; then, on other numbers of processes and in the other layout, to 30 and to 40.
+        TrainJob part = job(optimizer, procs, 17);
+        part.layout = layout;
+        const auto first = run_on_threads(part);
+        ASSERT_TRUE(first) << first.error().message;
+        EXPECT_EQ(first->saved.count, 3);
+        EXPECT_FALSE(first->resumed);
+        part.steps = 30;
+        part.procs = 2;
+        part.layout = "zero-1";
+        EXPECT_EQ(gone_on(part).resumed, 17);
+        part.steps = 40;
+        part.procs = 5;
+        part.layout = layout;
+        const TrainedRun last = gone_on(part);
+        EXPECT_EQ(last.resumed, 30);
+        EXPECT_EQ(last.versions, 40);
+        EXPECT_EQ(last.steps(), 10);
+        EXPECT_EQ(last.hashes.front(), expected->hashes.front()) << optimizer << ", " << layout;
+        EXPECT_EQ(last.points.back().score.loss, expected->points.back().score.loss);
+      }
+}
+
+TEST_F(Resume, ADamagedOneIsNamedAndTheOneBeforeHasTheSameBits) {
+  const auto expected = run_on_threads(job("adam,rate=0.01", 4, 20));
+  ASSERT_TRUE(expected);
+  for (int damaged = 0; damaged < 20; ++damaged) {
+    fs::remove_all(folder_);
+    ASSERT_TRUE(run_on_threads(job("adam,rate=0.01", 4, 14)));
+    const fs::path file =
+        folder_ / "00000014" / (damaged % 5 == 4 ? "manifest" : "part-" + std::to_string(damaged % 5));
+    std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekg(damaged);
+    const char was = static_cast<char>(bytes.get());
+    bytes.seekp(damaged);
+    bytes.put(static_cast<char>(was ^ 0x40));
+    bytes.close();
+    const TrainedRun run = gone_on(job("adam,rate=0.01", damaged % 3 + 1, 20));
+    EXPECT_EQ(run.resumed, 7);
+    ASSERT_EQ(run.refused.size(), 1U);
+    EXPECT_NE(run.refused[0].find(file.filename().string()), std::string::npos) << run.refused[0];
+    EXPECT_EQ(run.hashes.front(), expected->hashes.front());
+    EXPECT_TRUE(fs::exists(folder_ / "00000014" / "manifest")) << "saved again";
+    EXPECT_TRUE(fs::exists(folder_ / "00000014.refused"));
+  }
+}
+
+TEST_F(Resume, NothingIsOverwrittenUnasked) {
+  ASSERT_TRUE(run_on_threads(job("sgd,rate=0.1", 2, 10)));
+  const auto again = run_on_threads(job("sgd,rate=0.1", 2, 10));
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().id, "train-008");
+  const auto other = [&] {
+    TrainJob j = job("sgd,rate=0.2", 2, 10);
+    j.resume = true;
+    return run_on_threads(j);
+  }();
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("rate=0.1"), std::string::npos) << other.error().message;
+  EXPECT_EQ(gone_on(job("sgd,rate=0.1", 2, 10)).steps(), 0) << "it was done";
+}
+
+TEST_F(Resume, AFolderWithoutCheckpointsBeginsAnew) {
+  const TrainedRun run = gone_on(job("sgd,rate=0.1", 2, 10));
+  EXPECT_FALSE(run.resumed);
+  EXPECT_EQ(run.versions, 10);
+  EXPECT_EQ(run.saved.count, 2);
+}
+
+TEST_F(Resume, WhatCannotBeSavedEndsTheJobOnAllRanksWithTheCause) {
+  fs::create_directories(folder_.parent_path());
+  std::ofstream(folder_) << "a file";
+  const auto made = run_on_threads(job("sgd,rate=0.1", 3, 10));
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().id, "train-007");
+  EXPECT_NE(made.error().message.find("rank 0 cannot write checkpoint 7 to"), std::string::npos)
+      << made.error().message;
+}
+
+TEST_F(Resume, BytesOfStepsAreCountedWithoutThoseOfSaving) {
+  TrainJob one = job("momentum,rate=0.1", 4, 20);
+  one.every = "1";
+  const auto saved = run_on_threads(one);
+  ASSERT_TRUE(saved);
+  EXPECT_EQ(saved->saved.count, 20);
+  one.checkpoint.clear();
+  const auto plain = run_on_threads(one);
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(saved->sent, plain->sent);
+}
+
+}  // namespace
+}  // namespace cox::train
