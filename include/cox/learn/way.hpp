@@ -11,6 +11,7 @@
 #include "cox/learn/compressor.hpp"
 #include "cox/learn/optimizer.hpp"
 #include "cox/model/scenario.hpp"
+#include "cox/sync/gossip.hpp"
 #include "cox/sync/rounds.hpp"
 
 namespace cox::learn {
@@ -30,6 +31,7 @@ enum class Rule : std::uint8_t {
   Policy,  ///< sync::Policy, played by simulate
   Rounds,  ///< sync::Rounds: drawn clients, the slowest dropped, time-outs
   Groups,  ///< sync::Groups: synchronous inside groups, the policy between them
+  Gossip,  ///< sync::Gossip: every worker has parameters of its own, and takes in those of its neighbours
   Bound,   ///< the policy, whose bound follows the curvature that is measured on the way
 };
 
@@ -41,7 +43,8 @@ struct Way {
   sync::RoundSpec rounds{};  ///< its local steps are the policy's, its seed the run's
   Seconds time_out{};        ///< Rounds: from the first that delivers in a round on; zero = none
   int group = 1;             ///< Groups: workers of each
-  std::int64_t probe = 50;   ///< Bound: steps of each worker between two probes
+  sync::GossipGraph graph = sync::GossipGraph::Ring;  ///< Gossip
+  std::int64_t probe = 50;                            ///< Bound: steps of each worker between two probes
   AgeWeight weight = AgeWeight::None;
   double decay = 0;  ///< of exponential weights, per version
   /// Synchronous for so many steps of each worker, then local: post-local SGD (Lin et al. 2020). 0 = local at once.
@@ -65,7 +68,7 @@ struct Way {
 /// Reads `bounded-wait,staleness=3`: `synchronous`, `backup`, `bounded-wait`, `bounded-discard`, `asynchronous`,
 /// `age-weighted` (asynchronous with weight 1 / (1 + age), or exp(-decay x age) where `decay` is given), `local-sgd`, `post-local`, `diloco`, `fedprox`, `scaffold`,
 /// `fedavg` (the last three with `fraction`, the part of the workers that each round draws), `drop` (the k slowest of a step are
-/// interrupted), `time-out` (all who are not there so many seconds behind the first), `groups-asynchronous`, `groups-bounded-wait`,
+/// interrupted), `time-out` (all who are not there so many seconds behind the first), `gossip-ring`, `gossip-exponential`, `groups-asynchronous`, `groups-bounded-wait`,
 /// `curvature-bound` (bounded-wait whose bound is at most `staleness` and follows a probe every `probe` steps), `groups-local-sgd` (every step inside a group, between `group`s as the rest of the word says), then what differs from the defaults; behind a plus what it is compressed by, as `synchronous+top-k,keep=0.01`. Local SGD with one local step and a mean is synchronous: gradients are
 /// averaged. Errors: learn-001, one line that says what is allowed. Held by: src/learn/run/way_test.cpp
 [[nodiscard]] Result<Way> read_way(std::string_view text);

@@ -82,6 +82,22 @@ TEST(CompareWays, AgesAreThoseOfEachWorker) {
   EXPECT_TRUE((row + 2)->text.empty()) << "who has no ages has no row";
 }
 
+// The mean of all copies is the synchronous run to rounding where curvatures are alike: gossip costs what copies apart do.
+TEST(CompareWays, GossipOnAQuadraticHasTheSamplesOfSynchronous) {
+  WaysQuestion q = question({"synchronous", "gossip-ring", "gossip-exponential"});
+  q.problem.spread = 0.3;
+  const Comparison c = run(testing::job(8), q);
+  for (const char* name : {"gossip-ring", "gossip-exponential"}) {
+    const WayResult& w = of(c, name);
+    ASSERT_TRUE(w.all_reached()) << name << w.refused;
+    EXPECT_EQ(w.ages.largest(), 0);
+    for (std::size_t i = 0; i < w.attempts.size(); ++i)
+      EXPECT_NEAR(w.attempts[i].loss, of(c, "synchronous").attempts[i].loss, 1e-4) << name;
+  }
+  EXPECT_EQ(of(c, "gossip-ring").attempts[0].sent->count() / of(c, "gossip-ring").attempts[0].versions,
+            4 * 80'000'000);
+}
+
 // Inside a group as if there were none: groups that meet in every step are the synchronous job, bit for bit.
 TEST(CompareWays, GroupsThatMeetInEveryStepAreSynchronous) {
   WaysQuestion q = question({"synchronous", "groups-local-sgd,group=2,local-steps=1",

@@ -174,6 +174,9 @@ std::optional<Bytes> sent_by(const Terms& s, const Way& way, const model::Compre
   const double each =
       wire.kind == model::Compressor::Sparse ? 2 * (n - 1) * packed : 4 * (n - 1) / n * packed;
   const double share = way.rule == Rule::Rounds ? n / s.workers : 1;
+  if (way.rule == Rule::Gossip)  // to all that hear it, and from all that it hears
+    return Bytes{static_cast<std::int64_t>((way.graph == sync::GossipGraph::Ring ? 4 : 2) * d *
+                                           static_cast<double>(a.versions))};
   if (way.rule == Rule::Groups) {
     // In every step inside the group; at a meeting one member of each group, which the mean is over all of.
     const double size = way.group;
@@ -217,6 +220,12 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
     return all;
   }
   COX_TRY(const Crew crew, crew_of(s, way));
+  constexpr double kMostValues = 1e9;
+  const double kept =
+      3.0 * crew.workers * static_cast<double>(s.question.problem.dimension * std::ssize(factors));
+  if (way.rule == Rule::Gossip && kept > kMostValues)
+    return refuse("each worker's own parameters, at every rate, are more than 4 GB",
+                  "learn a smaller problem");
   std::vector<std::unique_ptr<Racer>> racers;
   for (const double factor : factors) {
     ProblemSpec spec = s.question.problem;

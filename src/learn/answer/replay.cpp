@@ -41,6 +41,9 @@ class Follower {
   explicit Follower(const ReplayQuestion& question) : question_(question) {}
 
   Status begin(int workers) {
+    if (question_.way.rule == Rule::Gossip)
+      return refuse("gossip has no common versions that a file of updates would be about",
+                    "say another policy, or compare gossip on a scenario");
     ProblemSpec spec = question_.problem;
     const bool differ = spec.spread > 0 || spec.hessian_spread > 0;
     if (differ && spec.workers <= 1) spec.workers = workers;

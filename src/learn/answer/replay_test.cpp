@@ -140,6 +140,8 @@ TEST(Replay, RefusesWhatTheFileDoesNotFit) {
       replay_updates(stored(crowd), {.problem = {.kind = ProblemKind::Mlp, .dimension = 1000}}, {});
   ASSERT_FALSE(wide);
   EXPECT_NE(wide.error().message.find("more than 4 GB"), std::string::npos);
+  EXPECT_NE(refused("", {.way = way_of("gossip-ring")}).find("gossip has no common versions"),
+            std::string::npos);
   EXPECT_FALSE(replay_updates("/nonexistent/updates.csv", {}, {}));
   EXPECT_FALSE(replay_updates(stored("nothing"), {}, {}));
 }

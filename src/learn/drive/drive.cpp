@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "learn/drive/drive.hpp"
 
+#include <optional>
+
 #include "cox/base/assert.hpp"
 
 namespace cox::learn {
@@ -16,6 +18,15 @@ Status stream_ruled(const model::Scenario& scenario, const Way& way, const model
       break;
     case Rule::Rounds:
       drive_rounds(compute, prices, way, seed, sink);
+      break;
+    case Rule::Gossip:
+      if (way.graph == sync::GossipGraph::Ring && compute.workers() < 3)
+        return fail({.code = Errc::InvalidInput,
+                     .id = "learn-002",
+                     .message = "a ring of fewer than 3 workers has no two neighbours",
+                     .hint = "gossip-exponential, or more workers",
+                     .where = std::nullopt});
+      drive_gossip(compute, prices, way, sink);
       break;
     case Rule::Groups:
     case Rule::Bound:

@@ -30,6 +30,9 @@ using BoundNow = std::function<int()>;
 /// Rounds: whoever has delivered is summed, whoever is newly drawn reads the parameters from one who was there.
 void drive_rounds(const ComputeTimes& compute, const Prices& prices, const Way& way, std::uint64_t seed,
                   const simulate::UpdateSink& sink);
+/// Gossip: a worker that has computed sends its parameters to all that hear it, one after the other, and then waits.
+void drive_gossip(const ComputeTimes& compute, const Prices& prices, const Way& way,
+                  const simulate::UpdateSink& sink);
 /// Groups: each is a worker of the stream. A step inside one ends with a sum; between them, a message to the servers, which take
 /// one after the other, and the parameters back; or every so many steps a sum over one member of each.
 /// Pre: the groups' size divides the workers (asserted).

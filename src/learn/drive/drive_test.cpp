@@ -132,6 +132,23 @@ TEST(Drive, GroupsLieBetweenSynchronousAndTheirPolicy) {
   EXPECT_NEAR(async.versions[0].count(), (first + prices.sum(2) + prices.message()).count(), 1e-9);
 }
 
+// A slow neighbour is felt by its neighbours first: the others are ahead by as many steps as they are away.
+TEST(Drive, GossipWaitsForNeighboursAlone) {
+  const model::Scenario s = uneven_job(8, 0.5);
+  const auto compute = ComputeTimes::make(s, 20, 1);
+  ASSERT_TRUE(compute);
+  const Prices prices(s, {});
+  const Seconds send = prices.parameters() - prices.latency();
+  Seconds slowest{};
+  for (int w = 0; w < 8; ++w) slowest = std::max(slowest, compute->of(w, 0));
+  const Followed ring = follow(s, "gossip-ring", 20, 8);
+  EXPECT_NEAR(ring.versions[0].count(), (slowest + 2 * send + prices.latency()).count(), 1e-9);
+  EXPECT_NEAR(follow(s, "gossip-exponential", 20, 8).versions[0].count(),
+              (slowest + send + prices.latency()).count(), 1e-9);
+  EXPECT_FALSE(stream_ruled(testing::job(2), *read_way("gossip-ring"), {}, 5, 1,
+                            [](const sync::StreamEvent&, Seconds) { return true; }));
+}
+
 TEST(Drive, ABoundThatChangesHoldsFromThenOn) {
   const model::Scenario s = uneven_job(4, 1);
   const auto way = read_way("curvature-bound,staleness=20");

@@ -14,6 +14,7 @@
 #include "cox/learn/tree_sum.hpp"
 
 #include "learn/compress/compressor.hpp"
+#include "learn/run/gossip_copies.hpp"
 #include "learn/run/loss_scale.hpp"
 #include "learn/run/versions.hpp"
 
@@ -47,6 +48,7 @@ class Learner::Impl {
         compressor_(way.compressor, problem.tensors(), seed) {
     workers_.resize(static_cast<std::size_t>(workers));
     if (way_.control_variates) variate_.assign(size_, 0.0F);
+    if (way_.rule == Rule::Gossip) copies_.emplace(problem, optimizer, way.graph, workers);
     if (way_.compressor.loss_scale) scale_.emplace(*way_.compressor.loss_scale);
   }
 
@@ -136,7 +138,9 @@ class Learner::Impl {
       age_ = u.age();
       in_rounds_ = way_.is_local() && w.step >= way_.synchronous_steps;
       const std::span<const float> x = versions_.of(u.worker);
-      if (in_rounds_)
+      if (copies_)
+        step_copy(u.worker, w.step);
+      else if (in_rounds_)
         add_difference(u, w, x);
       else
         add_gradient(u, w, x);
@@ -148,6 +152,14 @@ class Learner::Impl {
     }
     w.step += u.steps;
     versions_.forget(u.worker);
+  }
+
+  /// Gossip: the worker's own step at its own parameters.
+  void step_copy(int worker, std::int64_t step) {
+    mean_gradient(copies_->of(worker), worker, step);
+    check(gradient_, worker, step);
+    if (!diverged_)
+      copies_->step(worker, gradient_, rate_factor(inner_, copies_->steps(worker) + 1, share_.batch()));
   }
 
   void add_gradient(const sync::Update& u, Worker& w, std::span<const float> x) {
@@ -290,6 +302,12 @@ class Learner::Impl {
   }
 
   void advance() {
+    if (copies_) {
+      copies_->combine(version_++);
+      copies_->mean(versions_.next());
+      updates_ = batch_ = 0;
+      return;
+    }
     const std::int64_t leaves = sum_.leaves();
     COX_ASSERT(leaves > 0, "a version is made of updates");
     const std::span<float> mean = sum_.take();
@@ -331,10 +349,11 @@ class Learner::Impl {
   std::vector<float> variate_;  ///< SCAFFOLD's c
   std::vector<Worker> workers_;
   std::int64_t version_ = 0, samples_ = 0, wasted_ = 0;
-  std::int64_t updates_ = 0;  ///< applied since the last version
-  std::int64_t batch_ = 0;    ///< samples of what was applied since the last version
-  std::int64_t age_ = 0;      ///< of the last update that was applied
-  bool in_rounds_ = false;    ///< it was a difference
+  std::int64_t updates_ = 0;            ///< applied since the last version
+  std::int64_t batch_ = 0;              ///< samples of what was applied since the last version
+  std::int64_t age_ = 0;                ///< of the last update that was applied
+  bool in_rounds_ = false;              ///< it was a difference
+  std::optional<GossipCopies> copies_;  ///< gossip: `versions_` has their mean
   std::optional<LossScale> scale_;
   bool overflowed_ = false;  ///< somebody, since the last version
   std::int64_t nonzero_ = 0, vanished_ = 0;

@@ -33,7 +33,9 @@ constexpr std::array kWords = {Word{"synchronous", PolicyKind::Synchronous},
                                Word{"groups-asynchronous", PolicyKind::Asynchronous},
                                Word{"groups-bounded-wait", PolicyKind::BoundedWait},
                                Word{"groups-local-sgd", PolicyKind::LocalSgd},
-                               Word{"curvature-bound", PolicyKind::BoundedWait}};
+                               Word{"curvature-bound", PolicyKind::BoundedWait},
+                               Word{"gossip-ring", PolicyKind::Synchronous},
+                               Word{"gossip-exponential", PolicyKind::Synchronous}};
 
 /// Numbers of a way as they are read, before they go to where they belong.
 struct Numbers {
@@ -131,6 +133,16 @@ Result<Way> read_way(std::string_view text) {
       way.time_out = Seconds{n.time_out};
       if (way.rounds.fraction < 1 || n.dropped > 0 || n.time_out > 0) way.rule = Rule::Rounds;
       break;
+  }
+  if (name.starts_with("gossip-")) {
+    way.rule = Rule::Gossip;
+    way.graph = name == "gossip-ring" ? sync::GossipGraph::Ring : sync::GossipGraph::Exponential;
+    if (way.compressor.kind != CompressorKind::Dense)
+      return fail({.code = Errc::Usage,
+                   .id = "learn-001",
+                   .message = std::string(name) + " sends parameters, which nothing here compresses",
+                   .hint = "leave the compressor out",
+                   .where = std::nullopt});
   }
   if (name == "curvature-bound") way.rule = Rule::Bound;
   if (name.starts_with("groups-")) {

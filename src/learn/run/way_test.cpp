@@ -49,6 +49,9 @@ TEST(Way, WordsAndTheirNumbers) {
   EXPECT_EQ(groups.group, 4);
   EXPECT_EQ(groups.policy.kind, PolicyKind::BoundedWait);
   EXPECT_EQ(groups.policy.staleness, 2);
+  EXPECT_EQ(way("gossip-ring").rule, Rule::Gossip);
+  EXPECT_EQ(way("gossip-exponential").graph, sync::GossipGraph::Exponential);
+  EXPECT_FALSE(read_way("gossip-ring+int8"));
   const Way following = way("curvature-bound,staleness=8,probe=20");
   EXPECT_EQ(following.rule, Rule::Bound);
   EXPECT_EQ(following.policy.staleness, 8);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "learn/run/gossip_copies.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "learn/stability/mixing.hpp"
+
+namespace cox::learn {
+namespace {
+
+/// Copies apart from each other: each worker has made a step with a gradient of its own.
+GossipCopies apart_copies(const Problem& problem, sync::GossipGraph graph, int workers) {
+  GossipCopies copies(problem, {.rate = 1}, graph, workers);
+  std::vector<float> g(static_cast<std::size_t>(problem.parameters()));
+  for (int w = 0; w < workers; ++w) {
+    for (std::size_t i = 0; i < g.size(); ++i)
+      g[i] = static_cast<float>((static_cast<std::size_t>(w) * 7 + i * 3) % 11) / 8;
+    copies.step(w, g, 1);
+  }
+  return copies;
+}
+
+// The copies are combined by the matrices whose sums and eigenvalues are known.
+TEST(GossipCopies, AreCombinedByTheMatricesOfTheirGraph) {
+  const auto problem = make_problem({.dimension = 5, .condition = 2});
+  ASSERT_TRUE(problem);
+  for (const int n : {3, 8, 12})
+    for (std::int64_t round = 0; round < 4; ++round)
+      for (const sync::GossipGraph graph : {sync::GossipGraph::Ring, sync::GossipGraph::Exponential}) {
+        GossipCopies copies = apart_copies(**problem, graph, n);
+        std::vector<std::vector<float>> before;
+        for (int w = 0; w < n; ++w) before.emplace_back(copies.of(w).begin(), copies.of(w).end());
+        const int hop = static_cast<int>(round % std::bit_width(static_cast<unsigned>(n - 1)));
+        const Mixing m = graph == sync::GossipGraph::Ring ? ring_mixing(n) : one_peer_mixing(n, hop);
+        EXPECT_LT(sum_errors(m).rows, 1e-12);
+        EXPECT_LT(sum_errors(m).columns, 1e-12);
+        copies.combine(round);
+        for (int w = 0; w < n; ++w)
+          for (std::size_t i = 0; i < 5; ++i) {
+            double wanted = 0;
+            for (int j = 0; j < n; ++j)
+              wanted += m.weights[static_cast<std::size_t>(w * n + j)] *
+                        static_cast<double>(before[static_cast<std::size_t>(j)][i]);
+            EXPECT_NEAR(copies.of(w)[i], wanted, 1e-6) << n << ' ' << w;
+          }
+      }
+}
+
+TEST(GossipCopies, TheMeanStaysAndTheDistanceFallsAsTheEigenvalueSays) {
+  const auto problem = make_problem({.dimension = 5, .condition = 2});
+  ASSERT_TRUE(problem);
+  GossipCopies ring = apart_copies(**problem, sync::GossipGraph::Ring, 8);
+  std::vector<float> first(5), later(5);
+  ring.mean(first);
+  for (int r = 0; r < 30; ++r) ring.combine(r);
+  const double before = ring.apart();
+  for (int r = 30; r < 40; ++r) ring.combine(r);
+  ring.mean(later);
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_NEAR(later[i], first[i], 1e-5);
+  EXPECT_NEAR(std::pow(ring.apart() / before, 0.1), mixing_rates(ring_mixing(8)).factor(), 0.01);
+  // The exponential graph is exact after log2 n rounds where n is a power of two, and only there.
+  GossipCopies eight = apart_copies(**problem, sync::GossipGraph::Exponential, 8);
+  GossipCopies twelve = apart_copies(**problem, sync::GossipGraph::Exponential, 12);
+  for (int r = 0; r < 3; ++r) eight.combine(r);
+  for (int r = 0; r < 4; ++r) twelve.combine(r);
+  EXPECT_LT(eight.apart(), 1e-6);
+  EXPECT_GT(twelve.apart(), 1e-3);
+}
+
+}  // namespace
+}  // namespace cox::learn
