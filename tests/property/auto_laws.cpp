@@ -17,16 +17,19 @@ namespace {
 
 /// A job on at most 64 devices, as a file; empty where the parts do not fit.
 std::string any_job() {
-  const int tensor = *rc::gen::element(1, 1, 2, 4);
+  const int tensor = *rc::gen::element(1, 1, 2, 3, 4);
   const int stages = *rc::gen::element(1, 1, 2, 3, 4);
-  const int context = *rc::gen::element(1, 1, 1, 2);
-  const int data = *rc::gen::element(1, 2, 3, 4, 8);
-  const int devices = *rc::gen::element(1, 2, 4, 8);
-  const int cards = *rc::gen::element(1, 2, 4, 8);
+  const int context = *rc::gen::element(1, 1, 1, 2, 3);
+  const int data = *rc::gen::element(1, 2, 3, 4, 5, 6, 7, 8);
+  const int devices = *rc::gen::element(1, 2, 3, 4, 6, 8);
+  const int cards = *rc::gen::element(1, 2, 4, devices);
   const int ranks = tensor * stages * context * data;
   if (ranks > 64 || ranks % devices != 0 || ranks == devices || devices % tensor != 0 || devices % cards != 0)
     return {};
   const int zero = *rc::gen::inRange(0, 4);
+  const auto algorithm = *rc::gen::element<std::string>(
+      "ring", "ring", "ring", "hierarchical", "hierarchical-3", "halving-doubling", "recursive-doubling",
+      "bidirectional-ring", "binomial-tree", "double-binary-tree");
   const int shard = *rc::gen::element(0, 0, 2, 4);
   const int expert = *rc::gen::element(1, 1, 2, 4);
   if (data % expert != 0 || (shard > 0 && (data % shard != 0 || shard == data || zero == 0))) return {};
@@ -38,8 +41,8 @@ std::string any_job() {
   text += fmt::format(
       "[job]\nworkload = \"training\"\nsteps = 2\nmicro_batches = {}\nzero_stage = {}\nbucket = \"{}MB\"\n"
       "collective.algorithm = \"{}\"\n",
-      *rc::gen::element(1, 2, 4, 8), zero, *rc::gen::element(1, 8, 100),
-      *rc::gen::element<std::string>("ring", "ring", "hierarchical", "halving-doubling"));
+      *rc::gen::element(1, 2, 4, 8), zero, *rc::gen::element(1, 8, 100), algorithm);
+  if (algorithm == "ring" && *rc::gen::inRange(0, 3) == 0) text += "collective.channels = 2\n";
   if (stages > 1)
     text +=
         fmt::format("schedule = \"{}\"\n", *rc::gen::element<std::string>("gpipe", "1f1b", "zero-bubble"));
@@ -78,6 +81,30 @@ RC_GTEST_PROP(TrainingLaws, AutoIsWhatFlowSays, ()) {
                         flow->total.count(), told ? "told that it may differ" : "nothing told", text));
 }
 
+// As it was found, by max-plus: 27.0 ms, 23.0 by flow. Two devices a node: a rank's last message of a round leaves by its card while the
+// first of the next round goes over the scale-up port.
+TEST(TrainingLaws, AutoIsWhatFlowSaysOfListsOverCardsAndPorts) {
+  for (const char* zero : {"0", "1", "3"})
+    for (const char* algorithm : {"recursive-doubling", "halving-doubling"}) {
+      const auto read = model::parse_scenario(
+          fmt::format(
+              "[cluster]\nnodes = 3\ndevices_per_node = 2\nnics_per_node = 2\nnic.bandwidth = \"1GB/s\"\n"
+              "scale_up.bandwidth = \"2GB/s\"\n[job]\nworkload = \"training\"\nsteps = 2\nzero_stage = {}\n"
+              "collective.algorithm = \"{}\"\n[[job.layers]]\ncount = 2\nforward = \"1ms\"\nbackward = \"2ms\"\n"
+              "gradients = \"6MB\"\n",
+              zero, algorithm),
+          "found.toml", "", {});
+      ASSERT_TRUE(read) << read.error().to_string();
+      model::Scenario s = read->scenario;
+      const auto ours = simulate(s, {});
+      s.engine = model::EngineKind::Flow;
+      const auto flow = simulate(s, {});
+      ASSERT_TRUE(ours && flow);
+      EXPECT_NEAR(ours->total / flow->total, 1, 1e-9) << zero << " " << algorithm;
+      EXPECT_TRUE(ours->not_modelled.empty()) << ours->not_modelled.front();
+    }
+}
+
 /// Workers without a common step on one switch, on nodes of one to four devices.
 std::string any_workers() {
   const int devices = *rc::gen::element(1, 2, 4), nodes = *rc::gen::element(1, 2, 3, 4);
@@ -114,7 +141,8 @@ std::string any_workers() {
                                         "[[noise]]\ntarget = \"message\"\nlaw = \"lognormal\"\ncv = 0.3\n");
 }
 
-// Or it says that links may take longer. Nobody prices NVLink as a card: where workers share a node it is flow.
+// Or it says that links may take up to three times as long, or less where few meet: half, where two workers have a server beside one
+// of them, or each has one beside itself. Nobody prices NVLink as a card: where workers share a node it is flow.
 RC_GTEST_PROP(TrainingLaws, AutoIsWhatFlowSaysOfWorkersWithoutACommonStep, ()) {
   const std::string text = any_workers();
   RC_PRE(!text.empty());
@@ -126,11 +154,14 @@ RC_GTEST_PROP(TrainingLaws, AutoIsWhatFlowSaysOfWorkersWithoutACommonStep, ()) {
   const auto flow = simulate(s, {});
   RC_ASSERT(ours.has_value() && flow.has_value());
   const model::Layout& layout = s.job.as<model::TrainingJob>().layout;
-  if (s.cluster.devices_per_node > layout.tensor * layout.context)
+  const bool to_one_server = layout.tensor > 1 && s.policy.has_servers();
+  if (s.cluster.devices_per_node > layout.tensor * layout.context || to_one_server)
     RC_ASSERT(ours->engine == model::EngineKind::Flow);
   const bool told = std::ranges::any_of(
       ours->notes, [](const std::string& line) { return line.find("engine flow") != std::string::npos; });
-  if (std::abs(ours->total / flow->total - 1) > 1e-6 && !told)
+  const double longer = flow->total / ours->total;
+  RC_ASSERT(longer > 0.5 - 1e-6 && longer < 3);
+  if (std::abs(longer - 1) > 1e-6 && !told)
     RC_FAIL(fmt::format("{} s by {}, {} by flow, nothing told:\n{}", ours->total.count(),
                         model::name_of(ours->engine), flow->total.count(), text));
 }

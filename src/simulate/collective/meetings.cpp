@@ -86,14 +86,13 @@ model::Cluster with_links(model::Cluster cluster) {
   return cluster;
 }
 
-}  // namespace
-
-bool stay_in_step(const model::Scenario& s, const model::Schedule& schedule, std::span<const int> devices) {
-  constexpr double kAlike = 1e-4;
-  if (!is_quiet(s) || s.fabric.timeouts.happen() || schedule.lanes() > 1 ||
-      !slowness_of(s.cluster, {devices.begin(), devices.end()}).empty())
-    return false;
-  Ports ports(s.cluster, devices);
+/// Whether all who begin together end each round together and each message has as many beside it in its ports as the costs of
+/// max-plus have there (`with_shared_ports`): regular rounds of one lane whose messages are as long as each other, to the part
+/// `alike` of all rounds. Cost: O(ranks x kinds of rounds + rounds).
+bool stay_in_step(const model::Cluster& cluster, const model::Schedule& schedule,
+                  std::span<const int> devices, double alike) {
+  if (schedule.lanes() > 1) return false;
+  Ports ports(cluster, devices);
   std::vector<Transfer> messages;
   std::optional<model::RegularRound> before;
   RoundOf kind;
@@ -118,24 +117,56 @@ bool stay_in_step(const model::Scenario& s, const model::Schedule& schedule, std
     all += kind.most;
     differ += kind.most - kind.least;
   }
-  return differ <= kAlike * all;
+  return differ <= alike * all;
+}
+
+bool stay_in_step(const model::Cluster& cluster, const Turns& turns) {
+  const std::size_t places = turns.devices.size() / static_cast<std::size_t>(turns.groups);
+  for (std::size_t begin = 0; begin < turns.devices.size(); begin += places)
+    for (const model::Schedule& schedule : turns.schedules)
+      if (!stay_in_step(cluster, schedule, turns.devices.subspan(begin, places), turns.alike)) return false;
+  return true;
+}
+
+/// Messages of lists are looked at one by one, those of regular rounds by their pattern.
+bool may_be_listed(const Turns& turns) {
+  const auto has = [&](const model::Schedule& schedule) {
+    return schedule.regular(0) ||
+           (turns.groups == 1 ? is_affordable(schedule)
+                              : about_messages(schedule) * turns.groups <= static_cast<double>(kMostPlayed));
+  };
+  return std::ranges::all_of(turns.schedules, has);
+}
+
+}  // namespace
+
+bool passes_on(const model::Schedule& schedule) {
+  const Algorithm a = schedule.spec().algorithm;
+  return (a == Algorithm::Ring || a == Algorithm::Chain) && schedule.lanes() == 1;
+}
+
+bool may_meet(const model::Cluster& cluster, std::uint64_t seed, const Turns& turns) {
+  if (turns.together && !turns.delays && stay_in_step(cluster, turns)) return false;
+  if (!may_be_listed(turns)) return true;
+  const model::Fabric one_switch;
+  const auto network = Network::make(with_links(cluster), one_switch);
+  if (!network) return true;
+  OwnLinks own(*network, one_switch, seed, turns.delays);
+  const int team = own.add_team({turns.devices.begin(), turns.devices.end()}, turns.groups);
+  return !std::ranges::all_of(turns.schedules, [&](const model::Schedule& s) { return own.add(team, s); }) ||
+         !own.costs(team);
 }
 
 bool may_meet(const model::Scenario& s, const model::Schedule& schedule, std::span<const int> devices) {
-  const model::CollectiveSpec& spec = schedule.spec();
-  if (spec.bytes == Bytes{} || schedule.ranks() < 2) return false;
+  if (schedule.spec().bytes == Bytes{} || schedule.ranks() < 2) return false;
   if (schedule.participants() != schedule.ranks()) return true;
-  const bool passes_on = (spec.algorithm == Algorithm::Ring || spec.algorithm == Algorithm::Chain) &&
-                         schedule.lanes() == 1 && s.job.places.packed();
-  if (passes_on || stay_in_step(s, schedule, devices)) return false;
-  if (!schedule.regular(0) && !is_affordable(schedule)) return true;
-  const model::Fabric one_switch;
-  const auto network = Network::make(with_links(s.cluster), one_switch);
-  if (!network) return true;
-  const bool delays = model::disturbs_messages(s) || s.fabric.timeouts.happen();
-  OwnLinks own(*network, one_switch, s.seed, delays);
-  const int team = own.add_team({devices.begin(), devices.end()}, 1);
-  return !own.add(team, schedule) || !own.costs(team);
+  if (passes_on(schedule) && s.job.places.packed()) return false;
+  return may_meet(
+      s.cluster, s.seed,
+      {.schedules = {&schedule, 1},
+       .devices = devices,
+       .together = is_quiet(s) && slowness_of(s.cluster, {devices.begin(), devices.end()}).empty(),
+       .delays = model::disturbs_messages(s) || s.fabric.timeouts.happen()});
 }
 
 std::string what_meets(const model::Schedule& schedule) {

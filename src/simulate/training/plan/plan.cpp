@@ -138,6 +138,7 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
   }
   COX_CHECK(plan.check_whole());
   COX_CHECK(plan.share_ports());
+  COX_CHECK(plan.find_who_meets_inside());
   if (plays_links(scenario, model::Workload::Training)) {
     COX_TRY(Network network, Network::make(scenario.cluster, scenario.fabric));
     plan.take_network(std::make_shared<const Network>(std::move(network)));
@@ -146,6 +147,7 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
     if (too_many) plan.server_network_.reset();
   }
   COX_CHECK(plan.write_programs());
+  COX_CHECK(plan.find_who_meets());
   COX_CHECK(plan.play_ports());
   COX_CHECK(plan.play_workers());
   COX_CHECK(plan.find_own_links());
@@ -154,7 +156,7 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
 
 void Plan::take_network(std::shared_ptr<const Network> network) {
   (scenario_.policy.in_step() ? network_ : server_network_) = std::move(network);
-  inner_meets_ = inner_meets_others();
+  inner_meets_ = inner_meets_others() || inner_lists_meet_;
   inner_on_network_ = inner_meets_ && (scenario_.engine == model::EngineKind::Flow ||
                                        inner_messages() <= static_cast<double>(kMostPlayed));
 }
@@ -543,6 +545,9 @@ std::vector<std::string> Plan::notes() const {
                            ? "messages between stages are sent beside the computation, and share the links"
                            : "messages between stages are sent beside the computation, one after the other, "
                              "and are received when they arrive");
+  if (parts_differ_ && !network_)
+    notes.emplace_back(
+        "parts of a collective that differ by a byte are taken to end together: within 0.01 % of what the flow engine says");
   if (own_links_)
     notes.emplace_back("no two messages meet on a link, so max-plus gives what the flow engine would");
   for (std::string& note : class_notes(scenario_.cluster, devices_)) notes.push_back(std::move(note));

@@ -304,6 +304,12 @@ class Plan {
   [[nodiscard]] Status find_own_links();
   [[nodiscard]] bool may_own_links() const;
   [[nodiscard]] Status share_ports();
+  [[nodiscard]] bool asks_who_meets() const;
+  [[nodiscard]] bool come_together() const;
+  [[nodiscard]] bool meet(GroupCosts& group, const std::vector<model::Schedule>& schedules,
+                          const std::vector<int>& devices, bool together);
+  [[nodiscard]] Status find_who_meets_inside();
+  [[nodiscard]] Status find_who_meets();
   [[nodiscard]] model::CollectiveSpec spec(model::Collective kind, Bytes bytes, int members,
                                            int per_node) const;
   [[nodiscard]] Result<model::Schedule> schedule(const model::CollectiveSpec& asked) const;
@@ -323,6 +329,7 @@ class Plan {
   [[nodiscard]] Status play_ports();
   [[nodiscard]] Result<bool> too_many_for_backups() const;
   [[nodiscard]] Result<double> messages_among_workers() const;
+  [[nodiscard]] int senders_of_replica() const;
   [[nodiscard]] bool workers_share_nodes() const;
   [[nodiscard]] bool sums_have_ranks_of_a_node() const;
   [[nodiscard]] bool sums_meet_in_cards() const;
@@ -369,6 +376,9 @@ class Plan {
   bool striped_ = false;
   bool own_links_ = false;
   bool misses_links_ = false;      ///< workers without a common step have too many messages for them
+  bool lists_meet_ = false;        ///< messages of one group's collectives, in a port or card
+  bool parts_differ_ = false;      ///< by a byte, in rounds that are taken to end together
+  bool inner_lists_meet_ = false;  ///< the same of tensor and context groups
   bool inner_meets_ = false;       ///< messages inside a unit meet others on links
   bool inner_on_network_ = false;  ///< and are played there
   std::vector<double> own_link_bytes_[3];

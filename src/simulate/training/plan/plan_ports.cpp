@@ -86,7 +86,7 @@ bool Plan::may_meet_at_ports() const {
                             (leaves_node(tensor_) || leaves_node(context_));
   const bool two_ways = stages() > 2;  // forward from one, backward from another
   return across > 1 || inside > 1 || eager || two_ways || drawn_inside || exchanges_meet() ||
-         groups_share_cards() || lanes_share_cards();
+         groups_share_cards() || lanes_share_cards() || lists_meet_ || inner_lists_meet_;
 }
 
 /// A rank goes on to its next message while the one before is in its card.
@@ -148,6 +148,11 @@ std::string Plan::met_at_ports() const {
   if (stages() > 2)
     return fmt::format(
         "messages from the stage before and the stage behind that come to a rank at the same time: each has its port to "
+        "itself{}",
+        flow_does_it());
+  if (lists_meet_ || inner_lists_meet_)
+    return fmt::format(
+        "messages of one collective, or of it and the next, that meet in a rank's port or card: each has it to "
         "itself{}",
         flow_does_it());
   return {};

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulate/collective/meetings.hpp"
 #include "simulate/collective/shared_cards.hpp"
 #include "simulate/training/plan/plan.hpp"
 
@@ -45,14 +46,17 @@ Result<bool> Plan::too_many_for_backups() const {
 
 /// In a step: the sums of backup workers, or what goes to servers and comes back.
 Result<double> Plan::messages_among_workers() const {
-  if (scenario_.policy.has_servers()) {
-    const double senders = job().is_hybrid() ? ranks_per_unit() : layout().tensor;
-    return 2.0 * layout().data * stages() * senders * std::max(1, scenario_.policy.servers);
-  }
+  if (scenario_.policy.has_servers())
+    return 2.0 * layout().data * senders_of_replica() * std::max(1, scenario_.policy.servers);
   const ReplicaGroup of = job().is_hybrid() ? ReplicaGroup::Copies : ReplicaGroup::All;
   COX_TRY(const model::Schedule made, schedule(model::Collective::AllReduce, Bytes{}, of, summing(of)));
   const double groups = double{1} * ranks() / std::max(1, costs(of).members);  // of all stages
   return about_messages(made) * groups;
+}
+
+/// Ranks of a replica that send a part of its gradients to the servers.
+int Plan::senders_of_replica() const {
+  return stages() * (job().is_hybrid() ? ranks_per_unit() : layout().tensor);
 }
 
 /// Cost: O(ranks).
@@ -91,9 +95,7 @@ bool Plan::sums_meet_in_cards() const {
   if (scenario_.protocol != model::Protocol::Rendezvous) return true;
   const ReplicaGroup of = job().is_hybrid() ? ReplicaGroup::Copies : ReplicaGroup::All;
   const auto made = schedule(model::Collective::AllReduce, Bytes{1}, of, summing(of));
-  if (!made) return false;
-  const model::Algorithm a = made->spec().algorithm;
-  return made->lanes() > 1 || (a != model::Algorithm::Ring && a != model::Algorithm::Chain);
+  return made && !passes_on(*made);
 }
 
 /// Of backup workers.
@@ -104,12 +106,14 @@ bool Plan::sums_share_cards_both_ways() const {
   return made && shares_cards_both_ways(scenario_, *made);
 }
 
-/// Arithmetic has one price for all that goes between workers, and a card for each device and direction of a ring.
+/// Arithmetic has one price for all that goes between workers, a card for each device and direction of a ring, and a server's port for
+/// each rank of a replica.
 bool Plan::workers_meet() const {
   const model::Cluster& c = scenario_.cluster;
   const bool share_cards = c.nodes > 1 && c.nics_per_node < std::min(c.devices_per_node, ranks());
-  return share_cards || workers_share_nodes() || sums_have_ranks_of_a_node() || sums_meet_in_cards() ||
-         sums_share_cards_both_ways();
+  const bool share_servers = scenario_.policy.has_servers() && senders_of_replica() > 1;
+  return share_cards || share_servers || workers_share_nodes() || sums_have_ranks_of_a_node() ||
+         sums_meet_in_cards() || sums_share_cards_both_ways();
 }
 
 const model::MessageCost& Plan::among_workers() const {
@@ -156,6 +160,9 @@ std::vector<std::string> Plan::unmodelled_among_workers() const {
   if (!server_network_ && by_rounds && sums_meet_in_cards())
     all.push_back(fmt::format("messages of a sum that meet in a rank's port or card: each has it to itself{}",
                               flow_does_it()));
+  if (!server_network_ && policy.has_servers() && senders_of_replica() > 1)
+    all.push_back(fmt::format("what {} ranks of a replica send to one server: each has a port of it{}",
+                              senders_of_replica(), flow_does_it()));
   if (!server_network_ && by_rounds && sums_share_cards_both_ways())
     all.push_back(fmt::format(
         "two directions of a ring, or two trees, at one card: each has a card of its own{}", flow_does_it()));
