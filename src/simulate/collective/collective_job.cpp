@@ -96,6 +96,20 @@ bool groups_ranks(const model::CollectiveSpec& spec) {
          (spec.algorithm == Ring && spec.channels > 1);
 }
 
+/// Where the flow engine puts servers and switches.
+std::string served_note(const CollectiveSetup& job, int more) {
+  if (!job.schedule.is_switch(job.schedule.ranks()))
+    return fmt::format("{} server{} device{} with ranks", more, more == 1 ? " shares its" : "s share",
+                       more == 1 ? "" : "s");
+  const bool one_switch =
+      !job.network->between_switches(static_cast<LinkIndex>(job.network->links().size() - 1));
+  if (more > 1 && one_switch)
+    return "one switch adds up, and has no port of its own: job.collective.group changes nothing";
+  return fmt::format("{} no port of {} own",
+                     more == 1 ? "the switch that adds up has" : "switches that add up have",
+                     more == 1 ? "its" : "their");
+}
+
 /// What the numbers are not, and where they are from.
 void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Outcome& out) {
   const model::Scenario& s = job.scenario;
@@ -105,9 +119,8 @@ void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Ou
       out.notes.push_back(
           fmt::format("class {} says nothing in which its nodes are unlike the others: it changes nothing",
                       c.name.empty() ? std::to_string(i) : c.name));
-  if (job.network && job.schedule.participants() > spec.ranks)
-    out.notes.push_back(fmt::format("{} servers or switches share devices with ranks",
-                                    job.schedule.participants() - spec.ranks));
+  if (const int more = job.schedule.participants() - spec.ranks; job.network && more > 0)
+    out.notes.push_back(served_note(job, more));
   if (s.job.places.rule != model::PlaceRule::Packed && groups_ranks(spec))
     out.notes.push_back(
         fmt::format("groups of {} are by rank number, and job.placement spreads them over nodes",
@@ -151,7 +164,11 @@ void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Ou
         s.cluster.devices_per_node, s.cluster.nics_per_node, s.cluster.nics_per_node == 1 ? "" : "s",
         model::name_of(spec.algorithm), by_flow("shares it")));
   if (!job.meets || out.not_modelled.size() > told) return;
-  if (std::string turns = serves_in_turn_note(job.schedule); !turns.empty())
+  if (job.schedule.participants() > spec.ranks && job.schedule.is_switch(spec.ranks))
+    out.not_modelled.emplace_back(
+        "switches between devices: a message to one takes the latency of the whole way between two devices; in the flow engine "
+        "it ends half-way");
+  else if (std::string turns = serves_in_turn_note(job.schedule); !turns.empty())
     out.not_modelled.push_back(std::move(turns));
   else
     out.not_modelled.push_back(what_meets(job.schedule));

@@ -135,6 +135,29 @@ TEST(Flow, SwitchesThatAddUpHaveAPortForEveryRank) {
   EXPECT_NEAR(last(s), 2 * (kLatency + (1 << 20) / kRate), 1e-15);
 }
 
+// By hand: up one link of a device and down one, half of the latency each; the switch has no link of its own.
+TEST(Flow, ASwitchThatAddsUpInASingleNodeIsBetweenItsDevices) {
+  Setting s = switched(8);
+  s.cluster.nodes = 1;
+  s.cluster.devices_per_node = 8;
+  s.spec.algorithm = model::Algorithm::InNetwork;
+  s.rank_of = {0, 1, 2, 3, 4, 5, 6, 7, 0};
+  const auto expect = [&s](double seconds) {
+    const auto network = Network::make(s.cluster, s.fabric);
+    const auto schedule = model::Schedule::make(s.spec);
+    ASSERT_TRUE(network && schedule);
+    s.times.assign(8, Seconds{});
+    (void)run_flows(*schedule, *network, s.fabric, s.rank_of, s.options, s.times);
+    EXPECT_NEAR(last(s), seconds, 1e-12);
+  };
+  s.cluster.scale_up = {.latency = Seconds{700e-9}, .bandwidth = Bandwidth::gbyte_per_s(100)};
+  expect(2 * (350e-9 + (1 << 20) / 100e9));
+  s.cluster.pcie = {.latency = Seconds{500e-9}, .bandwidth = Bandwidth::gbyte_per_s(10)};
+  expect(2 * (350e-9 + (1 << 20) / 100e9));  // PCIe leads to cards
+  s.cluster.scale_up = {};
+  expect(2 * (500e-9 + (1 << 20) / 10e9));
+}
+
 TEST(Flow, ArrivalsShiftTheResult) {
   Setting s = switched(4);
   (void)run(s);

@@ -138,7 +138,9 @@ void Network::route(int from, int to, int choice, std::vector<LinkIndex>& out) c
   enter_node(to, out);
 }
 
+// Of a node that is the only one, the first switch is the one between its devices.
 void Network::leave_node(int rank, std::vector<LinkIndex>& out) const {
+  if (cluster_.nodes == 1 && has_scale_up_) return out.push_back(at(0, rank));
   const Port port = port_of(rank);
   if (has_pcie_) out.push_back(at(first_pcie_, rank));
   reach(rank, true, out);
@@ -146,6 +148,7 @@ void Network::leave_node(int rank, std::vector<LinkIndex>& out) const {
 }
 
 void Network::enter_node(int rank, std::vector<LinkIndex>& out) const {
+  if (cluster_.nodes == 1 && has_scale_up_) return out.push_back(at(0, std::int64_t{ranks_} + rank));
   const Port port = port_of(rank);
   const std::int64_t node = std::int64_t{cluster_.nodes} + port.node;
   if (has_nics_) out.push_back(at(first_nic_, node * cluster_.nics_per_node + port.nic));

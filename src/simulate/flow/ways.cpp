@@ -80,8 +80,8 @@ int FlowEngine::choose(int from, int to) {
   return best;
 }
 
-// A switch that adds up stands where the fabric meets the node of the rank
-// that it was given: no NIC of its own.
+// A switch that adds up stands where the fabric meets the node of the rank that it was given, or is the one between the
+// devices of a single node: no port of its own.
 void FlowEngine::use_switch(const model::Schedule& schedule, MessageState& m, int from, int to) {
   std::vector<LinkIndex> between;
   network_.route(from, to, network_.static_choice(from, to), between);
