@@ -18,10 +18,10 @@
 #include "cox/base/parallel.hpp"
 #include "cox/base/stats.hpp"
 
-#include "forecast/answer/curves.hpp"
-#include "forecast/answer/sample_answer.hpp"
 #include "forecast/calibrate/calibrate.hpp"
 #include "forecast/project/project.hpp"
+#include "forecast/ways/curves.hpp"
+#include "forecast/ways/sample_answer.hpp"
 #include "forecast_jobs.hpp"
 #include "support/page_table.hpp"
 

@@ -16,7 +16,7 @@
 #include "cox/base/parallel.hpp"
 #include "cox/base/stats.hpp"
 
-#include "forecast/answer/sample_answer.hpp"
+#include "forecast/ways/sample_answer.hpp"
 #include "forecast_jobs.hpp"
 
 namespace {

@@ -11,10 +11,7 @@
 
 #include "cox/base/units_text.hpp"
 
-#include "forecast/answer/curves.hpp"
 #include "forecast/answer/node_hours.hpp"
-#include "forecast/answer/sample_answer.hpp"
-#include "forecast/answer/several_sizes.hpp"
 #include "forecast/answer/structure_detail.hpp"
 #include "forecast/calibrate/calibrate.hpp"
 #include "forecast/regimes/parts_job.hpp"
@@ -22,6 +19,9 @@
 #include "forecast/scenario/scenario_parts.hpp"
 #include "forecast/structure/over_time.hpp"
 #include "forecast/structure/structure.hpp"
+#include "forecast/ways/curves.hpp"
+#include "forecast/ways/sample_answer.hpp"
+#include "forecast/ways/several_sizes.hpp"
 
 namespace cox::forecast {
 namespace {

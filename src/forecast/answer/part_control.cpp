@@ -8,8 +8,8 @@
 
 #include "forecast/answer/forecast.hpp"
 #include "forecast/answer/node_hours.hpp"
-#include "forecast/answer/several_sizes.hpp"
 #include "forecast/levers/by_parts.hpp"
+#include "forecast/ways/several_sizes.hpp"
 
 namespace cox::forecast {
 

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "forecast/ways/curves.hpp"
+
 namespace cox::forecast {
 namespace {
 

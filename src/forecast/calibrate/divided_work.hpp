@@ -17,7 +17,7 @@ namespace cox::forecast {
 /// over sizes, and what is not is a line: own work of a + b / N is found as it is. What a position varies by goes with its own work to a power
 /// of its own within [0, 1], told by the smallest and the largest size; of one size it is divided as the work is.
 ///
-/// Errors:  those of `calibrate`. Cost: that, and a copy. Held by: src/forecast/answer/sample_answer_test.cpp
+/// Errors:  those of `calibrate`. Cost: that, and a copy. Held by: src/forecast/ways/sample_answer_test.cpp
 [[nodiscard]] Result<Parts> parts_of_samples(std::span<const Sample> samples, WorkOf work);
 
 }  // namespace cox::forecast

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "forecast/answer/curves.hpp"
+#include "forecast/ways/curves.hpp"
 
 namespace cox::report {
 namespace {

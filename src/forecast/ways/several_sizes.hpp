@@ -42,7 +42,7 @@ struct Way {
 /// Formula: parts alone, where they miss by no more than their own band and 1.645 standard errors of what was measured: a curve
 ///          that happens to be nearer has no cause. Else weight ~ 1 / (held_out² + chance²), chance = twice the largest size's
 ///          standard error, 0.2 % at least.
-/// Cost: one calibration. Held by: src/forecast/answer/several_sizes_test.cpp
+/// Cost: one calibration. Held by: src/forecast/ways/several_sizes_test.cpp
 [[nodiscard]] std::vector<Way> ways_of(std::span<const Sample> samples, const ProjectOptions& options);
 
 /// The value becomes the ways' mean by weight; what parts missed is in the band where they answer alone, too. The band, beside that by parts, holds 1.645 times the ways' spread and what of
@@ -50,7 +50,7 @@ struct Way {
 /// the three add by squares. Quantiles move with the mean.
 /// Where the tail of `parts` may have no mean, curves alone answer: the median is then as far from the mean as at the largest size,
 /// and no other quantile is told. A band wider than a factor of 2 is refused.
-/// Held by: src/forecast/answer/several_sizes_test.cpp
+/// Held by: src/forecast/ways/several_sizes_test.cpp
 void apply_ways(Projection& projection, const std::vector<Way>& ways, std::span<const Sample> samples,
                 const Parts& parts);
 

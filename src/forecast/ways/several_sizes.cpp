@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forecast/answer/several_sizes.hpp"
+#include "forecast/ways/several_sizes.hpp"
 
 #include <fmt/format.h>
 
@@ -16,9 +16,9 @@
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 
-#include "forecast/answer/curves.hpp"
 #include "forecast/calibrate/divided_work.hpp"
 #include "forecast/project/nests.hpp"
+#include "forecast/ways/curves.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forecast/answer/curves.hpp"
+#include "forecast/ways/curves.hpp"
 
 #include <gtest/gtest.h>
 

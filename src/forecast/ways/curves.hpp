@@ -20,7 +20,7 @@ namespace cox::forecast {
 /// table with one size; where the band is wider than a factor of 2.
 /// Source: Extra-P's held-out choice (Calotoiu et al. 2013); USL: Gunther 2007. Limits: docs/concepts/forecasting.md.
 /// Pre: at least one point, ascending (as read). Cost: microseconds a point.
-/// Held by: src/forecast/answer/curves_test.cpp
+/// Held by: src/forecast/ways/curves_test.cpp
 [[nodiscard]] CurveForecast project_curve(const Curve& curve, const std::vector<std::int64_t>& sizes,
                                           Scaling scaling);
 

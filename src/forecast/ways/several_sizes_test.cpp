@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forecast/answer/several_sizes.hpp"
+#include "forecast/ways/several_sizes.hpp"
 
 #include <gtest/gtest.h>
 

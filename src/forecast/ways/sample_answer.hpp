@@ -9,10 +9,10 @@
 
 #include "cox/base/result.hpp"
 
-#include "forecast/answer/several_sizes.hpp"
 #include "forecast/calibrate/parts.hpp"
 #include "forecast/project/project.hpp"
 #include "forecast/sample/sample.hpp"
+#include "forecast/ways/several_sizes.hpp"
 
 namespace cox::forecast {
 
@@ -43,7 +43,7 @@ struct SampleAnswer {
 /// what it prints beside. `samples` ascend by size.
 ///
 /// Errors:  those of `calibrate` and `check_enough`. Cost: one calibration (two of three sizes and more), 0.2 ms x sizes x replicates.
-/// Held by: bench/forecast_sizes.cpp, src/forecast/answer/sample_answer_test.cpp
+/// Held by: bench/forecast_sizes.cpp, src/forecast/ways/sample_answer_test.cpp
 [[nodiscard]] Result<SampleAnswer> answer_samples(std::span<const Sample> samples,
                                                   const std::vector<std::int64_t>& sizes,
                                                   ProjectOptions project);

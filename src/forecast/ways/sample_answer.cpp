@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forecast/answer/sample_answer.hpp"
+#include "forecast/ways/sample_answer.hpp"
 
 #include <fmt/format.h>
 
