@@ -23,9 +23,12 @@ namespace cox::simulate {
 struct MechanismCost {
   std::string name;
   Seconds share{};       ///< Shapley value: shares add up to `with` - `without`
-  Seconds half_width{};  ///< of `share`, 95 %; zero where it is exact
-  Seconds alone{};       ///< with nothing else switched on
-  Seconds last{};        ///< with everything else switched on
+  Seconds half_width{};  ///< of `share` over drawn orders, 95 %; zero where all were taken
+  /// Of `share` over seeds, 95 %; zero for one. Formula: Student's t over the shares of the seeds, each of totals on that seed's
+  /// draws; of drawn orders the same for all. Held by: src/simulate/attribution/attribution_test.cpp
+  Seconds seeds_half_width{};
+  Seconds alone{};  ///< with nothing else switched on
+  Seconds last{};   ///< with everything else switched on
 };
 
 struct Attribution {
@@ -34,6 +37,7 @@ struct Attribution {
   std::vector<MechanismCost> mechanisms;
   std::int64_t simulated = 0;  ///< combinations of switches
   bool exact = true;           ///< all of them
+  int seeds = 1;               ///< that each was simulated for
 };
 
 /// The same job at one of several sizes.
@@ -44,6 +48,7 @@ struct SizeOutcome {
   bool fixed_batch = false;  ///< all ranks together have as much to do at any size, else each of them
   std::optional<Attribution> attribution{};  ///< where asked for: of the whole run
   std::vector<std::string> not_modelled{};
+  std::optional<double> exposed_ratio{};  ///< `Outcome::exposed_ratio`
 
   /// Time of a step at the smallest size over that at this one, of a fixed batch times the ranks there over those here: 1
   /// where growing costs nothing. Held by: src/simulate/attribution/attribution_test.cpp

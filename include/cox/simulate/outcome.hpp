@@ -3,6 +3,7 @@
 /// What every engine answers, and the one call that picks the engine.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -132,7 +133,8 @@ struct Outcome {
   std::vector<Seconds> step_ends;  ///< first replica: when the last rank finished each step
   std::vector<Seconds>
       rank_ends;                  ///< first replica: when each rank finished the last step; empty = not known
-  ReplicaSpread over_replicas{};  ///< of `total`
+  std::vector<Seconds> totals;    ///< `total` of each seed
+  ReplicaSpread over_replicas{};  ///< of `totals`
   std::vector<LinkLoad> links;    ///< where a network is known, by name; bytes counted and checked
   std::optional<PortLoad>
       busiest_port{};  ///< where none is, and messages are priced: from the schedules, first replica
@@ -164,6 +166,14 @@ struct Outcome {
   std::optional<PacedJobOutcome> paced{};  ///< workload Iteration
   std::vector<NeighbourOutcome> neighbours{};
   std::optional<SeedSteps> seed_steps{};  ///< training, where asked for
+
+  /// Until the last rank of any replica is done. Held by: src/simulate/attribution/attribution_test.cpp
+  [[nodiscard]] Seconds last_end() const {
+    return totals.empty() ? total : *std::max_element(totals.begin(), totals.end());
+  }
+  /// Of all ranks' time in all steps, communication that nothing hides; nothing where `groups` are not known.
+  /// Held by: src/simulate/answer/outcome_text_test.cpp
+  [[nodiscard]] std::optional<double> exposed_ratio() const;
 };
 
 struct SimulateOptions {

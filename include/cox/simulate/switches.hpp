@@ -44,8 +44,8 @@ struct Switch {
 /// Held by: src/simulate/attribution/switches_test.cpp
 [[nodiscard]] std::vector<Switch> switches_of(const model::Scenario& scenario);
 
-/// The same without neighbours that begin at `end` or later, when the job of every seed is over : they did
-/// nothing.
+/// The same without neighbours that begin at `end` or later, when the job of every seed is over (`Outcome::last_end`): they
+/// did nothing.
 /// Held by: src/simulate/attribution/switches_test.cpp
 [[nodiscard]] std::vector<Switch> switches_within(const model::Scenario& scenario, Seconds end);
 

@@ -131,9 +131,11 @@ struct PairedTotals {
 };
 /// Formula: paired differences with Student's t over replicas. Pre: as many of both (asserted), at least one.
 [[nodiscard]] PairedTotals compare(std::span<const Seconds> a, std::span<const Seconds> b);
+/// What becomes of an error of `b` (true) or `a`: whoever read them knows their files.
+using ErrorOfSide = std::function<Error(Error, bool)>;
 /// Simulates both, of any workload, for max(a.replicas, b.replicas) seeds from a.seed on.
-/// Errors: those of simulate.
+/// Errors: those of simulate, through `told` where it is given. Held by: src/simulate/training/training_test.cpp
 [[nodiscard]] Result<PairedTotals> compare(const model::Scenario& a, const model::Scenario& b,
-                                           const SimulateOptions& options);
+                                           const SimulateOptions& options, const ErrorOfSide& told = {});
 
 }  // namespace cox::simulate

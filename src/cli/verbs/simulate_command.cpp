@@ -215,7 +215,8 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
   simulate::SimulateOptions how = options_of(call, told ? &watch : nullptr);
   how.keep_steps = attributed;
   auto simulated = simulate::simulate(made.scenario, how);
-  if (!simulated) return fail(model::placed(std::move(simulated).error(), made, path));
+  const auto placed = [&](Error error) { return model::placed(std::move(error), made, path); };
+  if (!simulated) return fail(placed(std::move(simulated).error()));
   simulate::Outcome outcome = *std::move(simulated);
   std::vector<simulate::SizeOutcome> sizes;
   if (!nodes.empty()) {
@@ -229,11 +230,12 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
   std::optional<simulate::Attribution> attribution;
   if (attributed) {
     StepRate at(console.err, console.err_is_terminal, "simulations", patience);
-    COX_TRY(attribution, simulate::attribute(made.scenario, options_of(call, told ? &at : nullptr), outcome));
+    COX_TRY(attribution, simulate::attribute(made.scenario, options_of(call, told ? &at : nullptr), outcome)
+                             .map_error(placed));
   }
   std::optional<simulate::KeptDelay> delay;
   if (call.has("delay")) {
-    COX_TRY(delay, simulate::follow_delay(made.scenario, options_of(call, nullptr)));
+    COX_TRY(delay, simulate::follow_delay(made.scenario, options_of(call, nullptr)).map_error(placed));
   }
   COX_CHECK(write_kept(call, console, outcome, sizes, keep));
   COX_TRY(const std::optional<simulate::StepAnalysis> step, take_apart(made.scenario));
@@ -268,8 +270,14 @@ Result<ExitCode> run_comparison(const Invocation& call, Console& console, Output
                       .hint = fmt::format("add --set job.steps={}", a.scenario.job.steps),
                       .where = Where{.file = against}});
   StepRate watch(console.err, console.err_is_terminal, "pairs of seeds", kPatience);
+  const auto placed = [&](Error error, bool second) {
+    error = model::placed(std::move(error), second ? b : a, second ? against : path);
+    if (!error.where) error.where = Where{.file = second ? against : path};
+    return error;
+  };
   COX_TRY(const simulate::PairedTotals made,
-          simulate::compare(a.scenario, b.scenario, options_of(call, call.common.quiet ? nullptr : &watch)));
+          simulate::compare(a.scenario, b.scenario, options_of(call, call.common.quiet ? nullptr : &watch),
+                            placed));
   if (call.common.json) {
     output.stream() << simulate::to_json({path, against}, made);
   } else {

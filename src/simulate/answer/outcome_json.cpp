@@ -129,7 +129,7 @@ Json json_of(const model::Scenario& s, const Outcome& o) {
   j["busiest_port"] = o.busiest_port ? json_of(*o.busiest_port) : Json(nullptr);
   j["servers_busy_ratio"] = o.servers_busy_ratio ? Json(rounded(*o.servers_busy_ratio)) : Json(nullptr);
   j["notes"] = o.notes;
-  j["mechanisms"] = mechanisms_within(s, o.total);
+  j["mechanisms"] = mechanisms_within(s, o.last_end());
   j["not_modelled"] = o.not_modelled;
   j["mfu_ratio"] = o.mfu ? Json(std::round(*o.mfu * 1e9) / 1e9) : Json(nullptr);
   if (o.mfu && o.mfu_peak != s.cluster.device_peak) j["mfu_peak_flops_per_s"] = o.mfu_peak.in_flops_per_s();
@@ -156,13 +156,12 @@ Json json_of(const Attribution& a) {
     mechanisms.push_back(Json{{"name", m.name},
                               {"share_s", printed(m.share)},
                               {"half_width_95_s", printed(m.half_width)},
+                              {"seeds_half_width_95_s", printed(m.seeds_half_width)},
                               {"alone_s", printed(m.alone)},
                               {"last_s", printed(m.last)}});
-  return Json{{"with_s", printed(a.with)},
-              {"without_s", printed(a.without)},
-              {"exact", a.exact},
-              {"simulated", a.simulated},
-              {"mechanisms", std::move(mechanisms)}};
+  return Json{{"with_s", printed(a.with)}, {"without_s", printed(a.without)},
+              {"exact", a.exact},          {"simulated", a.simulated},
+              {"seeds", a.seeds},          {"mechanisms", std::move(mechanisms)}};
 }
 
 Json json_of(const KeptDelay& k) {
@@ -188,11 +187,13 @@ std::string to_json(const std::string& input, const model::Scenario& scenario, c
   Json result = json_of(scenario, outcome);
   result["sizes"] = Json::array();
   for (const SizeOutcome& p : sizes)
-    result["sizes"].push_back(Json{{"nodes", p.nodes},
-                                   {"ranks", p.ranks},
-                                   {"batch", p.fixed_batch ? "fixed" : "per_rank"},
-                                   {"step", json_of(p.step)},
-                                   {"attribution", p.attribution ? json_of(*p.attribution) : Json(nullptr)}});
+    result["sizes"].push_back(
+        Json{{"nodes", p.nodes},
+             {"ranks", p.ranks},
+             {"batch", p.fixed_batch ? "fixed" : "per_rank"},
+             {"step", json_of(p.step)},
+             {"exposed_ratio", p.exposed_ratio ? Json(rounded(*p.exposed_ratio)) : Json(nullptr)},
+             {"attribution", p.attribution ? json_of(*p.attribution) : Json(nullptr)}});
   result["attribution"] = attribution == nullptr ? Json(nullptr) : json_of(*attribution);
   if (delay != nullptr) result["delay"] = json_of(*delay);
   result["step_apart"] = step == nullptr ? Json(nullptr) : json_of(*step, middle_step(scenario));

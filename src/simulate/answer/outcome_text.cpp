@@ -127,15 +127,21 @@ void add_paced(const PacedJobOutcome& p, std::vector<std::string>& lines) {
   lines.push_back("at the end   ranks in state: " + text);
 }
 
-/// What of the ranks' time in all steps is communication, and what is waiting; by groups where there are several.
-void add_exposed(const Outcome& o, std::vector<std::string>& lines) {
+/// Of all ranks together.
+GroupTime sum_of(const std::vector<GroupTime>& groups) {
   GroupTime all;
-  for (const GroupTime& g : o.groups) {
+  for (const GroupTime& g : groups) {
     const auto ranks = static_cast<double>(g.ranks);
     all.busy += g.busy * ranks;
     all.exposed += g.exposed * ranks;
     all.waiting += g.waiting * ranks;
   }
+  return all;
+}
+
+/// What of the ranks' time in all steps is communication, and what is waiting; by groups where there are several.
+void add_exposed(const Outcome& o, std::vector<std::string>& lines) {
+  const GroupTime all = sum_of(o.groups);
   const auto part = [](Seconds s, const GroupTime& g) {
     const Seconds step = g.busy + g.exposed + g.waiting;
     return percent(step > Seconds{} ? s / step : 0);
@@ -271,6 +277,12 @@ void add_ports(const Outcome& o, std::vector<std::string>& lines) {
 
 }  // namespace
 
+std::optional<double> Outcome::exposed_ratio() const {
+  const GroupTime all = sum_of(groups);
+  const Seconds step = all.busy + all.exposed + all.waiting;
+  return step > Seconds{} ? std::optional(all.exposed / step) : std::nullopt;
+}
+
 std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o, const StepAnalysis* step) {
   std::vector<std::string> lines;
   lines.push_back(fmt::format("{}: {}", s.name, what(s, o)));
@@ -304,7 +316,7 @@ std::vector<std::string> text_lines(const model::Scenario& s, const Outcome& o, 
   add_ports(o, lines);
   add_links(o, lines);
   for (const NeighbourOutcome& n : o.neighbours) lines.push_back(neighbour(n));
-  if (const std::vector<std::string> on = mechanisms_within(s, o.total); !on.empty())
+  if (const std::vector<std::string> on = mechanisms_within(s, o.last_end()); !on.empty())
     lines.push_back(fmt::format("switched on: {}", fmt::join(on, ", ")));
   for (const std::string& left_out : o.not_modelled) lines.push_back("not modelled: " + left_out);
   for (const std::string& note : o.notes) lines.push_back("note: " + note);
@@ -347,6 +359,21 @@ std::vector<std::string> text_lines(const std::string& file, const EventOutcome&
           "", fmt::format("total        {} (rank {} is the last)", shown(last), who)};
 }
 
+namespace {
+
+/// Of a share, of the step without any mechanism: over drawn orders, over seeds.
+std::string uncertainty(const Attribution& a, const MechanismCost& m) {
+  std::string text;
+  if (!(a.without > Seconds{})) return text;
+  if (!a.exact) text += fmt::format("  share ± {}", percent(m.half_width / a.without));
+  if (a.seeds > 1)
+    text +=
+        fmt::format("{} ± {} of seeds", a.exact ? "  share" : ",", percent(m.seeds_half_width / a.without));
+  return text;
+}
+
+}  // namespace
+
 std::vector<std::string> text_lines(const Attribution& a, int steps) {
   if (a.mechanisms.empty()) return {"what each mechanism costs: nothing is switched on that has an off"};
   std::vector<std::string> lines = {
@@ -357,33 +384,55 @@ std::vector<std::string> text_lines(const Attribution& a, int steps) {
     return a.without > Seconds{} ? percent_change(s / a.without) : std::string("-");
   };
   for (const MechanismCost& m : a.mechanisms)
-    lines.push_back(
-        fmt::format("  {:<44} {:>10}  {:>10}  {:>10}{}", m.name, part(m.share), part(m.alone), part(m.last),
-                    a.exact ? "" : fmt::format("  share ± {}", percent(m.half_width / a.without))));
+    lines.push_back(fmt::format("  {:<44} {:>10}  {:>10}  {:>10}{}", m.name, part(m.share), part(m.alone),
+                                part(m.last), uncertainty(a, m)));
   lines.push_back(fmt::format("  shares add up ({}; {} simulations on the same draws)",
                               a.exact ? "Shapley values, exact" : "Shapley values of drawn orders, 95 %",
                               grouped(a.simulated)));
+  if (a.seeds > 1)
+    lines.push_back(fmt::format("  of {} seeds: 95 % over the shares of each, all combinations on its draws",
+                                grouped(a.seeds)));
   return lines;
 }
 
 std::vector<std::string> text_lines(const std::vector<SizeOutcome>& sizes) {
-  std::vector<std::string> lines = {fmt::format("{:>8} {:>10}  {:<30} {:>10} {:>11}", "nodes", "ranks",
-                                                "step", "efficiency", "throughput")};
+  std::vector<std::string> lines;
   if (!sizes.empty() && sizes.front().fixed_batch)
-    lines.insert(
-        lines.begin(),
+    lines.emplace_back(
         "the same batch at any size: efficiency is ranks x step at the smallest over ranks x step here");
+  const bool exposed =
+      std::ranges::any_of(sizes, [](const SizeOutcome& p) { return p.exposed_ratio.has_value(); });
+  if (exposed)
+    lines.emplace_back("exposed: of the ranks' time in all steps, communication that nothing hides");
+  const auto explained =
+      std::ranges::find_if(sizes, [](const SizeOutcome& p) { return p.attribution.has_value(); });
+  if (explained != sizes.end())
+    lines.push_back(fmt::format(
+        "under each size: what each mechanism adds to the run, of the run there without any of them (Shapley value{})",
+        explained->attribution->seeds > 1 ? fmt::format(" ± 95 % over {} seeds, each on its own draws",
+                                                        grouped(explained->attribution->seeds))
+                                          : ""));
+  const auto column = [exposed](const std::string& text) {
+    return exposed ? fmt::format("{:>9} ", text) : "";
+  };
+  lines.push_back(fmt::format("{:>8} {:>10}  {:<30} {}{:>10} {:>11}", "nodes", "ranks", "step",
+                              column("exposed"), "efficiency", "throughput"));
   for (const SizeOutcome& p : sizes) {
     const double efficiency = p.efficiency(sizes.front());
     const double ranks = static_cast<double>(p.ranks) / static_cast<double>(sizes.front().ranks);
     const std::string step = p.step.replicas > 1 ? with_interval(p.step) : shown(p.step.mean);
-    lines.push_back(fmt::format("{:>8} {:>10}  {:<30} {:>10} {:>11}", p.nodes, grouped(p.ranks), step,
+    lines.push_back(fmt::format("{:>8} {:>10}  {:<30} {}{:>10} {:>11}", p.nodes, grouped(p.ranks), step,
+                                column(p.exposed_ratio ? percent(*p.exposed_ratio) : "-"),
                                 percent(efficiency), fmt::format("x{:.3g}", ranks * efficiency)));
     if (!p.attribution) continue;
     const Attribution& a = *p.attribution;
     for (const MechanismCost& m : a.mechanisms)
-      lines.push_back(fmt::format("{:>20}  {:>9}  {}", "",
-                                  percent_change(a.without > Seconds{} ? m.share / a.without : 0), m.name));
+      lines.push_back(fmt::format("{:>20}  {:>9}{}  {}", "",
+                                  percent_change(a.without > Seconds{} ? m.share / a.without : 0),
+                                  a.seeds > 1 && a.without > Seconds{}
+                                      ? fmt::format(" ± {:>6}", percent(m.seeds_half_width / a.without))
+                                      : "",
+                                  m.name));
   }
   return lines;
 }

@@ -72,7 +72,8 @@ Result<Outcome> simulate_schedule(const model::Scenario& s) {
   out.messages = made.messages;
   for (const Seconds finish : made.finish) out.total = std::max(out.total, finish);
   out.step_ends = {out.total};
-  out.over_replicas = spread_of(out.step_ends);
+  out.totals = {out.total};
+  out.over_replicas = spread_of(out.totals);
   out.notes.push_back(
       "a schedule under LogGOPS: latency and time per byte of the scenario, no fabric, no noise");
   return out;
@@ -152,7 +153,7 @@ void say_overfull(const model::Scenario& s, Outcome& out) {
 /// What the scenario has of links, where nobody plays them. Of loggops and prices of wholes `not_modelled` has a line of its own
 /// about links as such.
 void say_unplayed(const model::Scenario& s, Outcome& out) {
-  const std::vector<std::string> names = unplayed_mechanisms(s, out.total);
+  const std::vector<std::string> names = unplayed_mechanisms(s, out.last_end());
   const model::Workload w = s.job.workload();
   const bool chosen = s.engine != EngineKind::Auto && s.engine != EngineKind::Flow &&
                       w != model::Workload::Goal && w != model::Workload::Iteration;

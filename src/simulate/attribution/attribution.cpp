@@ -33,8 +33,7 @@ bool changes_steps(const Switch& one) {
   return one.kind != SwitchKind::Failures && one.kind != SwitchKind::Start;
 }
 
-std::vector<Switch> usable_switches(const model::Scenario& scenario) {
-  std::vector<Switch> switches = switches_of(scenario);
+std::vector<Switch> usable(std::vector<Switch> switches) {
   std::erase_if(switches, [](const Switch& one) { return !one.off; });
   return switches;
 }
@@ -47,7 +46,13 @@ std::int64_t simulations_of(const model::Scenario& s, std::span<const Switch> sw
              : std::int64_t{2} * kPairsOfOrders * std::max<std::ptrdiff_t>(changing - 1, 0) + 2;
 }
 
-/// Mean total for any combination of switches; each is simulated once.
+/// What a combination of switches takes.
+struct Combination {
+  std::vector<Seconds> by_seed;
+  Seconds mean{};
+};
+
+/// Totals of any combination of switches; each is simulated once.
 class Totals {
  public:
   Totals(const model::Scenario& scenario, const SimulateOptions& options, std::span<const Switch> switches,
@@ -64,35 +69,36 @@ class Totals {
       if (plays_steps(scenario) && !changes_steps(switches_[i])) repeat_ |= Set{1} << i;
     pin(whole.engine);
     const Set all = (Set{1} << switches_.size()) - 1;
-    known_[all] = whole.over_replicas.mean;
+    known_[all] = {.by_seed = whole.totals, .mean = whole.over_replicas.mean};
     if (repeat_ != 0 && whole.seed_steps) played_[all & ~repeat_] = *whole.seed_steps;
     tell(0);
   }
-  Result<Seconds> of(Set on) {
-    if (const auto known = known_.find(on); known != known_.end()) return known->second;
+  /// Stays where it is.
+  Result<const Combination*> of(Set on) {
+    if (const auto known = known_.find(on); known != known_.end()) return &known->second;
     model::Scenario one = scenario_;
     switch_off(switches_, on, one);
-    COX_TRY(const Seconds made, total(on, one));
-    known_[on] = made;
-    return made;
+    COX_TRY(std::vector<Seconds> made, totals(on, one));
+    const Seconds mean = spread_of(made).mean;
+    return &known_.emplace(on, Combination{.by_seed = std::move(made), .mean = mean}).first->second;
   }
   [[nodiscard]] std::int64_t simulated() const { return static_cast<std::int64_t>(known_.size()); }
 
  private:
   /// Combinations of what changes steps are played once for all others, and kept as long only where there are any.
-  Result<Seconds> total(Set on, const model::Scenario& one) {
+  Result<std::vector<Seconds>> totals(Set on, const model::Scenario& one) {
     auto steps = played_.find(on & ~repeat_);
-    if (repeat_ != 0 && steps != played_.end()) return mean_total(one, steps->second);
+    if (repeat_ != 0 && steps != played_.end()) return seed_totals(one, steps->second);
     if (!plays_steps(one)) {
-      COX_TRY(const Outcome outcome, simulate(one, options_));
+      COX_TRY(Outcome outcome, simulate(one, options_));
       simulation_is_done();
-      return outcome.over_replicas.mean;
+      return std::move(outcome.totals);
     }
     COX_TRY(SeedSteps made, play_seeds(one, options_));
     simulation_is_done();
-    if (repeat_ == 0) return mean_total(one, made);
+    if (repeat_ == 0) return seed_totals(one, made);
     steps = played_.emplace(on & ~repeat_, std::move(made)).first;
-    return mean_total(one, steps->second);
+    return seed_totals(one, steps->second);
   }
   void simulation_is_done() {
     ++simulations_;
@@ -118,13 +124,28 @@ class Totals {
   std::function<void(double, double)> told_;
   std::span<const Switch> switches_;
   Set repeat_ = 0;  ///< what changes no step
-  std::map<Set, Seconds> known_;
+  std::map<Set, Combination> known_;
   std::map<Set, SeedSteps> played_;  ///< by what is on of all that changes steps, where it is asked for again
   std::int64_t simulations_ = 1;     ///< that of the scenario as it is
 };
 
+/// What switches add to the total of each seed; every combination of a seed is on the same draws.
+class SeedShares {
+ public:
+  SeedShares(std::size_t switches, std::size_t seeds)
+      : shares_(switches, std::vector<Seconds>(seeds > 1 ? seeds : 0)) {}
+  void add(std::size_t i, const Combination& with, const Combination& without, double weight) {
+    for (std::size_t seed = 0; seed < shares_[i].size(); ++seed)
+      shares_[i][seed] += (with.by_seed[seed] - without.by_seed[seed]) * weight;
+  }
+  [[nodiscard]] Seconds half_width(std::size_t i) const { return spread_of(shares_[i]).half_width_95; }
+
+ private:
+  std::vector<std::vector<Seconds>> shares_;  ///< [switch][seed]; of a single seed nobody asks
+};
+
 /// By all sets: a set of k others comes before i in k! (n - 1 - k)! of the n! orders.
-Status exact_shares(Totals& totals, std::vector<MechanismCost>& costs) {
+Status exact_shares(Totals& totals, SeedShares& seeds, std::vector<MechanismCost>& costs) {
   const std::size_t n = costs.size();
   std::vector<double> weight(n);
   double choose = 1;  // n - 1 over k
@@ -135,15 +156,18 @@ Status exact_shares(Totals& totals, std::vector<MechanismCost>& costs) {
   for (std::size_t i = 0; i < n; ++i)
     for (Set on = 0; on < Set{1} << n; ++on) {
       if ((on >> i & 1) != 0) continue;
-      COX_TRY(const Seconds without, totals.of(on));
-      COX_TRY(const Seconds with, totals.of(on | Set{1} << i));
-      costs[i].share += (with - without) * weight[static_cast<std::size_t>(std::popcount(on))];
+      COX_TRY(const Combination* without, totals.of(on));
+      COX_TRY(const Combination* with, totals.of(on | Set{1} << i));
+      const double part = weight[static_cast<std::size_t>(std::popcount(on))];
+      costs[i].share += (with->mean - without->mean) * part;
+      seeds.add(i, *with, *without, part);
     }
   return {};
 }
 
 /// By orders that are drawn, each beside its reverse; what an order gives is added up exactly.
-Status sampled_shares(Totals& totals, std::uint64_t seed, std::vector<MechanismCost>& costs) {
+Status sampled_shares(Totals& totals, std::uint64_t seed, SeedShares& seeds,
+                      std::vector<MechanismCost>& costs) {
   const std::size_t n = costs.size();
   const RandomStream draws(seed, kOrderStream);
   std::vector<Welford> shares(n);
@@ -156,10 +180,11 @@ Status sampled_shares(Totals& totals, std::uint64_t seed, std::vector<MechanismC
     for (int way = 0; way < 2; ++way) {
       Set on = 0;
       for (const std::size_t i : order) {
-        COX_TRY(const Seconds without, totals.of(on));
+        COX_TRY(const Combination* without, totals.of(on));
         on |= Set{1} << i;
-        COX_TRY(const Seconds with, totals.of(on));
-        both[i] += (with - without).count() / 2;
+        COX_TRY(const Combination* with, totals.of(on));
+        both[i] += (with->mean - without->mean).count() / 2;
+        seeds.add(i, *with, *without, 1. / (2 * kPairsOfOrders));
       }
       std::reverse(order.begin(), order.end());
     }
@@ -175,7 +200,7 @@ Status sampled_shares(Totals& totals, std::uint64_t seed, std::vector<MechanismC
 }  // namespace
 
 std::int64_t simulations_to_attribute(const model::Scenario& scenario) {
-  return simulations_of(scenario, usable_switches(scenario));
+  return simulations_of(scenario, usable(switches_of(scenario)));
 }
 
 Result<Attribution> attribute(const model::Scenario& scenario, const SimulateOptions& options) {
@@ -190,7 +215,7 @@ Result<Attribution> attribute(const model::Scenario& scenario, const SimulateOpt
 
 Result<Attribution> attribute(const model::Scenario& scenario, const SimulateOptions& options,
                               const Outcome& whole) {
-  const std::vector<Switch> switches = usable_switches(scenario);
+  const std::vector<Switch> switches = usable(switches_within(scenario, whole.last_end()));
   const std::size_t n = switches.size();
   if (n > 63)
     return fail({.code = Errc::InvalidInput,
@@ -202,16 +227,21 @@ Result<Attribution> attribute(const model::Scenario& scenario, const SimulateOpt
   Attribution out;
   out.exact = n <= kMostExact;
   const Set all = (Set{1} << n) - 1;
-  COX_TRY(out.with, totals.of(all));
-  COX_TRY(out.without, totals.of(0));
+  COX_TRY(const Combination* with, totals.of(all));
+  COX_TRY(const Combination* without, totals.of(0));
+  out.with = with->mean;
+  out.without = without->mean;
+  out.seeds = static_cast<int>(with->by_seed.size());
   for (std::size_t i = 0; i < n; ++i) {
-    COX_TRY(const Seconds alone, totals.of(Set{1} << i));
-    COX_TRY(const Seconds others, totals.of(all & ~(Set{1} << i)));
+    COX_TRY(const Combination* alone, totals.of(Set{1} << i));
+    COX_TRY(const Combination* others, totals.of(all & ~(Set{1} << i)));
     out.mechanisms.push_back(
-        {.name = switches[i].name, .alone = alone - out.without, .last = out.with - others});
+        {.name = switches[i].name, .alone = alone->mean - out.without, .last = out.with - others->mean});
   }
-  COX_CHECK(out.exact ? exact_shares(totals, out.mechanisms)
-                      : sampled_shares(totals, scenario.seed, out.mechanisms));
+  SeedShares seeds(n, with->by_seed.size());
+  COX_CHECK(out.exact ? exact_shares(totals, seeds, out.mechanisms)
+                      : sampled_shares(totals, scenario.seed, seeds, out.mechanisms));
+  for (std::size_t i = 0; i < n; ++i) out.mechanisms[i].seeds_half_width = seeds.half_width(i);
   out.simulated = totals.simulated();
   return out;
 }

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
+
+#include "cox/simulate/switches.hpp"
 
 #include "simulate/training/scenarios.hpp"
 #include "simulate/training/seed_steps.hpp"
@@ -129,6 +132,67 @@ TEST(Attribution, NothingToSwitchOffCostsNothing) {
   EXPECT_EQ(a->with, a->without);
 }
 
+// One that begins when the job of every seed is over is not on, and not attributed; one that the last seed meets is both.
+TEST(Attribution, ANeighbourIsAttributedWhereItIsOn) {
+  model::Scenario s = data_parallel(4, 2);
+  s.cluster = testing::cluster(8, 1);
+  s.cluster.nic = {.latency = Seconds{1e-6}, .bandwidth = Bandwidth::gbyte_per_s(25)};
+  s.job.places.nodes = {0, 1, 2, 3};
+  s.noise = {jitter(0.3)};
+  s.replicas = 5;
+  s.neighbours = {{.name = "late", .nodes = {4, 5}, .start = Seconds{100}, .bytes = Bytes{1'000'000}}};
+  const auto names = [](const model::Scenario& one) {
+    const auto whole = simulate(one, {.keep_steps = true});
+    EXPECT_TRUE(whole) << whole.error().to_string();
+    const auto a = attribute(one, {}, *whole);
+    EXPECT_TRUE(a);
+    std::vector<std::string> all;
+    for (const MechanismCost& m : a->mechanisms) all.push_back(m.name);
+    EXPECT_EQ(all, mechanisms_within(one, whole->last_end()));
+    return all.size();
+  };
+  EXPECT_EQ(names(s), 1U);
+  const auto whole = simulate(s, {});
+  ASSERT_TRUE(whole);
+  ASSERT_GT(whole->last_end(), whole->total) << "another seed than the first takes longest";
+  s.neighbours[0].start = whole->total + (whole->last_end() - whole->total) / 2;
+  EXPECT_EQ(names(s), 2U);
+}
+
+// Two kinds of noise, five seeds: the shares of each seed by hand, from its own four combinations.
+TEST(Attribution, TheIntervalOfASharePairsTheDrawsOfASeed) {
+  model::Scenario s = data_parallel(4, 2);
+  s.noise = {jitter(0.3), slow_rank(1, 0.5)};
+  s.replicas = 5;
+  const auto a = attribute(s, {});
+  ASSERT_TRUE(a);
+  EXPECT_EQ(a->seeds, 5);
+  std::vector<Seconds> shares[2];
+  for (int seed = 0; seed < 5; ++seed) {
+    Seconds total[4];
+    for (const std::size_t on : {0, 1, 2, 3}) {
+      model::Scenario one = s;
+      one.seed = s.seed + static_cast<std::uint64_t>(seed);
+      one.replicas = 1;
+      for (const std::size_t i : {0, 1}) one.noise[i].off = (on >> i & 1) == 0;
+      total[on] = simulate(one, {})->total;
+    }
+    shares[0].push_back((total[1] - total[0] + total[3] - total[2]) / 2);
+    shares[1].push_back((total[2] - total[0] + total[3] - total[1]) / 2);
+  }
+  for (const std::size_t i : {0, 1}) {
+    const ReplicaSpread by_hand = spread_of(shares[i]);
+    ASSERT_GT(by_hand.half_width_95, Seconds{});
+    EXPECT_NEAR(a->mechanisms[i].share.count(), by_hand.mean.count(), 1e-12);
+    EXPECT_NEAR(a->mechanisms[i].seeds_half_width.count(), by_hand.half_width_95.count(), 1e-12);
+  }
+  s.replicas = 1;
+  const auto one = attribute(s, {});
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->seeds, 1);
+  EXPECT_EQ(one->mechanisms[0].seeds_half_width, Seconds{});
+}
+
 TEST(Attribution, APolicyWithoutACommonStepIsAttributedToo) {
   model::Scenario s = data_parallel(8, 2);
   s.cluster.nic = {.latency = Seconds{1e-6}, .bandwidth = Bandwidth::gbyte_per_s(25)};
@@ -160,11 +224,11 @@ TEST(Attribution, StepsThatArePlayedOnceAreThoseOfEachCombination) {
   EXPECT_EQ(kept->seed_steps->totals, steps->totals);
   for (const model::Scenario& one : {s, failing, starting}) {
     const auto whole = simulate(one, {});
-    const auto mean = mean_total(one, *steps);
-    ASSERT_TRUE(whole && mean);
-    EXPECT_EQ(*mean, whole->over_replicas.mean);
+    const auto totals = seed_totals(one, *steps);
+    ASSERT_TRUE(whole && totals);
+    EXPECT_EQ(*totals, whole->totals);
   }
-  EXPECT_LT(*mean_total(s, *steps), *mean_total(failing, *steps));
+  EXPECT_LT(spread_of(*seed_totals(s, *steps)).mean, spread_of(*seed_totals(failing, *steps)).mean);
 }
 
 // Jitter and a slow rank, with failures: eight combinations, four of which change steps. The job as it is has been simulated.

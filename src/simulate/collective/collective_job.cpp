@@ -74,7 +74,8 @@ Result<Outcome> by_closed_form(const model::Scenario& s, const model::Collective
   for (int step = 0; step < s.job.steps; ++step)
     out.step_ends.push_back(now += collective_of(s).compute + *once);
   out.total = now;
-  out.over_replicas = spread_of(std::vector<Seconds>{now});
+  out.totals = {now};
+  out.over_replicas = spread_of(out.totals);
   out.groups = {{.name = "ranks", .ranks = spec.ranks, .busy = collective_of(s).compute, .exposed = *once}};
   return out;
 }
@@ -206,11 +207,12 @@ Outcome outcome_of(const CollectiveSetup& job, const model::CollectiveSpec& spec
   out.evaluated = first.evaluated;
   out.step_ends = first.step_ends;
   out.neighbours = first.neighbours;
-  out.over_replicas = spread_of(totals);
+  out.totals = std::move(totals);
+  out.over_replicas = spread_of(out.totals);
   if (own_links)
     out.notes.emplace_back("no two messages meet on a link, so max-plus gives what the flow engine would");
   add_notes(job, spec, out);
-  for (std::string& note : too_late(job.scenario, out.total)) out.notes.push_back(std::move(note));
+  for (std::string& note : too_late(job.scenario, out.last_end())) out.notes.push_back(std::move(note));
   for (std::string& note : job.noise.repeats(job.scenario.job.steps, out.total))
     out.notes.push_back(std::move(note));
   if (job.network) {

@@ -253,7 +253,8 @@ Result<Outcome> simulate_operations(const model::Scenario& s, model::EngineKind 
   out.messages = replayed.messages;
   for (const Seconds finish : replayed.finish) out.total = std::max(out.total, finish);
   out.step_ends = {out.total};
-  out.over_replicas = spread_of(out.step_ends);
+  out.totals = {out.total};
+  out.over_replicas = spread_of(out.totals);
   out.notes = replayed.notes;
   carrier.fill(out);
   return out;

@@ -188,7 +188,8 @@ Result<Outcome> simulate_iterations(const model::Scenario& s, const SimulateOpti
   out.evaluated = made.front()->events;
   Seconds now{};
   for (const Seconds period : made.front()->periods) out.step_ends.push_back(now += period);
-  out.over_replicas = spread_of(totals);
+  out.totals = std::move(totals);
+  out.over_replicas = spread_of(out.totals);
   out.notes = notes_of(job, reduce);
   if (reduce) {
     out.not_modelled = reduce->not_modelled;

@@ -16,6 +16,7 @@
 
 #include "cox/base/file.hpp"
 #include "cox/base/parallel.hpp"
+#include "cox/model/placed_error.hpp"
 #include "cox/model/toml.hpp"
 #include "cox/simulate/training.hpp"
 
@@ -176,6 +177,13 @@ Error at_size(Error error, int nodes) {
   return error;
 }
 
+/// What came up when the size was simulated, with the line of the file that its hint names.
+Error in_simulation(Error error, const model::ReadScenario& read, const fs::path& file, int nodes) {
+  error = model::placed(std::move(error), read, file.string());
+  error.message = fmt::format("--scaling {}: {}", nodes, error.message);
+  return error;
+}
+
 }  // namespace
 
 std::int64_t Sweep::points() const {
@@ -202,13 +210,15 @@ Result<std::vector<SizeOutcome>> simulate_sizes(const fs::path& scenario, const 
   const double all = std::accumulate(nodes.begin(), nodes.end(), 0.0);
   double before = 0;
   std::vector<model::Scenario> sizes;
+  std::vector<model::ReadScenario> files;
   for (const int n : nodes) {
     model::ScenarioOptions at = changes;
     at.set.push_back(fmt::format("cluster.nodes={}", n));
     COX_TRY(model::ReadScenario read, model::read_scenario(scenario, at).map_error([&](Error error) {
       return at_size(std::move(error), n);
     }));
-    sizes.push_back(std::move(read.scenario));
+    sizes.push_back(read.scenario);
+    files.push_back(std::move(read));
   }
   take_one_engine(sizes);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -221,7 +231,8 @@ Result<std::vector<SizeOutcome>> simulate_sizes(const fs::path& scenario, const 
     SimulateOptions own = options;
     own.keep_steps = attributed;
     own.progress = [&](double done, double total) { tell(total > 0 ? first * done / total : 0); };
-    COX_TRY(const Outcome outcome, simulate(one, own));
+    const auto told = [&](Error error) { return in_simulation(std::move(error), files[i], scenario, n); };
+    COX_TRY(const Outcome outcome, simulate(one, own).map_error(told));
     const double steps = std::max(1, one.job.steps);
     ReplicaSpread step = outcome.over_replicas;
     for (Seconds* part : {&step.mean, &step.half_width_95, &step.p50, &step.p99}) *part /= steps;
@@ -232,10 +243,11 @@ Result<std::vector<SizeOutcome>> simulate_sizes(const fs::path& scenario, const 
                       .step = step,
                       .fixed_batch = fixed,
                       .attribution = {},
-                      .not_modelled = outcome.not_modelled});
+                      .not_modelled = outcome.not_modelled,
+                      .exposed_ratio = outcome.exposed_ratio()});
     if (attributed) {
       own.progress = [&](double done, double total) { tell(done / total); };
-      COX_TRY(points.back().attribution, attribute(one, own, outcome));
+      COX_TRY(points.back().attribution, attribute(one, own, outcome).map_error(told));
     }
     tell(1);
     before += n;

@@ -214,5 +214,38 @@ TEST_F(SweepTest, ProgressOfSizesCountsWithinEach) {
   }
 }
 
+// What of a step is communication grows with the size, which is why efficiency falls.
+TEST_F(SweepTest, SizesSayWhatIsExposed) {
+  const fs::path file = folder_ / "training.toml";
+  write(file, std::string(kTraining));
+  const auto sizes = simulate_sizes(file, {2, 16}, {}, {}, false);
+  ASSERT_TRUE(sizes) << sizes.error().to_string();
+  const auto alone = model::read_scenario(file, {.set = {"cluster.nodes=16"}});
+  ASSERT_TRUE(alone);
+  const auto large = simulate(alone->scenario, {});
+  ASSERT_TRUE(large);
+  const GroupTime& g = large->groups.at(0);
+  ASSERT_TRUE(sizes->at(0).exposed_ratio && sizes->at(1).exposed_ratio);
+  EXPECT_EQ(large->groups.size(), 1U);
+  EXPECT_DOUBLE_EQ(*sizes->at(1).exposed_ratio, g.exposed / (g.busy + g.exposed + g.waiting));
+  EXPECT_LT(*sizes->at(0).exposed_ratio, *sizes->at(1).exposed_ratio);
+}
+
+// Found when it is simulated, at one size: the line of the key that the hint names, and the size.
+TEST_F(SweepTest, AnErrorOfASizeNamesItAndItsLine) {
+  const fs::path file = folder_ / "backup.toml";
+  write(file,
+        "[cluster]\nnodes = 4\nnic = { latency = \"1us\", bandwidth = \"50GB/s\" }\n"
+        "[job]\nworkload = \"training\"\nsteps = 4\n[job.layers]\nforward = \"1s\"\n"
+        "[failures]\nnode_mtbf = \"4s\"\nrestart = \"1s\"\ncheckpoint_interval = \"60s\"\n");
+  const auto sizes = simulate_sizes(file, {1, 1000}, {}, {}, false);
+  ASSERT_FALSE(sizes);
+  const Error& error = sizes.error();
+  EXPECT_EQ(error.message.rfind("--scaling 1000: ", 0), 0U) << error.to_string();
+  ASSERT_TRUE(error.where) << error.to_string() << error.hint;
+  EXPECT_EQ(error.where->file, file.string());
+  EXPECT_EQ(error.where->line, 10) << error.hint;
+}
+
 }  // namespace
 }  // namespace cox::simulate

@@ -360,9 +360,10 @@ Outcome outcome_of(const Plan& plan, const Replica& first, std::span<const Secon
   out.step_ends = first.step_ends;
   for (const Seconds end : first.unit_ends)
     out.rank_ends.insert(out.rank_ends.end(), static_cast<std::size_t>(plan.ranks_per_unit()), end);
+  out.totals.assign(totals.begin(), totals.end());
   out.over_replicas = spread_of(totals);
   out.notes = notes_of(plan, first);
-  for (std::string& late : too_late(s, first.total)) out.notes.push_back(std::move(late));
+  for (std::string& late : too_late(s, out.last_end())) out.notes.push_back(std::move(late));
   out.not_modelled = not_modelled(plan, first);
   out.neighbours = first.neighbours;
   out.mfu = utilisation_of(plan, out.total);
@@ -432,14 +433,14 @@ Result<SeedSteps> play_seeds(const model::Scenario& scenario, const SimulateOpti
   return out;
 }
 
-Result<Seconds> mean_total(const model::Scenario& s, const SeedSteps& steps) {
+Result<std::vector<Seconds>> seed_totals(const model::Scenario& s, const SeedSteps& steps) {
   std::vector<Seconds> totals = steps.totals;
   if (s.failures.lengthen() || s.start.takes_time())
     for (std::size_t i = 0; i < totals.size(); ++i) {
       COX_TRY(const FailureOutcome failed, run_with_failures(steps.lengths[i], s, s.seed + i));
       totals[i] = failed.total;
     }
-  return spread_of(totals).mean;
+  return totals;
 }
 
 namespace {
@@ -507,12 +508,15 @@ Result<TotalOf> total_of(const model::Scenario& scenario, const SimulateOptions&
 }  // namespace
 
 Result<PairedTotals> compare(const model::Scenario& first, const model::Scenario& second,
-                             const SimulateOptions& options) {
+                             const SimulateOptions& options, const ErrorOfSide& told) {
+  const auto of = [&told](bool second) {
+    return [&told, second](Error error) { return told ? told(std::move(error), second) : error; };
+  };
   model::Scenario sides[] = {first, second};
   take_one_engine(sides);
   const auto& [a, b] = sides;
-  COX_TRY(const TotalOf total_a, total_of(a, options));
-  COX_TRY(const TotalOf total_b, total_of(b, options));
+  COX_TRY(const TotalOf total_a, total_of(a, options).map_error(of(false)));
+  COX_TRY(const TotalOf total_b, total_of(b, options).map_error(of(true)));
   const int replicas = std::clamp(std::max(a.replicas, b.replicas), 1, kMostReplicas);
   std::vector<Seconds> times_a(static_cast<std::size_t>(replicas)), times_b(times_a.size());
   std::vector<std::optional<Error>> errors(times_a.size());
@@ -527,7 +531,7 @@ Result<PairedTotals> compare(const model::Scenario& first, const model::Scenario
         times_a[i] = *one;
         times_b[i] = *two;
       } else {
-        errors[i] = one ? two.error() : one.error();
+        errors[i] = one ? of(true)(two.error()) : of(false)(one.error());
       }
     });
     for (const auto& e : errors)

@@ -415,6 +415,21 @@ TEST(Training, ComparisonIsPaired) {
   EXPECT_EQ(same->difference.half_width_95, Seconds{});
 }
 
+TEST(Training, AComparisonSaysWhoseErrorItIs) {
+  const model::Scenario good = data_parallel(4, 2);
+  model::Scenario bad = good;
+  work_of(bad).layout.data = 3;
+  for (const bool second : {false, true}) {
+    const auto made = compare(second ? good : bad, second ? bad : good, {}, [](Error error, bool of_second) {
+      error.message = of_second ? "second" : "first";
+      return error;
+    });
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().message, second ? "second" : "first");
+  }
+  EXPECT_EQ(compare(good, bad, {}).error().id, "simulate-001");
+}
+
 TEST(Training, WhatDoesNotFitIsRefused) {
   const auto id = [](const model::Scenario& s) {
     const auto out = simulate_training(s, {});
