@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/input/failures_option.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
+#include "cox/base/spelling.hpp"
 #include "cox/model/toml.hpp"
 
 namespace cox::cli {
@@ -45,12 +48,18 @@ Error by_failures_option(Error error) {
 Result<model::Failures> failures_of(const Invocation& call) {
   const std::vector<std::string> said = failures_said(call);
   if (said.empty()) return model::Failures{};
+  // The file has the option's name. A value may have a colon of its own.
+  const auto told = [&said](Error error) {
+    for (const std::string& one : said)
+      if (const std::string named = fmt::format("--set {}: ", shown(std::string_view{one}));
+          error.message.starts_with(named)) {
+        error.message.erase(0, named.size());
+        return error;
+      }
+    return by_failures_option(std::move(error));
+  };
   COX_TRY(const model::ReadScenario read,
-          model::parse_scenario(kAnyTraining, "--failures", {}, {.set = said}).map_error([](Error error) {
-            error = by_failures_option(std::move(error));
-            if (error.message.starts_with(kOption)) error.message.erase(0, error.message.find(": ") + 2);
-            return error;  // the file has the option's name
-          }));
+          model::parse_scenario(kAnyTraining, "--failures", {}, {.set = said}).map_error(told));
   return read.scenario.failures;
 }
 

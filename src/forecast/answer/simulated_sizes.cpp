@@ -40,7 +40,8 @@ model::Scenario simulated_at(const model::Scenario& scenario, std::int64_t ranks
   const std::int64_t room = (is_played(s) ? kPlayedRankSteps : kRankSteps) / ranks;
   s.job.steps = static_cast<int>(
       std::min<std::int64_t>(s.job.steps, std::max<std::int64_t>(room, is_played(s) ? 4 : 20)));
-  s.replicas = is_played(s) ? (s.noise.empty() ? 1 : 4) : (s.noise.empty() ? 4 : 16);
+  const bool quiet = std::ranges::all_of(s.noise, &model::NoiseSource::off);
+  s.replicas = is_played(s) ? (quiet ? 1 : 4) : (quiet ? 4 : 16);
   return s;
 }
 
@@ -119,7 +120,7 @@ void raise(TimeBand& band, const TimeBand& least) {
 /// Whether steps are as good as independent, so that they can be counted.
 bool is_fresh(const model::NoiseSource& n) {
   constexpr double kLittle = 0.3;
-  return n.pattern == model::NoisePattern::EveryStep && n.correlation <= kLittle;
+  return n.off || (n.pattern == model::NoisePattern::EveryStep && n.correlation <= kLittle);
 }
 
 double apart(std::int64_t a, std::int64_t b) {

@@ -56,6 +56,18 @@ TEST(SimulatedSizes, WithoutNoiseBothWaysAgree) {
             std::vector<std::string>{"check: simulated, 32, 64 ranks take as long as forecast"});
 }
 
+// Noise that is listed and off is none: as many steps of as many seeds, to the same end.
+TEST(SimulatedSizes, NoiseThatIsOffIsNone) {
+  const FullForecast none = forecast_of(kRing, {64});
+  const FullForecast off =
+      forecast_of(kRing + "[[noise]]\nlaw = \"gaussian\"\ncv = 0.05\noff = true\n", {64});
+  ASSERT_EQ(off.simulated.sizes.size(), none.simulated.sizes.size());
+  for (std::size_t i = 0; i < none.simulated.sizes.size(); ++i) {
+    EXPECT_EQ(off.simulated.sizes[i].lengths.count(), none.simulated.sizes[i].lengths.count());
+    EXPECT_EQ(off.simulated.sizes[i].step, none.simulated.sizes[i].step);
+  }
+}
+
 // A ring absorbs scattered lateness, which the parts do not know (docs/design/0022-forecast-next.md).
 TEST(SimulatedSizes, ValuesFollowWhatIsSimulated) {
   const FullForecast f = forecast_of(kRing + "[[noise]]\nlaw = \"gaussian\"\ncv = 0.05\n", {32, 64, 65536});

@@ -47,9 +47,11 @@ Status check_graph(const model::Scenario& s) {
   if (s.fabric.kind != model::FabricKind::Graph || s.cluster.nodes == 1 || plays_links(s, s.job.workload()) ||
       s.across.per_byte > TimePerByte{})
     return {};
-  return not_possible("what a message through the graph file costs is not known without the flow engine",
-                      "write cost.across.latency and cost.across.bandwidth, or say --engine flow for "
-                      "collectives and traces");
+  return not_possible(
+      "what a message through the graph file costs is not known without the flow engine",
+      s.protocol == model::Protocol::LogGops
+          ? "write cost.across.latency and cost.across.bandwidth, or another cost.protocol: loggops plays no links"
+          : "write cost.across.latency and cost.across.bandwidth, or say --engine flow for collectives and traces");
 }
 
 /// A GOAL schedule under LogGOPS with the costs of the scenario.

@@ -139,7 +139,7 @@ Status check_cost(const Draft& draft, const Notes& notes) {
   if (inside && s.inside.per_byte == TimePerByte{} && !notes.said("cost.inside.bandwidth"))
     return notes.clash({"cluster.devices_per_node"}, "no bandwidth inside a node is given",
                        "name a cluster.preset, or write cluster.scale_up.bandwidth or cost.inside.bandwidth");
-  if (s.fabric.kind == FabricKind::Graph) return {};
+  if (s.fabric.kind == FabricKind::Graph || s.protocol == Protocol::LogGops) return {};
   const bool links = s.fabric.kind == FabricKind::Torus
                          ? s.fabric.link.bandwidth > Bandwidth{}
                          : s.cluster.nic.bandwidth > Bandwidth{} && s.fabric.link.bandwidth > Bandwidth{};

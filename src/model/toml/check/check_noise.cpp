@@ -99,7 +99,10 @@ Status check_place(const NoiseSource& n, const std::string& at, const Draft& dra
 
 /// Whether a source reads what the file gives it: what would be ignored is refused.
 Status check_source(const NoiseSource& noise, const std::string& at, const Draft& draft, const Notes& notes) {
-  const std::int64_t ranks = ranks_of(draft.scenario.cluster, draft.job.places);
+  // A collective may have fewer ranks than its nodes have devices.
+  const bool some = draft.job.workload == Workload::Collective && draft.job.collective.ranks > 0;
+  const std::int64_t ranks =
+      some ? draft.job.collective.ranks : ranks_of(draft.scenario.cluster, draft.job.places);
   const auto key = [&](std::string_view name) { return fmt::format("{}.{}", at, name); };
   const auto said = [&](std::string_view name) { return notes.said(key(name)); };
   const auto refuse = [&](std::string_view name, std::string message, std::string hint) -> Status {

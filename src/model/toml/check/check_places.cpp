@@ -14,7 +14,7 @@
 #include "model/toml/check/check.hpp"
 #include "model/toml/keys/values.hpp"
 #include "model/toml/keys/words.hpp"
-#include "model/toml/meaning/meaning.hpp"
+#include "model/toml/meaning/sections.hpp"
 
 namespace cox::model {
 namespace {
@@ -103,6 +103,11 @@ Status check_class(const Draft& draft, const NodeClass& c, const std::string& at
                        "give job.compute");
   if (said("memory") && draft.job.workload != Workload::Training)
     return notes.clash({at + ".memory"}, fmt::format("{}.memory is of training only", at), "leave it out");
+  if (said("memory") && !knows_memory(draft.job.training)) {
+    const Unread reason = nothing_to_hold();
+    return notes.clash({at + ".memory"}, fmt::format("{}.memory, and no layer says its gradients", at),
+                       reason.hint);
+  }
   COX_CHECK(check_class_draw(draft, at, notes));
   const bool cards = s.fabric.kind != FabricKind::Torus && s.fabric.kind != FabricKind::Graph;
   for (const char* key : {"nics", "nic_latency", "nic_bandwidth", "nic_of"}) {

@@ -137,9 +137,16 @@ std::optional<Unread> unread_in_training(std::string_view key, const Draft& d) {
 /// What a step waits for before it begins.
 std::optional<Unread> unread_in_input(std::string_view key, const Draft& d) {
   const StepInput& in = d.job.training.input;
-  if (key == "job.input.cores")
-    return unless(in.prepare > Seconds{}, {.chooses = "job.input.prepare",
-                                           .hint = "nothing is done on the cores: give job.input.prepare"});
+  if (key == "job.input.cores") {
+    if (in.prepare == Seconds{})
+      return Unread{.chooses = "job.input.prepare",
+                    .hint = "nothing is done on the cores: give job.input.prepare"};
+    return unless(
+        d.scenario.cluster.devices_per_node > 1,
+        {.chooses = "cluster.devices_per_node",
+         .hint = "input of a rank is prepared on one core, and a single rank shares it with nobody: "
+                 "leave job.input.cores out"});
+  }
   if (key == "job.input.link" || key == "job.input.storage")
     return unless(in.fetch > Bytes{},
                   {.chooses = "job.input.fetch", .hint = "nothing is fetched: give job.input.fetch"});

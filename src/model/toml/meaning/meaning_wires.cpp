@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which keys of nodes, of what joins them, and of what messages cost have a meaning.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,16 @@ bool divides_cards(const Draft& d) {
   if (c.algorithm == Ring) return c.channels > 1;
   return training && is_synchronous(d) &&
          (c.algorithm == Hierarchical2 || c.algorithm == Hierarchical3 || c.algorithm == TwoLevel);
+}
+
+/// Who looks at the cards of a node beside the one that its only device sends through: NCCL's channels, the links of a tree
+/// above a leaf, failures of links, and who is bound to another card.
+bool sees_other_cards(const Draft& d) {
+  const Scenario& s = d.scenario;
+  return s.price == CollectivePrice::Nccl || (is_tree(d) && plays_links(d)) ||
+         fails_per(d, FailureUnit::Link) || !s.cluster.nic_of.empty() ||
+         std::ranges::any_of(s.cluster.classes,
+                             [](const NodeClass& c) { return !c.nic_of.empty() || c.nics > 0; });
 }
 
 /// A key of the fabric that its kind does not have.
@@ -102,11 +113,14 @@ Unread no_links(const Draft& d) {
     return {.chooses = "job.workload", .whose = "collective, training or chakra"};
   if (w == Workload::Training && !is_synchronous(d) && d.scenario.fabric.kind == FabricKind::Graph)
     return {.chooses = "policy.kind", .whose = "synchronous or local-sgd", .not_simulated = true};
-  if (d.scenario.protocol == Protocol::LogGops && d.scenario.engine == EngineKind::Auto)
+  if (d.scenario.protocol == Protocol::LogGops)
     return {
         .chooses = "cost.protocol",
-        .hint =
-            "under loggops each message has its way to itself: say another protocol, and links are played"};
+        .hint = d.scenario.engine == EngineKind::Auto
+                    ? "under loggops each message has its way to itself: say another protocol, and links are "
+                      "played"
+                    : "under loggops each message has its way to itself: say another protocol, and leave "
+                      "`engine` out, or say flow"};
   if (d.scenario.price != CollectivePrice::Rounds) return {.chooses = "cost.form", .whose = "rounds"};
   if (d.scenario.engine != EngineKind::Auto)
     return {.chooses = "engine", .hint = "only the flow engine plays links: leave `engine` out, or say flow"};
@@ -118,8 +132,10 @@ Unread no_links(const Draft& d) {
 std::optional<Unread> unread_in_cluster(std::string_view key, const Draft& d) {
   const Workload w = d.job.workload;
   const FabricKind kind = d.scenario.fabric.kind;
-  if (key == "cluster.device.memory")
-    return unless(w == Workload::Training, {.chooses = "job.workload", .whose = "training"});
+  if (key == "cluster.device.memory") {
+    if (w != Workload::Training) return Unread{.chooses = "job.workload", .whose = "training"};
+    return unless(knows_memory(d.job.training), nothing_to_hold());
+  }
   if (key == "cluster.device.peak") {
     if (w != Workload::Training) return Unread{.chooses = "job.workload", .whose = "training"};
     return unless(
@@ -151,7 +167,13 @@ std::optional<Unread> unread_in_cluster(std::string_view key, const Draft& d) {
     if (key == "cluster.nics_per_node" && !plays_links(d) && !divides_cards(d) && !may_play &&
         c.nics_per_node < c.devices_per_node)
       return no_links(d);
-    return unless(d.scenario.cluster.nodes > 1, one_node());
+    if (c.nodes == 1) return one_node();
+    if (key == "cluster.nics_per_node" && c.devices_per_node == 1 && !sees_other_cards(d))
+      return Unread{.chooses = "cluster.devices_per_node",
+                    .hint =
+                        "a device sends through one card, and the others of its node lie idle: say the rate "
+                        "of all in cluster.nic.bandwidth where messages are striped over them"};
+    return std::nullopt;
   }
   if (key.starts_with("cluster.scale_up.")) return unread_inside(d);
   const Cluster& c = d.scenario.cluster;

@@ -65,6 +65,19 @@ namespace cox::model {
   return {.chooses = "cluster.nodes", .hint = "no message leaves a single node: give cluster.nodes"};
 }
 
+/// Whether it is known what a device has to hold: parameters and states are counted from gradients.
+[[nodiscard]] inline bool knows_memory(const TrainingJob& job) {
+  return std::ranges::any_of(job.layers, [](const Layer& one) { return one.gradients > Bytes{}; });
+}
+
+[[nodiscard]] inline Unread nothing_to_hold() {
+  return {.chooses = "job.model.parameters",
+          .hint =
+              "what a device holds is counted from gradients: give job.layers.gradients, or "
+              "job.model.parameters",
+          .others = {kLayerArray}};
+}
+
 /// The sections, as `why_unread`.
 [[nodiscard]] std::optional<Unread> unread_in_cluster(std::string_view key, const Draft& d);
 [[nodiscard]] std::optional<Unread> unread_in_fabric(std::string_view key, const Draft& d);
