@@ -160,6 +160,42 @@ void add_overlap(const Scenario& s, std::vector<Switch>& all) {
                    [](Scenario& to) { std::get<model::TrainingJob>(to.job.work).overlap_feedback = 0; }});
 }
 
+/// What makes ranks of iterations unequal, and what they share before they compute.
+void add_iteration(const Scenario& s, std::vector<Switch>& all) {
+  if (s.job.workload() != model::Workload::Iteration) return;
+  const model::IterationWork& it = s.job.as<model::IterationJob>().iteration;
+  const auto add = [&all](std::string name, SwitchKind kind, void (*off)(model::IterationWork&)) {
+    all.push_back({std::move(name), kind,
+                   [off](Scenario& to) { off(std::get<model::IterationJob>(to.job.work).iteration); }});
+  };
+  if (it.jitter != model::JitterLaw::None && it.spread > 0)
+    add(fmt::format("{} jitter of computation",
+                    it.jitter == model::JitterLaw::Lognormal ? "lognormal" : "exponential"),
+        SwitchKind::Noise, [](model::IterationWork& to) { to.jitter = model::JitterLaw::None; });
+  if (it.imbalance != model::Imbalance::None && it.slow_ranks > 0 && it.slow_factor != 1)
+    add(fmt::format("{} slow rank{}{}, {:g} times", it.slow_ranks, it.slow_ranks == 1 ? "" : "s",
+                    it.imbalance == model::Imbalance::Rotating ? " in turn" : "", it.slow_factor),
+        SwitchKind::Noise, [](model::IterationWork& to) { to.imbalance = model::Imbalance::None; });
+  if (it.prepare > Seconds{} || (it.fetch > Bytes{} && it.link > Bandwidth{}))
+    add("input of steps", SwitchKind::Input, [](model::IterationWork& to) {
+      to.prepare = {};
+      to.fetch = {};
+    });
+  if (it.time_slice > Seconds{})
+    add(fmt::format("cores in slices of {}", to_string(it.time_slice)), SwitchKind::Policy,
+        [](model::IterationWork& to) { to.time_slice = {}; });
+}
+
+/// It has no off: the outcome has the job without it beside it.
+void add_pacing(const Scenario& s, std::vector<Switch>& all) {
+  const auto* step = std::get_if<model::TrainingJob>(&s.job.work);
+  const auto* job = std::get_if<model::IterationJob>(&s.job.work);
+  if (step == nullptr && job == nullptr) return;
+  const auto& said = step != nullptr ? step->pace : job->pace;
+  if (const auto mode = said.find("mode"); mode != said.end() && mode->second != "off")
+    all.push_back({fmt::format("pacing {}", mode->second), SwitchKind::Policy, nullptr});
+}
+
 /// What an option took the meaning of is among them.
 std::vector<Switch> said_until(const Scenario& s, Seconds end) {
   std::vector<Switch> all;
@@ -167,11 +203,13 @@ std::vector<Switch> said_until(const Scenario& s, Seconds end) {
   if (s.cluster.nodes > 1) add_fabric(s.fabric, all);
   add_failures(s.failures, all);
   add_start_and_input(s, all);
+  add_iteration(s, all);
   add_places(s, end, all);
   add_measured(s, all);
   add_compression(s, all);
   if (s.policy.kind != model::PolicyKind::Synchronous)
     all.push_back({fmt::format("policy {}", name_of(s.policy.kind)), SwitchKind::Policy, nullptr});
+  add_pacing(s, all);
   add_overlap(s, all);
   return all;
 }

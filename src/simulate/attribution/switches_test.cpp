@@ -39,6 +39,41 @@ TEST(Mechanisms, AreSaidInAFewWords) {
                                       "compute slowed by 5.0 % beside communication"}));
 }
 
+// What each is switched off by leaves the others as they draw.
+TEST(Mechanisms, OfIterations) {
+  model::Scenario s;
+  s.cluster.devices_per_node = 4;
+  s.job.work = model::IterationJob{};
+  EXPECT_TRUE(mechanisms_of(s).empty());
+  auto& job = s.job.as<model::IterationJob>();
+  job.iteration = {.cores = 2,
+                   .prepare = Seconds{1e-3},
+                   .compute = Seconds{10e-3},
+                   .jitter = model::JitterLaw::Lognormal,
+                   .spread = 0.1,
+                   .imbalance = model::Imbalance::Rotating,
+                   .slow_ranks = 1,
+                   .slow_factor = 2,
+                   .time_slice = Seconds{0.5e-3}};
+  job.pace = {{"mode", "auto"}};
+  s.job.steps = 50;
+  EXPECT_EQ(mechanisms_of(s),
+            (std::vector<std::string>{"lognormal jitter of computation", "1 slow rank in turn, 2 times",
+                                      "input of steps", "cores in slices of " + to_string(Seconds{0.5e-3}),
+                                      "pacing auto"}));
+  job.pace = {{"mode", "off"}};
+  EXPECT_EQ(mechanisms_of(s).size(), 4U);
+  const auto a = attribute(s, {});
+  ASSERT_TRUE(a);
+  EXPECT_NEAR(a->without.count(), 50 * 10e-3, 1e-12) << "computation alone";
+  for (const MechanismCost& m : a->mechanisms) {
+    if (m.name.starts_with("1 slow")) EXPECT_NEAR(m.alone.count(), 50 * 10e-3, 1e-12);
+    if (m.name.starts_with("input")) EXPECT_NEAR(m.alone.count(), 50 * 2e-3, 1e-12) << "4 ranks on 2 cores";
+    if (m.name.starts_with("cores")) EXPECT_EQ(m.alone, Seconds{}) << "nothing is done on them";
+    if (m.name.starts_with("lognormal")) EXPECT_GT(m.alone, Seconds{});
+  }
+}
+
 TEST(Mechanisms, OneNodeHasNoFabric) {
   model::Scenario s;
   s.fabric.background_load = 0.5;

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -125,6 +127,44 @@ Result<std::optional<Outcome>> reduce_on_cluster(const model::Scenario& s, const
   return std::optional(std::move(priced));
 }
 
+/// What a rank's step goes into, mean over ranks and replicas. Nothing runs beside the all-reduce; who is held back waits.
+GroupTime time_of(const model::Iteration& job, std::span<const Result<PacedOutcome>> replicas,
+                  Seconds transfer) {
+  GroupTime mean{.name = "ranks", .ranks = job.ranks};
+  const auto all = static_cast<double>(replicas.size());
+  for (const Result<PacedOutcome>& one : replicas) {
+    const PacedSummary& sum = one->summary.front();
+    mean.exposed += transfer / all;
+    mean.waiting += (sum.wait + sum.delay) / all;
+    mean.busy += std::max(sum.mean - transfer - sum.wait - sum.delay, Seconds{}) / all;
+  }
+  return mean;
+}
+
+/// The one link of all ranks: their input, and the rounds of the ring.
+LinkLoad load_of_link(const model::Iteration& job, int steps, Seconds total) {
+  constexpr double kMostBytes = 9e18;  // of 64 bits
+  const double rate = job.link.in_bytes_per_s();
+  const double fetched = static_cast<double>(job.fetch.count()) * job.ranks;
+  const double all = (fetched + transfer_time(job).count() * rate) * steps;
+  const double room = rate * total.count();
+  return {.name = "iteration.link",
+          .bytes = Bytes{std::llround(std::min(all, kMostBytes))},
+          .utilisation_ratio = room > 0 ? all / room : 0};
+}
+
+/// What the all-reduce of one step puts on links and ports, `steps` times.
+void add_loads(const Outcome& reduce, int steps, Outcome& out) {
+  const double part = reduce.total * steps / out.total;
+  for (const LinkLoad& link : reduce.links)
+    out.links.push_back(
+        {.name = link.name, .bytes = link.bytes * steps, .utilisation_ratio = link.utilisation_ratio * part});
+  out.busiest_port = reduce.busiest_port;
+  if (!out.busiest_port) return;
+  out.busiest_port->bytes = out.busiest_port->bytes * steps;
+  out.busiest_port->utilisation_ratio *= part;
+}
+
 std::vector<std::string> notes_of(const model::Iteration& job, const std::optional<Outcome>& reduce) {
   std::vector<std::string> notes = {job.time_slice > Seconds::zero()
                                         ? "cores serve ranks in slices, in the order in which they wake; the "
@@ -191,13 +231,12 @@ Result<Outcome> simulate_iterations(const model::Scenario& s, const SimulateOpti
   out.totals = std::move(totals);
   out.over_replicas = spread_of(out.totals);
   out.notes = notes_of(job, reduce);
+  out.groups = {time_of(job, std::span(made).first(replicas), reduce ? reduce->total : transfer_time(job))};
   if (reduce) {
     out.not_modelled = reduce->not_modelled;
-    const double part = reduce->total * s.job.steps / out.total;
-    for (const LinkLoad& link : reduce->links)
-      out.links.push_back({.name = link.name,
-                           .bytes = link.bytes * s.job.steps,
-                           .utilisation_ratio = link.utilisation_ratio * part});
+    add_loads(*reduce, s.job.steps, out);
+  } else if (job.link > Bandwidth{}) {
+    out.links = {load_of_link(job, s.job.steps, out.total)};
   }
   if (recorder) out.run = std::move(*recorder).finish();
   PacedOutcome without = twice ? *std::move(made.back()) : *made.front();

@@ -41,6 +41,57 @@ TEST(PacedJob, RanksAndHostsAreThoseOfTheCluster) {
   EXPECT_NEAR(made->total.count(), 3 * 34.8e-3, 1e-12);
 }
 
+// Four ranks, one of half the speed, on one link of 1 GB/s: 4 x 1 MB of input take 4 ms, the sum of 8 MB 2 x 3 x 2 ms. A step is
+// 4 + 20 + 12 ms; three ranks wait 10 ms of it.
+TEST(PacedJob, TheFirstScreenSaysWhatIsExposedAndLoaded) {
+  model::Scenario s;
+  s.cluster.devices_per_node = 4;
+  s.job.steps = 5;
+  s.job.work = model::IterationJob{.iteration = {.fetch = Bytes{1'000'000},
+                                                 .link = Bandwidth::gbyte_per_s(1),
+                                                 .compute = Seconds{10e-3},
+                                                 .imbalance = model::Imbalance::Persistent,
+                                                 .slow_ranks = 1,
+                                                 .slow_factor = 2,
+                                                 .reduce = Bytes{8'000'000}}};
+  const auto made = simulate(s, {});
+  ASSERT_TRUE(made);
+  EXPECT_NEAR(made->total.count(), 5 * 36e-3, 1e-12);
+  ASSERT_EQ(made->groups.size(), 1U);
+  EXPECT_NEAR(made->groups[0].exposed.count(), 12e-3, 1e-12);
+  EXPECT_NEAR(made->groups[0].waiting.count(), 7.5e-3, 1e-12);
+  EXPECT_NEAR(made->groups[0].busy.count(), 16.5e-3, 1e-12);
+  EXPECT_NEAR(*made->exposed_ratio(), 1. / 3, 1e-12);
+  ASSERT_EQ(made->links.size(), 1U);
+  EXPECT_EQ(made->links[0].name, "iteration.link");
+  EXPECT_EQ(made->links[0].bytes, Bytes{80'000'000});
+  EXPECT_NEAR(made->links[0].utilisation_ratio, 16. / 36, 1e-12);
+  const std::vector<std::string> text = text_lines(s, *made);
+  const auto says = [&](std::string_view what) {
+    return std::ranges::any_of(text, [&](const std::string& l) { return l.starts_with(what); });
+  };
+  EXPECT_TRUE(says(
+      "exposed      33 % of the ranks' time in all steps is communication that nothing hides, 21 % waiting"));
+  EXPECT_TRUE(says("switched on: 1 slow rank, 2 times, input of steps"));
+  EXPECT_TRUE(says("  iteration.link"));
+}
+
+// On cards of the cluster, which carry the rounds of the ring in every step.
+TEST(PacedJob, TheSumLoadsTheCardsOfTheCluster) {
+  model::Scenario s;
+  s.cluster.nodes = 4;
+  s.cluster.nic.bandwidth = Bandwidth::gbyte_per_s(1);
+  s.across.per_byte = s.cluster.nic.bandwidth.time_per_byte();
+  s.job.steps = 5;
+  s.job.work = model::IterationJob{.iteration = {.compute = Seconds{12e-3}, .reduce = Bytes{8'000'000}}};
+  const auto made = simulate(s, {});
+  ASSERT_TRUE(made);
+  EXPECT_NEAR(made->total.count(), 5 * 24e-3, 1e-9);
+  ASSERT_TRUE(made->busiest_port);
+  EXPECT_EQ(made->busiest_port->bytes, Bytes{60'000'000});
+  EXPECT_NEAR(made->busiest_port->utilisation_ratio, 0.5, 1e-9);
+}
+
 TEST(PacedJob, AModeIsComparedWithTheSameDrawsWithoutIt) {
   model::Scenario s = scenario(400);
   s.job.as<model::IterationJob>().iteration.jitter = model::JitterLaw::Lognormal;
