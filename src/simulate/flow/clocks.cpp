@@ -6,11 +6,20 @@
 
 namespace cox::simulate {
 
+namespace {
+
+/// Of a message with a rate of its own.
+double bytes_left_at(const MessageState& m, double now) {
+  return std::max(m.left - m.rate * (now - m.updated), 0.0);
+}
+
+}  // namespace
+
 /// Of a message that shares links now.
 double FlowEngine::bytes_left(const MessageState& m) const {
   if (m.clock != FairShares::kNoLink)
     return std::max((m.left - clocks_.at(m.clock).at(now_)) * m.weight, 0.0);
-  return std::max(m.left - m.rate * (now_ - m.updated), 0.0);
+  return bytes_left_at(m, now_);
 }
 
 void FlowEngine::settle() {
@@ -19,9 +28,13 @@ void FlowEngine::settle() {
   for (const Slot slot : changed) {
     if (is_background(slot)) continue;
     MessageState& m = slots_[slot];
-    const double left = bytes_left(m);
-    if (m.clock != FairShares::kNoLink) unfollow(slot);
-    m.left = left;
+    if (m.clock == FairShares::kNoLink) {
+      m.left = bytes_left_at(m, now_);
+    } else {
+      const double left = bytes_left(m);
+      unfollow(slot);
+      m.left = left;
+    }
     m.updated = now_;
     m.rate = shares_.rate(slot) * m.weight;
     if (const LinkIndex link = shares_.followed_at(slot); link != FairShares::kNoLink)

@@ -131,11 +131,12 @@ std::optional<FlowDeparture> FlowEngine::next(Seconds until) {
 
 std::optional<FlowDeparture> FlowEngine::next_played(Seconds until) {
   while (departed_.empty()) {
-    if (!can_go_on() || next_event() > until_) {
+    const double at = next_event();
+    if (!can_go_on(at) || at > until_) {
       if (until < kForEver) said_ = std::max(said_, until.count());
       return std::nullopt;
     }
-    batch();
+    batch(at);
     settle();
     constexpr std::int64_t kBetween = 4096;  // instants between two reports
     if (options_.progress && ++instants_ % kBetween == 0) options_.progress(outcome_.messages);
@@ -152,9 +153,8 @@ std::optional<FlowDeparture> FlowEngine::next_played(Seconds until) {
 }
 
 // Background flows come and go for ever, and bring nobody on.
-bool FlowEngine::can_go_on() const {
-  return open_ > 0 && (under_way_ > 0 || !coming_.empty()) &&
-         next_event() < std::numeric_limits<double>::infinity();
+bool FlowEngine::can_go_on(double next) const {
+  return open_ > 0 && (under_way_ > 0 || !coming_.empty()) && next < std::numeric_limits<double>::infinity();
 }
 
 FlowOutcome FlowEngine::take_outcome() {
@@ -183,19 +183,11 @@ double FlowEngine::bytes_to_come(const MessageState& m, const Hop& hop) const {
   return bytes_left(m);
 }
 
-double FlowEngine::next_event() const {
-  const double arrival = coming_.empty() ? std::numeric_limits<double>::infinity() : coming_.top().at;
-  return std::min({heap_.next_time(), clock_heap_.next_time(), arrival});
-}
-
 // All that happens at one time, with what it causes at that time.
-void FlowEngine::batch() {
+void FlowEngine::batch(double first) {
   over_.clear();
-  const double first = next_event();
   const double last = first + first * kTogether;
-  while (open_ > 0) {
-    const double at = next_event();
-    if (at > last) break;
+  for (double at = first; open_ > 0 && at <= last; at = next_event()) {
     now_ = std::max(now_, at);
     if (heap_.next_time() <= at) {
       const Slot slot = heap_.next();

@@ -234,11 +234,14 @@ class FlowEngine {
   void follow(Slot slot, LinkIndex link);
   void unfollow(Slot slot);
   void next_end(LinkIndex link, LinkClock& clock);
-  void batch();
-  [[nodiscard]] double next_event() const;
+  void batch(double first);
+  [[nodiscard]] double next_event() const {
+    const double arrival = coming_.empty() ? std::numeric_limits<double>::infinity() : coming_.top().at;
+    return std::min({heap_.next_time(), clock_heap_.next_time(), arrival});
+  }
   [[nodiscard]] double bytes_to_come(const MessageState& m, const Hop& hop) const;
   [[nodiscard]] double bytes_left(const MessageState& m) const;
-  [[nodiscard]] bool can_go_on() const;
+  [[nodiscard]] bool can_go_on(double next) const;
   [[nodiscard]] const FlowCourse& course_of(const MessageState& m) const { return *courses_[m.course]; }
 
   // Memo.

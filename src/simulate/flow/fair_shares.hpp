@@ -3,6 +3,7 @@
 /// Max-min fair rates, kept while flows come and go: only what a change reaches is computed again.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -43,6 +44,8 @@ struct IncastLoss {
 /// level is right once its link has been evaluated after the change, then the next, so it ends.
 /// A link with one flow is no matter of sharing: it is kept as a bound of that flow (`own`), so what is left
 /// to iterate over are the links that two or more flows cross.
+/// Each of these keeps its flows' u_f (`LinkMember::limit`), which are told when a level changes: a link is evaluated from
+/// what lies beside it.
 /// Cost of `settle`: links reached x flows on them; of a crowd, the logarithm of its flows.
 ///
 /// Crowds (`Options::crowd`): where many flows meet at one link, most of them are held by no other. These are
@@ -85,9 +88,12 @@ class FairShares {
   /// Links with flows that are followed, whose level the last `settle` changed.
   [[nodiscard]] std::span<const LinkIndex> moved() const { return moved_; }
   [[nodiscard]] double level(LinkIndex link) const { return links_[link].level; }
-  /// The flow will start or stop soon.
+  /// The flow will stop soon, or start over the links that it had before.
   void expect(FlowSlot slot) const {
-    if (slot < flows_.size()) prefetch(&flows_[slot]);
+    if (slot >= flows_.size()) return;
+    const Flow& flow = flows_[slot];
+    for (std::uint32_t i = 0; i < std::min(flow.count, 4U); ++i)
+      prefetch(&links_[hops_[flow.first + i].link]);
   }
   /// Changes what a link carries (other jobs); takes effect with `settle`.
   void set_capacity(LinkIndex link, double bytes_per_s);
@@ -96,6 +102,7 @@ class FairShares {
   [[nodiscard]] double flows_on(LinkIndex link) const;
 
  private:
+  static constexpr double kInfinite = std::numeric_limits<double>::infinity();
   struct FlowHop {
     LinkIndex link;
     std::uint32_t place;  ///< among the link's members
@@ -103,7 +110,8 @@ class FairShares {
     LinkIndex guard;  ///< while the link sleeps: the crowd that holds this flow
     double part;
   };
-  struct Flow {
+  /// In one line of the cache.
+  struct alignas(64) Flow {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
     std::uint32_t shared = 0;  ///< of the hops, how many (the first ones) have other flows too, and are awake
@@ -113,22 +121,23 @@ class FairShares {
     bool followed = false;     ///< at its only shared hop
     LinkIndex told = kNoLink;  ///< `followed_at`, as the last `settle` said
     double rate = 0;
-    double own = 0;  ///< what the links that it has for itself allow
+    double own = 0;                          ///< what the links that it has for itself allow
+    LinkMember* at[2] = {nullptr, nullptr};  ///< it, at its first two hops
   };
-  /// In one line of the cache.
+  /// Two lines of the cache; where it has one flow, the first of them.
   struct alignas(64) LinkState {
     double capacity = 0;
-    double level = std::numeric_limits<double>::infinity();
-    LinkMembers members;  ///< those that are followed come last
-    std::uint32_t followed = 0;
+    double level = kInfinite;  ///< as long as there are no two
+    LinkMembers members;
+  };
+  struct LinkFlags {
     bool dirty = false;
     bool asleep = false;
-    [[nodiscard]] std::size_t loose() const { return members.size() - followed; }
   };
   /// What a link keeps on whose flows are many.
   struct Crowd {
-    double floor = std::numeric_limits<double>::infinity();  ///< no `own` of a flow that is followed is below
-    std::set<std::pair<double, LinkIndex>> watched;          ///< sleeping links, by the level that wakes them
+    double floor = kInfinite;                        ///< no `own` of a flow that is followed is below
+    std::set<std::pair<double, LinkIndex>> watched;  ///< sleeping links, by the level that wakes them
     bool moved = false;
   };
   /// Of a sleeping link: what one crowd holds of its flows.
@@ -139,24 +148,63 @@ class FairShares {
     double level = 0;  ///< above it the link wakes
   };
 
-  void mark(LinkIndex link);
+  /// Without a branch: whether the link is dirty already is as good as random.
+  void mark(LinkIndex link, bool really = true) {
+    bool& dirty = flags_[link].dirty;
+    queue_[tail_ & queue_mask_] = link;
+    tail_ += static_cast<std::size_t>(really & !dirty);
+    dirty |= really;
+  }
   void share_hop(FlowSlot slot, std::uint32_t hop);
   void own_hop(FlowSlot slot, std::uint32_t hop);
   void swap_hops(Flow& flow, std::uint32_t a, std::uint32_t b);
   [[nodiscard]] double capacity_for(LinkIndex link) const;
-  void touch(FlowSlot slot);
+  void touch(FlowSlot slot, Flow& flow) {
+    touched_[touches_] = slot;
+    touches_ += static_cast<std::size_t>(!flow.touched);
+    flow.touched = true;
+  }
+  void touch(FlowSlot slot) { touch(slot, flows_[slot]); }
+  void cross(FlowSlot slot, std::span<const Hop> hops);
+  void cross_beside_crowds(FlowSlot slot, std::span<const Hop> hops);
+  /// After a change of its hops or of what its own links allow: each of the flow's shared links is told what the rest of
+  /// its way allows.
+  void tell_limits(Flow& flow) {
+    LinkMember& one = *(flow.at[0] = &member_at(hops_[flow.first]));
+    LinkMember& other = *(flow.at[1] = &member_at(hops_[flow.first + 1]));
+    if (flow.shared > 2) return tell_many_limits(flow);
+    // What a link that is not shared is told nobody reads.
+    one.limit = std::min(flow.own, links_[other.link].level);
+    other.limit = std::min(flow.own, links_[one.link].level);
+  }
+  void tell_many_limits(const Flow& flow);
+  void spread_further(const Flow& flow, std::uint32_t hop, double before, double after);
+  void find_again(LinkState& link);
   void evaluate(LinkIndex link);
+  [[nodiscard]] double evaluate_with_crowds(LinkIndex link, bool& falls_asleep);
   void spread(LinkIndex link, double before, double after);
-  [[nodiscard]] double fill(const LinkState& link, double capacity);
+  /// Whether a link with this level sees that another one's goes from `before` to `after`. One that is not full stays so
+  /// when what comes in becomes less.
+  [[nodiscard]] bool sees(double level, double before, double after) const {
+    const double lower = std::min(before, after);
+    return options_.pause ? lower <= level : (lower < level) & ((after > before) | (level < kInfinite));
+  }
+  [[nodiscard]] static double fill_two(const LinkMembers& members, double capacity);
+  [[nodiscard]] double fill(const LinkMembers& members, double capacity);
+  [[nodiscard]] double fill_upwards(const LinkMembers& members, double capacity, double level);
   [[nodiscard]] double held_up(const LinkState& link) const;
   void restart_levels();
+  [[nodiscard]] std::span<const FlowSlot> take_changed();
 
   // Crowds: fair_shares_crowds.cpp.
   void swap_members(LinkState& link, std::size_t a, std::size_t b);
   void gather(LinkIndex link);
   void disband(LinkIndex link);
   void follow(FlowSlot slot);
-  void let_go(FlowSlot slot);
+  void let_go(FlowSlot slot) {
+    if (flows_[slot].followed) let_followed_go(slot);
+  }
+  void let_followed_go(FlowSlot slot);
   [[nodiscard]] bool let_slow_ones_go(LinkIndex link, double level);
   [[nodiscard]] LinkIndex crowd_of(const Flow& flow, LinkIndex but) const;
   [[nodiscard]] bool can_sleep(LinkIndex link) const;
@@ -168,15 +216,26 @@ class FairShares {
   void stop_watching(LinkIndex link);
   void guard(LinkIndex link, FlowHop& hop, LinkIndex crowd);
   void unguard(LinkIndex link, FlowHop& hop);
+  /// Nothing is followed, and nothing sleeps.
+  [[nodiscard]] bool is_plain() const { return crowds_alive_ == 0 && fresh_.empty(); }
   [[nodiscard]] bool is_crowd(LinkIndex link) const { return crowds_alive_ > 0 && crowds_[link] != nullptr; }
 
+  [[nodiscard]] LinkMember& member_at(const FlowHop& hop) { return links_[hop.link].members[hop.place]; }
+
   Options options_;
-  std::vector<LinkState> links_;
+  /// Links with fewer flows are evaluated by what is on them alone; 0 where incast or pause is modelled.
+  std::size_t plain_below_ = std::numeric_limits<std::size_t>::max();
+  std::vector<LinkState> links_;  ///< and one behind them, for the hops of flows that have no two
+  std::vector<LinkFlags> flags_;
   std::vector<Flow> flows_;
-  std::vector<FlowHop> hops_;
-  std::vector<LinkIndex> queue_;  ///< of dirty links, first in first out
-  std::vector<FlowSlot> touched_;
-  std::vector<FlowSlot> changed_;
+  std::vector<FlowHop> hops_;     ///< two or more of each flow
+  std::vector<LinkIndex> queue_;  ///< of dirty links, first in first out: a ring, longer than they are many
+  std::size_t queue_mask_ = 0;    ///< its length, a power of two, less one
+  std::size_t head_ = 0;
+  std::size_t tail_ = 0;
+  std::vector<FlowSlot> touched_;  ///< `touches_` of them, with room for every flow and one more
+  std::size_t touches_ = 0;
+  std::vector<FlowSlot> changed_;               ///< the same
   std::vector<std::unique_ptr<Crowd>> crowds_;  ///< per link, null = none; empty without crowds
   std::size_t crowds_alive_ = 0;
   std::vector<std::vector<Guard>> guards_;  ///< per link, while it sleeps; empty without crowds

@@ -9,7 +9,6 @@
 namespace cox::simulate {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 // A link that rounding fills by so much more is no bottleneck beside the crowd that fills it. What sleeps may be a
 // little fuller than what goes to sleep, or the order of a sum could make it do both for ever.
 constexpr double kFull = 1 + 1e-13;
@@ -21,8 +20,44 @@ void FairShares::swap_members(LinkState& link, std::size_t a, std::size_t b) {
   if (a == b) return;
   LinkMembers& members = link.members;
   std::swap(members[a], members[b]);
-  for (const std::size_t place : {a, b})
-    hops_[flows_[members[place].slot].first + members[place].hop].place = static_cast<std::uint32_t>(place);
+  for (const std::size_t place : {a, b}) {
+    Flow& flow = flows_[members[place].slot];
+    const std::uint32_t hop = members[place].hop;
+    hops_[flow.first + hop].place = static_cast<std::uint32_t>(place);
+    if (hop < 2) flow.at[hop] = &members[place];
+  }
+}
+
+/// The flow's links have it now.
+void FairShares::cross_beside_crowds(FlowSlot slot, std::span<const Hop> hops) {
+  Flow& flow = flows_[slot];
+  for (std::uint32_t i = 0; i < flow.count; ++i) {
+    const Hop& hop = hops[i];
+    LinkState& link = links_[hop.link];
+    const std::size_t place = link.members.size();
+    hops_[flow.first + i] = {hop.link, static_cast<std::uint32_t>(place), hop.stage, kNoLink, hop.part};
+    if (link.members.push_back({slot, i, hop.part, 0, hop.link})) find_again(link);
+    if (link.members.followed > 0) swap_members(link, place, place - link.members.followed);
+  }
+  for (std::uint32_t i = 0; i < flow.count; ++i) {
+    const FlowHop hop = hops_[flow.first + i];
+    const LinkMembers& members = links_[hop.link].members;
+    if (flags_[hop.link].asleep) {
+      fresh_.emplace_back(hop.link, slot);
+      continue;
+    }
+    if (members.size() == 1) {
+      flow.own = std::min(flow.own, links_[hop.link].capacity / hop.part);
+      continue;
+    }
+    if (members.size() == 2) {
+      const LinkMember other = members[1 - hop.place];
+      links_[hop.link].level = kInfinite;
+      share_hop(other.slot, other.hop);
+    }
+    swap_hops(flow, i, flow.shared++);
+    mark(hop.link);
+  }
 }
 
 /// The link has many flows now: each is looked at when `settle` ends.
@@ -36,7 +71,7 @@ void FairShares::gather(LinkIndex link) {
 void FairShares::disband(LinkIndex link) {
   LinkState& state = links_[link];
   wake_above(link, -kInfinite);
-  while (state.followed > 0) let_go(state.members.back().slot);
+  while (state.members.followed > 0) let_go(state.members.back().slot);
   crowds_[link].reset();
   --crowds_alive_;
 }
@@ -51,20 +86,19 @@ void FairShares::follow(FlowSlot slot) {
     return;
   flow.followed = true;
   LinkState& link = links_[hop.link];
-  swap_members(link, hop.place, link.loose() - 1);
-  ++link.followed;
+  swap_members(link, hop.place, link.members.loose() - 1);
+  ++link.members.followed;
   Crowd& crowd = *crowds_[hop.link];
-  crowd.floor = link.followed == 1 ? flow.own : std::min(crowd.floor, flow.own);
+  crowd.floor = link.members.followed == 1 ? flow.own : std::min(crowd.floor, flow.own);
 }
 
-void FairShares::let_go(FlowSlot slot) {
+void FairShares::let_followed_go(FlowSlot slot) {
   Flow& flow = flows_[slot];
-  if (!flow.followed) return;
   flow.followed = false;
   const FlowHop& hop = hops_[flow.first];
   LinkState& link = links_[hop.link];
-  swap_members(link, hop.place, link.loose());
-  --link.followed;
+  swap_members(link, hop.place, link.members.loose());
+  --link.members.followed;
   touch(slot);
   mark(hop.link);
 }
@@ -76,7 +110,7 @@ bool FairShares::let_slow_ones_go(LinkIndex index, double level) {
   LinkState& link = links_[index];
   crowd.floor = kInfinite;
   bool any = false;
-  for (std::size_t i = link.loose(); i < link.members.size(); ++i) {
+  for (std::size_t i = link.members.loose(); i < link.members.size(); ++i) {
     const FlowSlot slot = link.members[i].slot;  // another one takes a place before i
     const double own = flows_[slot].own;
     if (own < level) {
@@ -85,11 +119,6 @@ bool FairShares::let_slow_ones_go(LinkIndex index, double level) {
     } else {
       crowd.floor = std::min(crowd.floor, own);
     }
-  }
-  const std::size_t n = link.members.size();
-  if (limits_.size() < n) {
-    limits_.resize(2 * n);
-    parts_.resize(2 * n);
   }
   return any;
 }
@@ -107,7 +136,8 @@ LinkIndex FairShares::crowd_of(const Flow& flow, LinkIndex but) const {
 
 bool FairShares::can_sleep(LinkIndex index) const {
   const LinkState& link = links_[index];
-  if (link.followed > 0 || restless_ || (is_crowd(index) && !crowds_[index]->watched.empty())) return false;
+  if (link.members.followed > 0 || restless_ || (is_crowd(index) && !crowds_[index]->watched.empty()))
+    return false;
   double load = 0;
   const double most = capacity_for(index) * kFull;
   for (const LinkMember& m : link.members) {
@@ -123,13 +153,14 @@ bool FairShares::can_sleep(LinkIndex index) const {
 void FairShares::sleep(LinkIndex index) {
   LinkState& link = links_[index];
   links_[index].level = kInfinite;
-  link.asleep = true;
+  flags_[index].asleep = true;
   if (is_crowd(index)) --crowds_alive_;
   crowds_[index].reset();
   for (const LinkMember& m : link.members) {
     Flow& flow = flows_[m.slot];
     guard(index, hops_[flow.first + m.hop], crowd_of(flow, index));
     swap_hops(flow, m.hop, --flow.shared);
+    tell_limits(flow);
     touch(m.slot);
   }
   if (!watch(index)) wake(index);
@@ -139,12 +170,13 @@ void FairShares::wake(LinkIndex index) {
   LinkState& link = links_[index];
   stop_watching(index);
   guards_[index].clear();
-  link.asleep = false;
+  flags_[index].asleep = false;
   for (const LinkMember& m : link.members) {
     let_go(m.slot);
     Flow& flow = flows_[m.slot];
     hops_[flow.first + m.hop].guard = kNoLink;
     swap_hops(flow, m.hop, flow.shared++);
+    tell_limits(flow);
   }
   mark(index);
 }
@@ -165,9 +197,9 @@ void FairShares::take_in_fresh() {
   std::ranges::sort(fresh_);
   for (std::size_t i = 0; i < fresh_.size(); ++i) {
     const auto [link, slot] = fresh_[i];
-    if (!links_[link].asleep) continue;
+    if (!flags_[link].asleep) continue;
     const Flow& flow = flows_[slot];
-    for (std::uint32_t h = flow.shared; flow.on && links_[link].asleep && h < flow.count; ++h) {
+    for (std::uint32_t h = flow.shared; flow.on && flags_[link].asleep && h < flow.count; ++h) {
       FlowHop& hop = hops_[flow.first + h];
       if (hop.link != link || hop.guard != kNoLink) continue;
       const LinkIndex crowd = crowd_of(flow, link);
@@ -176,7 +208,7 @@ void FairShares::take_in_fresh() {
     }
     if (i + 1 < fresh_.size() && fresh_[i + 1].first == link) continue;
     ++evaluated_;
-    if (links_[link].asleep && !watch(link)) wake(link);
+    if (flags_[link].asleep && !watch(link)) wake(link);
   }
   fresh_.clear();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The flows on a link, beside the link while it is one.
+/// The flows on a link, beside the link while they are few.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <utility>
+#include <vector>
 
 namespace cox::simulate {
 
@@ -17,16 +17,21 @@ struct LinkMember {
   std::uint32_t slot = 0;
   std::uint32_t hop = 0;  ///< of the flow's hops, this link
   double part = 1;
+  double limit = 0;  ///< what the rest of the flow's way allows; on links that have other flows, too
+  std::uint32_t link = 0;
 };
 
-/// A list that holds one member in place: most links of a network have one flow, and looking for it elsewhere is a miss
-/// of the cache for each start and stop. Held by: src/simulate/flow/fair_shares_test.cpp
+/// A list that holds a few members in place: most links of a network have one flow, nearly all that have more have two
+/// or three, and looking for them elsewhere is a miss of the cache for each start and stop.
+/// Held by: src/simulate/flow/fair_shares_test.cpp
 class LinkMembers {
  public:
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  [[nodiscard]] LinkMember* begin() { return size_ > 1 ? more_.get() : &only_; }
-  [[nodiscard]] const LinkMember* begin() const { return size_ > 1 ? more_.get() : &only_; }
+  /// Those that are not followed come first.
+  [[nodiscard]] std::size_t loose() const { return size_ - followed; }
+  [[nodiscard]] LinkMember* begin() { return size_ > kFew ? many_->data() : few_; }
+  [[nodiscard]] const LinkMember* begin() const { return size_ > kFew ? many_->data() : few_; }
   [[nodiscard]] LinkMember* end() { return begin() + size_; }
   [[nodiscard]] const LinkMember* end() const { return begin() + size_; }
   [[nodiscard]] LinkMember& operator[](std::size_t i) { return begin()[i]; }
@@ -35,32 +40,42 @@ class LinkMembers {
   [[nodiscard]] const LinkMember& back() const { return end()[-1]; }
   [[nodiscard]] std::span<const LinkMember> first(std::size_t n) const { return {begin(), n}; }
 
-  void push_back(const LinkMember& member) {
-    if (size_ == 0) {
-      only_ = member;
-    } else {
-      if (size_ == room_ || room_ == 0) grow();
-      if (size_ == 1) more_[0] = only_;
-      more_[size_] = member;
+  /// Whether those that were there lie elsewhere now.
+  bool push_back(const LinkMember& member) {
+    if (size_ < kFew) {
+      few_[size_++] = member;
+      return false;
     }
-    ++size_;
+    return push_behind(member);
   }
-  void pop_back() {
-    if (--size_ == 1) only_ = more_[0];
-  }
+  /// The same.
+  bool pop_back() { return --size_ >= kFew && pop_behind(); }
 
  private:
-  void grow() {
-    const std::uint32_t room = std::max(4U, 2 * room_);
-    auto wider = std::make_unique<LinkMember[]>(room);
-    if (size_ > 1) std::copy_n(more_.get(), size_, wider.get());
-    more_ = std::move(wider);
-    room_ = room;
+  static constexpr std::uint32_t kFew = 3;
+  bool push_behind(const LinkMember& member) {
+    if (!many_) many_ = std::make_unique<std::vector<LinkMember>>();
+    if (size_ == kFew) many_->assign(few_, few_ + kFew);
+    const LinkMember* const before = size_ == kFew ? few_ : many_->data();
+    many_->push_back(member);
+    ++size_;
+    return many_->data() != before;
   }
-  LinkMember only_;
-  std::unique_ptr<LinkMember[]> more_;  ///< all of them, where there are two
+  bool pop_behind() {
+    many_->pop_back();
+    if (size_ > kFew) return false;
+    std::copy_n(many_->data(), kFew, few_);
+    return true;
+  }
+
   std::uint32_t size_ = 0;
-  std::uint32_t room_ = 0;
+
+ public:
+  std::uint32_t followed = 0;  ///< by the link's clock: so many of them, the last ones
+
+ private:
+  std::unique_ptr<std::vector<LinkMember>> many_;  ///< all of them, where there are more than a few
+  LinkMember few_[kFew];
 };
 
 }  // namespace cox::simulate

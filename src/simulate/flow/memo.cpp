@@ -351,8 +351,8 @@ void FlowEngine::catch_up() {
   again_.on = again_.taken = false;
   const double held = std::exchange(until_, said_ - origin_);
   while (!out.empty()) {
-    COX_ASSERT(can_go_on(), "who has left leaves again");
-    batch();
+    COX_ASSERT(can_go_on(next_event()), "who has left leaves again");
+    batch(next_event());
     settle();
     if (reference_moved_) look_for_period();
     reference_moved_ = false;

@@ -22,17 +22,13 @@ class TimeHeap {
   }
   [[nodiscard]] std::uint32_t next() const { return ids_.front(); }
 
-  void set(std::uint32_t id, double at) {
-    if (id >= place_.size()) place_.resize(id + 1, kNowhere);
+  [[gnu::always_inline]] void set(std::uint32_t id, double at) {
     const std::uint64_t time = std::bit_cast<std::uint64_t>(at + 0.0);  // -0 has other bits
-    std::size_t i = place_[id];
-    if (i == kNowhere) {
-      i = ids_.size();
-      times_.push_back(time);
-      ids_.push_back(id);
-      return up(i, time, id);
-    }
-    time < times_[i] ? up(i, time, id) : down(i, time, id);
+    if (!holds(id)) return add(id, time);
+    const std::size_t i = place_[id];
+    if (i > 0 && time < times_[(i - 1) / 4]) return up(i, time, id);
+    if (4 * i + 1 < ids_.size()) return down(i, time, id);
+    times_[i] = time;  // most stay where they are
   }
 
   void remove(std::uint32_t id) {
@@ -58,13 +54,20 @@ class TimeHeap {
  private:
   static constexpr std::uint32_t kNowhere = 0xffffffff;
 
+  [[gnu::noinline]] void add(std::uint32_t id, std::uint64_t time) {
+    if (id >= place_.size()) place_.resize(id + 1, kNowhere);
+    times_.push_back(time);
+    ids_.push_back(id);
+    up(ids_.size() - 1, time, id);
+  }
+
   void put(std::size_t i, std::uint64_t time, std::uint32_t id) {
     times_[i] = time;
     ids_[i] = id;
     place_[id] = static_cast<std::uint32_t>(i);
   }
 
-  void up(std::size_t i, std::uint64_t time, std::uint32_t id) {
+  [[gnu::noinline]] void up(std::size_t i, std::uint64_t time, std::uint32_t id) {
     while (i > 0) {
       const std::size_t parent = (i - 1) / 4;
       if (time >= times_[parent]) break;
@@ -74,7 +77,7 @@ class TimeHeap {
     put(i, time, id);
   }
 
-  void down(std::size_t i, std::uint64_t time, std::uint32_t id) {
+  [[gnu::noinline]] void down(std::size_t i, std::uint64_t time, std::uint32_t id) {
     const std::size_t n = ids_.size();
     const std::uint64_t* t = times_.data();
     while (4 * i + 1 < n) {
@@ -83,7 +86,7 @@ class TimeHeap {
       if (first + 4 <= n) {
         const std::size_t a = first + static_cast<std::size_t>(t[first + 1] < t[first]);
         const std::size_t b = first + 2 + static_cast<std::size_t>(t[first + 3] < t[first + 2]);
-        least = t[b] < t[a] ? b : a;
+        least = a ^ ((a ^ b) & -static_cast<std::size_t>(t[b] < t[a]));
       } else {
         for (std::size_t c = first + 1; c < n; ++c) least = t[c] < t[least] ? c : least;
       }
