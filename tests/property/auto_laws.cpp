@@ -24,7 +24,7 @@ std::string any_job() {
   const int devices = *rc::gen::element(1, 2, 3, 4, 6, 8);
   const int cards = *rc::gen::element(1, 2, 4, devices);
   const int ranks = tensor * stages * context * data;
-  if (ranks > 64 || ranks % devices != 0 || ranks == devices || devices % tensor != 0 || devices % cards != 0)
+  if (ranks > 64 || ranks < 2 || ranks % devices != 0 || devices % tensor != 0 || devices % cards != 0)
     return {};
   const int zero = *rc::gen::inRange(0, 4);
   const auto algorithm = *rc::gen::element<std::string>(
@@ -33,11 +33,16 @@ std::string any_job() {
   const int shard = *rc::gen::element(0, 0, 2, 4);
   const int expert = *rc::gen::element(1, 1, 2, 4);
   if (data % expert != 0 || (shard > 0 && (data % shard != 0 || shard == data || zero == 0))) return {};
-  std::string text = fmt::format(
-      "[cluster]\nnodes = {}\ndevices_per_node = {}\nnic.bandwidth = \"1GB/s\"\nnic.latency = \"{}\"\n",
-      ranks / devices, devices, *rc::gen::element<std::string>("0s", "5us"));
-  if (devices > 1) text += fmt::format("scale_up.bandwidth = \"{}GB/s\"\n", *rc::gen::element(10, 100));
-  if (devices > 1) text += fmt::format("nics_per_node = {}\n", cards);
+  const int nodes = ranks / devices;
+  std::string text = fmt::format("[cluster]\nnodes = {}\ndevices_per_node = {}\n", nodes, devices);
+  if (nodes > 1)
+    text += fmt::format("nic.bandwidth = \"1GB/s\"\nnic.latency = \"{}\"\n",
+                        *rc::gen::element<std::string>("0s", "5us"));
+  const bool pcie = *rc::gen::inRange(0, 3) == 0;  // and no other way inside a node
+  if (devices > 1)
+    text += fmt::format("{}.bandwidth = \"{}GB/s\"\n", pcie ? "pcie" : "scale_up",
+                        pcie ? *rc::gen::element(1, 10) : *rc::gen::element(10, 100));
+  if (devices > 1 && nodes > 1) text += fmt::format("nics_per_node = {}\n", cards);
   text += fmt::format(
       "[job]\nworkload = \"training\"\nsteps = 2\nmicro_batches = {}\nzero_stage = {}\nbucket = \"{}MB\"\n"
       "collective.algorithm = \"{}\"\n",
@@ -56,6 +61,8 @@ std::string any_job() {
   if (noise == 2) text += "[[noise]]\ntarget = \"message\"\nlaw = \"exponential\"\nmean_ratio = 0.3\n";
   if (noise == 3) text += "[[noise]]\ntarget = \"bandwidth\"\nlaw = \"uniform\"\nmean_ratio = 0.3\n";
   if (noise == 4) text += "[[noise]]\nlaw = \"exponential\"\nmean = \"200us\"\n";
+  if (noise == 5)
+    text += "[[noise]]\ntarget = \"message\"\nlaw = \"exponential\"\nmean = \"10us\"\noff = true\n";
   return text + fmt::format(
                     "[[job.layers]]\ncount = 4\nforward = \"1ms\"\nbackward = \"2ms\"\ngradients = \"{}MB\"\n"
                     "activations = \"{}MB\"\n",

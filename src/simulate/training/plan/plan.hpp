@@ -322,7 +322,7 @@ class Plan {
   /// What goes this way in a step, by streams that do not wait for each other.
   [[nodiscard]] std::vector<std::string_view> streams(Way way) const;
   [[nodiscard]] bool groups_share_cards() const;
-  [[nodiscard]] bool lanes_share_cards() const;
+  [[nodiscard]] bool lanes_share_ports() const;
   [[nodiscard]] bool exchanges_meet() const;
   [[nodiscard]] bool may_meet_at_ports() const;
   [[nodiscard]] Result<double> messages_of_step() const;

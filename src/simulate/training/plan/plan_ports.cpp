@@ -18,6 +18,16 @@ bool leaves_node(const GroupCosts& g) {
   return g.members > 1 && g.per_node < g.members;
 }
 
+bool stays_in_node(const GroupCosts& g) {
+  return g.members > 1 && g.per_node > 1;
+}
+
+/// Devices of a node reach each other by the way to their cards.
+bool has_one_way(const model::Cluster& c) {
+  return c.nodes > 1 && c.devices_per_node > 1 && c.scale_up.bandwidth <= Bandwidth{} &&
+         c.pcie.bandwidth > Bandwidth{};
+}
+
 }  // namespace
 
 bool Plan::stages_leave_nodes() const {
@@ -34,19 +44,20 @@ bool Plan::stages_share_nodes() const {
   return false;
 }
 
-/// What a unit waits for in place (experts, its own ranks) is one stream.
+/// What a unit waits for in place (experts, its own ranks) is one stream. What crosses PCIe is across, wherever it goes.
 std::vector<std::string_view> Plan::streams(Way way) const {
   std::vector<std::string_view> kinds;
-  const bool across = way == Way::Across;
+  const bool across = way == Way::Across, both = across && has_one_way(scenario_.cluster);
   const auto goes = [&](const GroupCosts& g) {
-    return across ? leaves_node(g) : g.members > 1 && g.per_node > 1;
+    return (across && leaves_node(g)) || ((!across || both) && stays_in_node(g));
   };
   const bool sums = needs(Meeting::Gradients) || needs(Meeting::Parameters) || job().is_hybrid();
   if (sums && goes(costs(sharing())))
     kinds.emplace_back(job().zero_stage > 0 ? "scatters and gathers" : "sums over replicas");
   if (job().is_hybrid() && uses(ReplicaGroup::Copies) && goes(costs(ReplicaGroup::Copies)))
     kinds.emplace_back("sums among copies");
-  if (across ? stages_leave_nodes() : stages_share_nodes()) kinds.emplace_back("messages between stages");
+  if ((across && stages_leave_nodes()) || ((!across || both) && stages_share_nodes()))
+    kinds.emplace_back("messages between stages");
   if (uses(ReplicaGroup::Experts) && layout().expert > 1 && goes(costs(ReplicaGroup::Experts)))
     kinds.emplace_back("exchanges of experts");
   else if (goes(tensor_) || goes(context_))
@@ -67,13 +78,13 @@ bool Plan::groups_share_cards() const {
   });
 }
 
-/// Two directions of a ring, or two trees, go through one card of a rank.
-bool Plan::lanes_share_cards() const {
+/// Two directions of a ring, or two trees, go through one port or card of a rank.
+bool Plan::lanes_share_ports() const {
   const auto two = [](const Result<model::Schedule>& made) {
     return made && made->lanes() > 1 && made->spec().algorithm != model::Algorithm::Ring;
   };
   return std::ranges::any_of(kDataGroups, [&](ReplicaGroup of) {
-    return uses(of) && leaves_node(costs(of)) && two(schedule(gradients(Bytes{1}, of).kind, Bytes{1}, of));
+    return uses(of) && costs(of).members > 1 && two(schedule(gradients(Bytes{1}, of).kind, Bytes{1}, of));
   });
 }
 
@@ -86,7 +97,7 @@ bool Plan::may_meet_at_ports() const {
                             (leaves_node(tensor_) || leaves_node(context_));
   const bool two_ways = stages() > 2;  // forward from one, backward from another
   return across > 1 || inside > 1 || eager || two_ways || drawn_inside || exchanges_meet() ||
-         groups_share_cards() || lanes_share_cards() || lists_meet_ || inner_lists_meet_;
+         groups_share_cards() || lanes_share_ports() || lists_meet_ || inner_lists_meet_;
 }
 
 /// A rank goes on to its next message while the one before is in its card.
@@ -137,14 +148,21 @@ std::string Plan::met_at_ports() const {
   if (scenario_.price != model::CollectivePrice::Rounds || network_ || server_network_ || striped_) return {};
   for (const Way way : {Way::Across, Way::Inside}) {
     const std::vector<std::string_view> kinds = streams(way);
+    const bool across = way == Way::Across, pcie = across && has_one_way(scenario_.cluster);
     if (kinds.size() > 1)
       return fmt::format("what {} at the same time through one {} ({}): each has it to itself{}",
-                         way == Way::Across ? "leaves a rank's node" : "goes between devices of a node",
-                         way == Way::Across ? "card" : "port", fmt::join(kinds, ", "), flow_does_it());
+                         pcie     ? "a rank sends or gets"
+                         : across ? "leaves a rank's node"
+                                  : "goes between devices of a node",
+                         pcie     ? "PCIe link"
+                         : across ? "card"
+                                  : "port",
+                         fmt::join(kinds, ", "), flow_does_it());
   }
-  if (lanes_share_cards())
-    return fmt::format("two directions of a ring, or two trees, at one card: each has a card of its own{}",
-                       flow_does_it());
+  if (lanes_share_ports())
+    return fmt::format(
+        "two directions of a ring, or two trees, at one port or card: each has one of its own{}",
+        flow_does_it());
   if (stages() > 2)
     return fmt::format(
         "messages from the stage before and the stage behind that come to a rank at the same time: each has its port to "
