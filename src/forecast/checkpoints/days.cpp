@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "forecast/checkpoints/drawn_failures.hpp"
 #include "forecast/checkpoints/slowest.hpp"
 
 namespace cox::forecast {
@@ -104,6 +105,18 @@ Result<std::optional<Days>> days_unless_never(const model::Scenario& scenario, c
   return std::optional(std::move(out));
 }
 
+/// So few nodes cannot finish within `target`: what ranks compute alone takes longer on them, were nothing lost and nothing sent. A
+/// tenth less than that, since a replica's work need not be the same to the last digit; 0 = not known.
+std::int64_t too_few(const model::Scenario& scenario, const BudgetAt& budget, double tokens, Seconds target) {
+  const int given = std::max(nodes_of(scenario), 1);
+  const auto step = budget(given);
+  if (!step || !(step->tokens > 0)) return 0;
+  const double needed = tokens / step->tokens * (step->compute / target) * given;
+  return std::isfinite(needed) ? static_cast<std::int64_t>(std::min(0.9 * needed, 1e9)) : 0;
+}
+
+constexpr double kApart = 1.0905;  ///< eight sizes a doubling
+
 }  // namespace
 
 std::string_view name_of(DaysPart p) {
@@ -139,10 +152,19 @@ Result<NodesFor> nodes_for(const model::Scenario& scenario, const BudgetAt& budg
   };
   // Eight sizes a doubling, since more nodes may be slower: the first in time, then the least between it and its neighbour.
   const std::int64_t sizes = most / multiple;
+  const std::int64_t first =
+      std::clamp<std::int64_t>(too_few(scenario, budget, tokens, target) / multiple + 1, 1, sizes);
+  before = first - 1;
   // Behind the quickest, twice its time is far enough: failures only get more.
   const auto hopeless = [&] { return quickest && last && (!*last || (*last)->total > quickest->total * 2); };
-  for (double x = 1; x < static_cast<double>(sizes) + 1 && !reached;
-       x = std::max(x + 1, std::floor(x * 1.0905))) {
+  for (auto x = static_cast<double>(first); x < static_cast<double>(sizes) + 1 && !reached;
+       x = std::max(x + 1, std::floor(x * kApart))) {
+    look(static_cast<std::int64_t>(x));
+    if (hopeless()) break;
+  }
+  // Where none is in time, the quickest may be one of those that are too few.
+  for (auto x = static_cast<double>(first - 1); x >= 1 && !reached;
+       x = std::min(x - 1, std::floor(x / kApart))) {
     look(static_cast<std::int64_t>(x));
     if (hopeless()) break;
   }
@@ -206,23 +228,12 @@ Result<std::vector<Sensitivity>> sensitivities(const model::Scenario& scenario, 
     out.push_back(std::move(links));
   }
   if (!scenario.failures.happen()) return out;
-  out.push_back(both("time between failures", [](model::Scenario& s, auto&, double k) {
-    s.failures.node_mtbf *= k;
-    s.failures.job_mtbf *= k;
-    for (model::FailureClass& c : s.failures.classes) c.mtbf *= k;
-  }));
-  out.push_back(both("checkpoint", [](model::Scenario& s, auto&, double k) {
-    s.failures.checkpoint *= k;
-    s.failures.checkpoint_write *= k;
-    s.failures.storage = s.failures.storage * (1 / k);
-  }));
-  out.push_back(both("restart", [](model::Scenario& s, auto&, double k) {
-    s.failures.restart *= k;
-    s.failures.restart_per_node *= k;
-    s.failures.restart_per_pair *= k;
-    s.failures.restart_spread *= k;
-    for (model::FailureClass& c : s.failures.classes) c.restart *= k;
-  }));
+  const auto changed = [&](std::string name, void (*change)(model::Failures&, double)) {
+    out.push_back(both(std::move(name), [=](model::Scenario& s, auto&, double k) { change(s.failures, k); }));
+  };
+  changed("time between failures", change_between);
+  changed("checkpoint", change_checkpoints);
+  changed("restart", change_restarts);
   return out;
 }
 

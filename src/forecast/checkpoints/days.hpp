@@ -99,7 +99,8 @@ struct NodesFor {
   Days at;
   std::string why;  ///< not reached: what more nodes do instead
 };
-/// Up to `most` nodes; sizes that the layout does not fit are passed over. Cost: about 40 budgets.
+/// Up to `most` nodes; sizes that the layout does not fit are passed over, and so are those on which what ranks compute alone takes longer
+/// than `target`, unless no other is in time. Cost: about 40 budgets. Held by: src/forecast/checkpoints/days_test.cpp
 /// Errors: forecast-032, those of `budget` where no size at all can be computed.
 [[nodiscard]] Result<NodesFor> nodes_for(const model::Scenario& scenario, const BudgetAt& budget,
                                          double tokens, Seconds target, std::int64_t multiple,

@@ -159,6 +159,25 @@ TEST(Days, HowManyNodesForThirtyDays) {
   EXPECT_GE(tens->at.nodes, enough->at.nodes);
 }
 
+// Sizes below the scenario's own are asked, and no more of them than can be in time.
+TEST(Days, FewerNodesThanTheScenarioHasAreAsked) {
+  const auto budget = budget_of(seventy_billion());
+  model::Scenario large = failing();
+  large.cluster.nodes = 512;
+  std::int64_t asked = 0, least = 1 << 20;
+  const BudgetAt counted = [&](std::int64_t nodes) {
+    ++asked;
+    least = std::min(least, nodes);
+    return budget(nodes);
+  };
+  const auto enough = nodes_for(large, counted, 1.4e12, Seconds{30 * kDay}, 1, 4096);
+  ASSERT_TRUE(enough && enough->reached);
+  EXPECT_EQ(enough->at.nodes, nodes_for(failing(), budget, 1.4e12, Seconds{30 * kDay}, 1, 4096)->at.nodes);
+  EXPECT_LT(enough->at.nodes, 512);
+  EXPECT_LT(asked, 20);
+  EXPECT_GT(least, 170) << "202 are needed where nothing fails";
+}
+
 TEST(Days, NoNumberOfNodesIsQuickEnough) {
   model::Scenario s = failing();
   s.failures.restart_per_node = Seconds{2};

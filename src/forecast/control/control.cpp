@@ -10,6 +10,7 @@
 #include "cox/base/units_text.hpp"
 
 #include "forecast/control/changed_parts.hpp"
+#include "forecast/scenario/resize.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -47,11 +48,12 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q,
         "other bandwidths are not simulated: collectives are priced by a table or by NCCL's model");
   if (q.training->within) {
     out.within = q.training->within;
-    if (nodes.front() > 1)
-      out.notes.push_back(fmt::format(
-          "--days: sizes are multiples of the {} nodes of the scenario, none below", grouped(nodes.front())));
+    const std::int64_t whole = unit_of(scenario) / std::max(scenario.cluster.devices_per_node, 1);
+    if (whole > 1)
+      out.notes.push_back(
+          fmt::format("--days: sizes are multiples of {} nodes, which hold whole replicas", grouped(whole)));
     COX_TRY(out.nodes_for,
-            nodes_for(scenario, budget, q.training->tokens, *q.training->within, nodes.front(),
+            nodes_for(scenario, budget, q.training->tokens, *q.training->within, whole,
                       std::max<std::int64_t>(nodes.front(),
                                              std::min<std::int64_t>(kMostNodes, nodes.front() * 64))));
   }

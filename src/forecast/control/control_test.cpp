@@ -51,6 +51,21 @@ std::string joined(const std::vector<std::string>& notes) {
   return joined(std::vector<TextLine>(notes.begin(), notes.end()));
 }
 
+// Half of a job of four nodes finishes in twice its time, and that is told.
+TEST(Control, DaysMayNeedFewerNodesThanTheScenarioHas) {
+  ControlQuestion q;
+  q.training = Training{.tokens = 1e9, .tokens_per_step = 1000};
+  q.options = {.replicas = 2, .threads = 1};
+  const auto as_it_is = make_control(training_that_fails(), q);
+  ASSERT_TRUE(as_it_is) << as_it_is.error().to_string();
+  q.training->within = as_it_is->days.front().total * 2.1;
+  const auto c = make_control(training_that_fails(), q);
+  ASSERT_TRUE(c && c->nodes_for);
+  EXPECT_TRUE(c->nodes_for->reached);
+  EXPECT_EQ(c->nodes_for->at.nodes, 2);
+  EXPECT_LE(c->nodes_for->at.total, *q.training->within);
+}
+
 TEST(Control, AnswersWhatWasAsked) {
   const auto c = make_control(training_that_fails(), everything());
   ASSERT_TRUE(c) << c.error().to_string();
@@ -87,15 +102,19 @@ TEST(Control, NothingAskedIsGoodputAlone) {
 }
 
 TEST(Control, DaysSayWhichSizesAreTried) {
-  const std::string note = "multiples of the 4 nodes of the scenario";
+  const std::string note = "multiples of 2 nodes, which hold whole replicas";
+  model::Scenario wide = training_that_fails();
+  wide.job.as<model::TrainingJob>().layout.tensor = 4;
+  wide.job.as<model::TrainingJob>().layout.data = 2;
   ControlQuestion q = everything();
   q.levers = false;
   q.target.reset();
-  const auto asked = make_control(training_that_fails(), q);
-  ASSERT_TRUE(asked);
+  const auto asked = make_control(wide, q);
+  ASSERT_TRUE(asked) << asked.error().to_string();
+  EXPECT_EQ(asked->nodes_for->at.nodes % 2, 0);
   EXPECT_NE(joined(asked->notes).find(note), std::string::npos) << joined(asked->notes);
   q.training->within.reset();
-  const auto not_asked = make_control(training_that_fails(), q);
+  const auto not_asked = make_control(wide, q);
   ASSERT_TRUE(not_asked);
   EXPECT_EQ(joined(not_asked->notes).find(note), std::string::npos);
 }
