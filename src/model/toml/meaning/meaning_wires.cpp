@@ -168,7 +168,8 @@ std::optional<Unread> unread_in_cluster(std::string_view key, const Draft& d) {
         c.nics_per_node < c.devices_per_node)
       return no_links(d);
     if (c.nodes == 1) return one_node();
-    if (key == "cluster.nics_per_node" && c.devices_per_node == 1 && !sees_other_cards(d))
+    if (key == "cluster.nics_per_node" && c.devices_per_node == 1 && c.nics_per_node > 1 &&
+        !sees_other_cards(d))
       return Unread{.chooses = "cluster.devices_per_node",
                     .hint =
                         "a device sends through one card, and the others of its node lie idle: say the rate "
