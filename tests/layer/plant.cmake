@@ -134,7 +134,7 @@ set(pairs
     trace/import/lines:trace/import/kineto trace/import/.:trace/import/mpi trace/.:trace/raw
     learn/text:learn/problem learn/product:learn/text learn/problem:learn/optimize learn/optimize:learn/compress learn/compress:learn/optimize
     learn/stability:learn/run learn/run:learn/drive learn/drive:learn/answer learn/answer:learn/product
-    train/transport:train/executor train/executor:train/run train/run:train/answer train/answer:train/program train/program:train/answer
+    train/transport:train/executor train/executor:train/checkpoint train/checkpoint:train/run train/run:train/answer train/answer:train/program train/program:train/answer
     evaluate/learning:evaluate/pacing evaluate/claim:evaluate/pacing evaluate/.:evaluate/pacing
     simulate/attribution:simulate/answer trace/import:trace/clocks diagnose/figures:diagnose/match
     report/.:report/forecast)

@@ -33,7 +33,10 @@ class Reader {
   /// Until `end`, which goes with it.
   std::string_view until(char end) {
     const std::size_t at = text_.find(end);
-    if (at == std::string_view::npos) return stop(), std::string_view{};
+    if (at == std::string_view::npos) {
+      stop();
+      return {};
+    }
     const std::string_view found = text_.substr(0, at);
     text_.remove_prefix(at + 1);
     return found;
@@ -43,9 +46,10 @@ class Reader {
     const std::string_view word = until(end);
     T value{};
     const auto [stopped, error] = std::from_chars(word.data(), word.data() + word.size(), value, base);
-    if (error != std::errc{} || stopped != word.data() + word.size() || value < least || value > most)
-      return stop(), least;
-    return value;
+    if (error == std::errc{} && stopped == word.data() + word.size() && value >= least && value <= most)
+      return value;
+    stop();
+    return least;
   }
   [[nodiscard]] bool good() const { return good_; }
   [[nodiscard]] bool empty() const { return text_.empty(); }

@@ -51,7 +51,10 @@ bool read_word(std::string_view key, std::string_view value, TrainJob& job) {
   if (key == "procs") return read_number(value, 1, kMostRanks, job.procs);
   if (key == "sum") return !(job.sum = value).empty();
   if (key == "layout") return !(job.layout = value).empty();
-  if (key == "checkpoint") return job.checkpoint = value, true;
+  if (key == "checkpoint") {
+    job.checkpoint = value;
+    return true;
+  }
   if (key == "every") return !(job.every = value).empty();
   if (key == "times") return read_flag(value, job.times);
   if (key == "resume") return read_flag(value, job.resume);
