@@ -10,6 +10,7 @@
 
 #include "forecast/calibrate/calibrate.hpp"
 #include "forecast/levers/by_parts.hpp"
+#include "forecast/levers/message_levers.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -154,21 +155,6 @@ void align(PartsCase& c) {
   keep_body(c.parts);
 }
 
-void halve(TimeEstimate& t) {
-  for (Seconds* one : {&t.value, &t.low, &t.high}) *one /= 2;
-}
-
-void halve_communication(PartsCase& c) {
-  halve(c.parts.rest);
-  for (GrowthFit& fit : c.parts.rest_growth) fit.slope /= 2;
-  if (!c.rest) return;
-  c.rest = [rest = c.rest](std::int64_t ranks) {
-    TimeEstimate out = rest(ranks);
-    halve(out);
-    return out;
-  };
-}
-
 void add_laws(const PartsCase& job, std::vector<PartLever>& out) {
   out.push_back({.name = "equal-ranks",
                  .does = "no rank differs from the others for good",
@@ -233,11 +219,13 @@ std::vector<PartLever> part_levers(const PartsCase& job, const Sample* sample) {
   std::vector<PartLever> out;
   if (sample != nullptr) add_worst(job, *sample, out);
   add_laws(job, out);
-  out.push_back({.name = "faster-links",
-                 .does = "communication that nothing hides takes half as long",
-                 .part = "links",
-                 .why_not = job.parts.rest.value > Seconds{} ? "" : "no communication was seen",
-                 .apply = halve_communication});
+  out.push_back(
+      {.name = "faster-links",
+       .does = "communication that nothing hides takes half as long",
+       .part = "links",
+       .why_not = job.parts.rest.value > Seconds{} ? "" : "no communication was seen",
+       .apply = [](PartsCase& c) { change_communication(c, {.value = 0.5, .low = 0.5, .high = 0.5}); }});
+  if (sample != nullptr) add_message_levers(job, *sample, out);
   out.push_back({.name = "fewer-ranks",
                  .does = "half the ranks",
                  .learning = "a smaller batch: another learning rate, more steps",

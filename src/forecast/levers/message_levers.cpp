@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/levers/message_levers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "cox/base/number_text.hpp"
+#include "cox/base/units_text.hpp"
+
+#include "forecast/calibrate/run_parameters.hpp"
+
+namespace cox::forecast {
+namespace {
+
+constexpr double kLess = 0.25;  ///< of the bytes: 8 bits an element of 32; of a bucket
+constexpr double kMoreMessages = 4;
+
+bool sums_gradients(model::Collective kind) {
+  return kind == model::Collective::AllReduce || kind == model::Collective::ReduceScatter;
+}
+
+/// What messages between these ranks take, where their sizes part latency from bytes.
+struct MessageFits {
+  std::vector<MessageFit> fits;
+
+  [[nodiscard]] const MessageFit* of(model::Collective kind, std::int64_t ranks, bool one_node) const {
+    const auto at = std::ranges::find_if(fits, [&](const MessageFit& f) {
+      return f.kind == kind && f.ranks == ranks && f.one_node == one_node;
+    });
+    return at == fits.end() ? nullptr : &*at;
+  }
+};
+
+bool parts_latency(const MessageFit* fit) {
+  return fit != nullptr && fit->per_byte.origin == Origin::Measured && fit->sizes > 1;
+}
+
+double time_of(const MessageFit& fit, double bytes) {
+  return fit.latency.value.count() + bytes * fit.per_byte.value.in_seconds_per_byte();
+}
+
+/// The part of a message's time that is latency.
+TimesAsLong latency_part(const MessageFit& fit, double bytes) {
+  const auto part = [bytes](Seconds latency, TimePerByte per_byte) {
+    const double all = latency.count() + bytes * per_byte.in_seconds_per_byte();
+    return all > 0 ? latency.count() / all : 0.5;
+  };
+  return {.value = part(fit.latency.value, fit.per_byte.value),
+          .low = part(fit.latency.low, fit.per_byte.high),
+          .high = part(fit.latency.high, fit.per_byte.low)};
+}
+
+/// A line in a part is one in its interval, too.
+TimesAsLong line(const TimesAsLong& part, double at_none, double at_all) {
+  const auto at = [&](double p) { return at_none + (at_all - at_none) * p; };
+  TimesAsLong out{.value = at(part.value), .low = at(part.low), .high = at(part.high)};
+  if (out.low > out.high) std::swap(out.low, out.high);
+  return out;
+}
+
+/// Mean over positions by what they transfer; those that `of` says nothing of stay.
+std::optional<TimesAsLong> over_positions(
+    const Sample& sample, const std::function<std::optional<TimesAsLong>(const Position&)>& of) {
+  TimesAsLong sum{.value = 0, .low = 0, .high = 0};
+  Seconds all{};
+  bool any = false;
+  for (const Position& p : sample.positions) {
+    const std::optional<TimesAsLong> here = of(p);
+    any = any || here.has_value();
+    const TimesAsLong times = here.value_or(TimesAsLong{});
+    const double weight = p.traffic.transfer.count();
+    sum.value += weight * times.value;
+    sum.low += weight * times.low;
+    sum.high += weight * times.high;
+    all += p.traffic.transfer;
+  }
+  if (!any || !(all > Seconds{})) return {};
+  return TimesAsLong{
+      .value = sum.value / all.count(), .low = sum.low / all.count(), .high = sum.high / all.count()};
+}
+
+std::int64_t node_count(const Sample& sample) {
+  std::set<std::int32_t> nodes;
+  for (const SampleRank& r : sample.ranks) {
+    if (r.node < 0) return 0;
+    nodes.insert(r.node);
+  }
+  return static_cast<std::int64_t>(nodes.size());
+}
+
+/// Whether the ranks of a node have numbers one after another.
+bool node_after_node(const Sample& sample) {
+  std::vector<SampleRank> order = sample.ranks;
+  std::ranges::sort(order, {}, &SampleRank::rank);
+  std::set<std::int32_t> done;
+  for (std::size_t i = 1; i < order.size(); ++i)
+    if (order[i].node != order[i - 1].node) {
+      if (done.contains(order[i].node)) return false;
+      done.insert(order[i - 1].node);
+    }
+  return true;
+}
+
+bool in_one_node(const Sample& sample) {
+  return node_count(sample) == 1;
+}
+
+/// Why no lever of bytes can be told; empty = times by size are there for a position at least.
+std::string why_no_bytes(const PartsCase& job, const Sample& sample, const MessageFits& known) {
+  if (!(job.parts.rest.value > Seconds{})) return "no communication was seen";
+  bool summed = false, sized = false;
+  for (const Position& p : sample.positions) {
+    if (!sums_gradients(p.traffic.kind)) continue;
+    summed = true;
+    if (p.traffic.bytes <= Bytes{} || !(p.traffic.transfer > Seconds{})) continue;
+    sized = true;
+    if (parts_latency(known.of(p.traffic.kind, sample.size(), in_one_node(sample)))) return {};
+  }
+  if (!summed) return "the input tells no sum that all ranks meet in";
+  if (!sized) return "how many bytes the ranks exchange, or how long that takes, is not in the input";
+  return fmt::format("messages of one size do not part latency from bytes: none to {} of {} would go",
+                     percent(1 - kLess), to_string(job.parts.rest.value));
+}
+
+/// Of what is hidden nothing is taken away: shorter messages leave less of the rest than is told.
+std::string at_least(const Sample& sample) {
+  return sample.record.background.empty() ? "" : "; at least, as what is beside work gets shorter, too";
+}
+
+PartLever message_lever(std::string name, std::string does, std::string why,
+                        std::optional<TimesAsLong> times) {
+  PartLever out{
+      .name = std::move(name), .does = std::move(does), .part = {}, .why_not = std::move(why), .apply = {}};
+  out.part = out.name;
+  if (out.why_not.empty() && !times) out.why_not = "no time of a message is known";
+  if (out.why_not.empty()) out.apply = [by = *times](PartsCase& c) { change_communication(c, by); };
+  return out;
+}
+
+void add_bytes(const PartsCase& job, const Sample& sample, const MessageFits& known,
+               std::vector<PartLever>& out) {
+  const std::string why = why_no_bytes(job, sample, known);
+  const auto along = [&](double at_none, double at_all) {
+    return over_positions(sample, [&](const Position& p) -> std::optional<TimesAsLong> {
+      const MessageFit* fit = known.of(p.traffic.kind, sample.size(), in_one_node(sample));
+      if (!sums_gradients(p.traffic.kind) || !parts_latency(fit)) return {};
+      return line(latency_part(*fit, static_cast<double>(p.traffic.bytes.count())), at_none, at_all);
+    });
+  };
+  PartLever compression = message_lever(
+      "compression", "sums of a quarter of the bytes: 8 bits an element of 32" + at_least(sample), why,
+      along(kLess, 1));
+  compression.learning = "rounded gradients; what rounding takes to compute";
+  out.push_back(std::move(compression));
+  const bool beside = !sample.record.background.empty();
+  out.push_back(message_lever("buckets", "four sums of a quarter of the bytes, one after another",
+                              !why.empty() ? why
+                              : beside
+                                  ? "sums are under way beside work: when each could begin is not recorded"
+                                  : "",
+                              along(1, kMoreMessages)));
+}
+
+void add_hierarchical(const PartsCase& job, const Sample& sample, const MessageFits& known,
+                      std::vector<PartLever>& out) {
+  const std::int64_t nodes = node_count(sample);
+  const std::int64_t each = nodes > 0 ? sample.size() / nodes : 0;
+  std::string why;
+  if (nodes == 0) why = "which ranks share a node is not known";
+  if (nodes == 1) why = "all ranks are on one node";
+  if (nodes > 1 && each < 2) why = "a node has one rank";
+  const auto times = over_positions(sample, [&](const Position& p) -> std::optional<TimesAsLong> {
+    const MessageFit* all = known.of(p.traffic.kind, sample.size(), false);
+    const MessageFit* inside = known.of(p.traffic.kind, each, true);
+    const MessageFit* across = known.of(p.traffic.kind, nodes, false);
+    if (p.traffic.kind != model::Collective::AllReduce || p.traffic.bytes <= Bytes{} || !parts_latency(all) ||
+        !parts_latency(inside) || !parts_latency(across))
+      return {};
+    const auto bytes = static_cast<double>(p.traffic.bytes.count());
+    const double by = (time_of(*inside, bytes) + time_of(*across, bytes / static_cast<double>(each))) /
+                      time_of(*all, bytes);
+    return TimesAsLong{.value = by, .low = by, .high = by};
+  });
+  if (why.empty() && !(job.parts.rest.value > Seconds{})) why = "no communication was seen";
+  if (why.empty() && !times)
+    why = "sums of a node's ranks, and of one rank of each, were not recorded at several sizes";
+  out.push_back(message_lever("hierarchical", "sums inside the node first" + at_least(sample), why, times));
+}
+
+void add_untold(const PartsCase& job, const Sample& sample, std::vector<PartLever>& out) {
+  const bool communicates = job.parts.rest.value > Seconds{};
+  const bool beside = !sample.record.background.empty();
+  const std::string rest = to_string(job.parts.rest.value);
+  out.push_back(message_lever(
+      "overlap", "communication beside work",
+      !communicates ? "no communication was seen"
+      : beside
+          ? fmt::format("part of it is already; which work could go on beside the other {} is not recorded",
+                        rest)
+          : fmt::format("which work needs the sums is not recorded: none to all of {} would be hidden", rest),
+      {}));
+  const std::int64_t nodes = node_count(sample);
+  out.push_back(message_lever("placement", "ranks node after node",
+                              nodes == 0   ? "which ranks share a node is not known"
+                              : nodes == 1 ? "all ranks are on one node"
+                              : node_after_node(sample)
+                                  ? "ranks are placed node after node"
+                                  : "what messages take between other ranks was not recorded",
+                              {}));
+}
+
+}  // namespace
+
+void change_communication(PartsCase& c, const TimesAsLong& by) {
+  const auto change = [by](TimeEstimate& t) {
+    t.value *= by.value;
+    t.low *= by.low;
+    t.high *= by.high;
+  };
+  change(c.parts.rest);
+  for (GrowthFit& fit : c.parts.rest_growth) fit.slope *= by.value;
+  if (!c.rest) return;
+  c.rest = [rest = c.rest, change](std::int64_t ranks) {
+    TimeEstimate out = rest(ranks);
+    change(out);
+    return out;
+  };
+}
+
+void add_message_levers(const PartsCase& job, const Sample& sample, std::vector<PartLever>& out) {
+  const MessageFits known{run_parameters({&sample, 1}).messages};
+  add_hierarchical(job, sample, known, out);
+  add_bytes(job, sample, known, out);
+  add_untold(job, sample, out);
+}
+
+}  // namespace cox::forecast
