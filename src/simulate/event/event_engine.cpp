@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -74,29 +75,26 @@ class DoneCounts {
 };
 
 /// State of all ranks, a row each: when each CPU, sending port and receiving port is free; per lane the order of who waits
-/// first, which is in the event queue, and the list of those behind it. With one CPU and port a row is a line of the cache.
+/// first, which is in the event queue, and the list of those behind it. With one CPU and port (`kOne`) a row is a line of the cache.
+template <bool kOne>
 class RankRows {
  public:
   RankRows(int cpus, int nics)
-      : cpus_(static_cast<std::uint32_t>(cpus)),
-        nics_(static_cast<std::uint32_t>(nics)),
-        clocks_(cpus_ + 2 * nics_),
-        lanes_(cpus_ + 2 * cpus_ * nics_),
-        lines_((8 * std::size_t{clocks_} + 12 * std::size_t{lanes_} + sizeof(Line) - 1) / sizeof(Line)) {}
+      : cpus_(static_cast<std::uint32_t>(cpus)), nics_(static_cast<std::uint32_t>(nics)) {}
 
-  [[nodiscard]] std::uint64_t bytes(std::uint32_t ranks) const { return ranks * lines_ * sizeof(Line); }
+  [[nodiscard]] std::uint64_t bytes(std::uint32_t ranks) const { return ranks * lines() * sizeof(Line); }
   void allocate(std::uint32_t ranks) {
-    rows_.assign(ranks * lines_, Line{});
+    rows_.assign(ranks * lines(), Line{});
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
-      for (std::uint32_t lane = 0; lane < lanes_; ++lane) first(rank, lane) = kNobody;
+      for (std::uint32_t lane = 0; lane < lanes(); ++lane) first(rank, lane) = kNobody;
   }
 
   [[nodiscard]] Needs needs(Need need, const GoalNode& node) const {
-    const std::uint32_t cpu = node.cpu();
+    const std::uint32_t cpu = kOne ? 0 : node.cpu();
     if (need == Need::Calc) return {cpu, cpu, cpu};
+    const std::uint32_t nic = kOne ? 0 : node.nic();
     const std::uint32_t receives = need == Need::Arrival ? 1 : 0;
-    return {cpu, cpus_ + receives * nics_ + node.nic(),
-            cpus_ + (receives * cpus_ + cpu) * nics_ + node.nic()};
+    return {cpu, cpus() + receives * nics() + nic, cpus() + (receives * cpus() + cpu) * nics() + nic};
   }
   [[nodiscard]] std::int64_t& clock(std::uint32_t rank, std::uint32_t i) {
     return at<std::int64_t>(rank, 8 * i);
@@ -105,16 +103,16 @@ class RankRows {
     return std::max(clock(rank, needs.cpu), clock(rank, needs.port));
   }
   [[nodiscard]] std::int64_t done(std::uint32_t rank) {
-    return *std::max_element(&clock(rank, 0), &clock(rank, 0) + cpus_);
+    return *std::max_element(&clock(rank, 0), &clock(rank, 0) + cpus());
   }
   [[nodiscard]] std::uint64_t& first(std::uint32_t rank, std::uint32_t lane) {
-    return at<std::uint64_t>(rank, 8 * (clocks_ + lane));
+    return at<std::uint64_t>(rank, 8 * (clocks() + lane));
   }
   /// 1 + the list's number; 0: none wait behind the first.
   [[nodiscard]] std::uint32_t& list(std::uint32_t rank, std::uint32_t lane) {
-    return at<std::uint32_t>(rank, 8 * (clocks_ + lanes_) + 4 * lane);
+    return at<std::uint32_t>(rank, 8 * (clocks() + lanes()) + 4 * lane);
   }
-  void prefetch(std::uint32_t rank) const { cox::prefetch(rows_.data() + rank * lines_); }
+  void prefetch(std::uint32_t rank) const { cox::prefetch(rows_.data() + rank * lines()); }
 
  private:
   struct alignas(64) Line {
@@ -122,17 +120,23 @@ class RankRows {
   };
   template <class T>
   [[nodiscard]] T& at(std::uint32_t rank, std::uint32_t offset) {
-    return *reinterpret_cast<T*>(reinterpret_cast<std::byte*>(rows_.data() + rank * lines_) + offset);
+    return *reinterpret_cast<T*>(reinterpret_cast<std::byte*>(rows_.data() + rank * lines()) + offset);
+  }
+
+  [[nodiscard]] std::uint32_t cpus() const { return kOne ? 1 : cpus_; }
+  [[nodiscard]] std::uint32_t nics() const { return kOne ? 1 : nics_; }
+  [[nodiscard]] std::uint32_t clocks() const { return cpus() + 2 * nics(); }
+  [[nodiscard]] std::uint32_t lanes() const { return cpus() + 2 * cpus() * nics(); }
+  [[nodiscard]] std::size_t lines() const {  // per rank
+    return (8 * std::size_t{clocks()} + 12 * std::size_t{lanes()} + sizeof(Line) - 1) / sizeof(Line);
   }
 
   std::uint32_t cpus_;
   std::uint32_t nics_;
-  std::uint32_t clocks_;
-  std::uint32_t lanes_;
-  std::size_t lines_;  ///< per rank
   std::vector<Line> rows_;
 };
 
+template <bool kOne>
 class Engine {
  public:
   enum class Count : std::uint8_t { Joins, All };
@@ -158,20 +162,21 @@ class Engine {
     return image_.block(e.rank).operation_at(e.node);
   }
   void start_roots();
-  inline void handle(const Event& e);
+  [[gnu::always_inline]] inline void handle(const Event& e);
+  [[gnu::noinline]] void start(const Event& e) { handle(e); }
   void wait(const Event& e, std::int64_t until, const Needs& needs);
   void next_of(std::uint32_t rank, const Needs& needs);
 
-  inline void calculate(const Event& e, const GoalNode& node, const Needs& needs);
-  inline void send(const Event& e, const GoalNode& node, const Needs& needs);
-  inline void receive(const Event& e, const GoalNode& node);
-  inline void arrive(const Event& e, const GoalNode& node, const Needs& needs);
+  [[gnu::always_inline]] inline void calculate(const Event& e, const GoalNode& node, const Needs& needs);
+  [[gnu::always_inline]] inline void send(const Event& e, const GoalNode& node, const Needs& needs);
+  [[gnu::always_inline]] inline void receive(const Event& e, const GoalNode& node);
+  [[gnu::always_inline]] inline void arrive(const Event& e, const GoalNode& node, const Needs& needs);
   void release_sender(std::uint32_t rank, const GoalNode& send, std::int64_t at, const GoalNode& place);
 
-  inline void enable_after_start(std::uint32_t rank, const GoalNode& node);
-  inline void enable_after_end(std::uint32_t rank, const GoalNode& node);
+  [[gnu::always_inline]] inline void enable_after_start(std::uint32_t rank, const GoalNode& node);
+  [[gnu::always_inline]] inline void enable_after_end(std::uint32_t rank, const GoalNode& node);
   void enable(std::uint32_t rank, std::uint32_t from, std::uint32_t count);
-  inline void push_enabled();
+  [[gnu::always_inline]] inline void push_enabled();
   void sort_enabled();
   inline void prefetch_soon() const;
   inline void prefetch_other_side(const Event& e) const;
@@ -181,7 +186,7 @@ class Engine {
   LogGopsCosts cost_;
   Count count_;
   DoneCounts done_;  ///< not kept for those with one predecessor (Count::Joins)
-  RankRows rows_;
+  RankRows<kOne> rows_;
   std::vector<WaitingList> waiters_;
   std::vector<std::uint32_t> idle_lists_;  ///< empty ones of `waiters_`
   EventQueue queue_;
@@ -194,13 +199,15 @@ class Engine {
     std::uint32_t rank;
     std::uint8_t kind;
   };
-  std::vector<Enabled> enabled_;  ///< by the event at hand
-  std::uint64_t number_ = 0;      ///< of the next event
+  std::vector<Enabled> enabled_ = std::vector<Enabled>(16);  ///< by the event at hand: the first `ready_`
+  std::size_t ready_ = 0;
+  std::uint64_t number_ = 0;  ///< of the next event
   std::uint64_t executed_ = 0;
   std::int64_t messages_ = 0;
 };
 
-Status Engine::allocate() {
+template <bool kOne>
+Status Engine<kOne>::allocate() {
   const std::uint32_t ranks = image_.ranks();
   if (rows_.bytes(ranks) > kMostStateBytes)
     return fail(
@@ -217,7 +224,8 @@ Status Engine::allocate() {
   return {};
 }
 
-tl::unexpected<Error> Engine::too_long() const {
+template <bool kOne>
+tl::unexpected<Error> Engine<kOne>::too_long() const {
   return fail(Error{.code = Errc::Unsupported,
                     .id = "goal-006",
                     .message = "the schedule lasts longer than 26 days",
@@ -226,7 +234,8 @@ tl::unexpected<Error> Engine::too_long() const {
 }
 
 /// What the run with Count::All has left.
-Error Engine::blocked() const {
+template <bool kOne>
+Error Engine<kOne>::blocked() const {
   std::vector<std::uint32_t> left;
   left.reserve(image_.operations());
   for (std::uint32_t rank = 0; rank < image_.ranks(); ++rank) {
@@ -240,7 +249,8 @@ Error Engine::blocked() const {
 /// Puts an event off. Only the first of those that wait for the same is in the queue: the others could not come before it,
 /// and asking each again whenever the resource frees would be quadratic. One that is no longer the first, since one of an
 /// earlier order came, comes here again and joins the others.
-void Engine::wait(const Event& e, std::int64_t until, const Needs& needs) {
+template <bool kOne>
+void Engine<kOne>::wait(const Event& e, std::int64_t until, const Needs& needs) {
   const std::uint64_t order = e.order | kWaits;
   std::uint64_t& first = rows_.first(e.at, needs.lane);
   if (order <= first) {
@@ -261,7 +271,8 @@ void Engine::wait(const Event& e, std::int64_t until, const Needs& needs) {
 }
 
 /// The first that waited has run: the next one enters the queue.
-void Engine::next_of(std::uint32_t rank, const Needs& needs) {
+template <bool kOne>
+void Engine<kOne>::next_of(std::uint32_t rank, const Needs& needs) {
   std::uint64_t& first = rows_.first(rank, needs.lane);
   std::uint32_t& list = rows_.list(rank, needs.lane);
   if (list == 0) {
@@ -277,7 +288,8 @@ void Engine::next_of(std::uint32_t rank, const Needs& needs) {
                     next.rank, rank});
 }
 
-void Engine::handle(const Event& e) {
+template <bool kOne>
+void Engine<kOne>::handle(const Event& e) {
   const GoalNode node(e.node);
   const bool message = (e.order & kMessage) != 0;
   const std::uint8_t kind = node.kind();
@@ -302,14 +314,16 @@ void Engine::handle(const Event& e) {
   push_enabled();
 }
 
-void Engine::calculate(const Event& e, const GoalNode& node, const Needs& needs) {
+template <bool kOne>
+void Engine<kOne>::calculate(const Event& e, const GoalNode& node, const Needs& needs) {
   ++executed_;
   rows_.clock(e.rank, needs.cpu) = e.time + cost_.calc(node.amount());
   enable_after_start(e.rank, node);
   enable_after_end(e.rank, node);
 }
 
-void Engine::send(const Event& e, const GoalNode& node, const Needs& needs) {
+template <bool kOne>
+void Engine<kOne>::send(const Event& e, const GoalNode& node, const Needs& needs) {
   ++executed_;
   ++messages_;
   const std::uint64_t n = node.amount();
@@ -321,7 +335,8 @@ void Engine::send(const Event& e, const GoalNode& node, const Needs& needs) {
   if (cost_.eager(n)) enable_after_end(e.rank, node);
 }
 
-void Engine::receive(const Event& e, const GoalNode& node) {
+template <bool kOne>
+void Engine<kOne>::receive(const Event& e, const GoalNode& node) {
   ++executed_;
   enable_after_start(e.rank, node);
   const std::uint32_t operation = operation_of(e);
@@ -335,7 +350,8 @@ void Engine::receive(const Event& e, const GoalNode& node) {
   enable_after_end(e.rank, node);
 }
 
-void Engine::arrive(const Event& e, const GoalNode& node, const Needs& needs) {
+template <bool kOne>
+void Engine<kOne>::arrive(const Event& e, const GoalNode& node, const Needs& needs) {
   const std::uint64_t n = node.amount();
   const std::int64_t transferred = cost_.transferred(n);
   rows_.clock(e.at, needs.cpu) = e.time + cost_.overhead + std::max(cost_.copied(n), transferred);
@@ -350,24 +366,28 @@ void Engine::arrive(const Event& e, const GoalNode& node, const Needs& needs) {
 }
 
 /// The receiver of a rendezvous is there: the sender goes on, from now; charged are the CPU and port of `place`.
-void Engine::release_sender(std::uint32_t rank, const GoalNode& send, std::int64_t at,
-                            const GoalNode& place) {
+template <bool kOne>
+void Engine<kOne>::release_sender(std::uint32_t rank, const GoalNode& send, std::int64_t at,
+                                  const GoalNode& place) {
   enable_after_end(rank, send);
   const Needs needs = rows_.needs(Need::Send, place);
   for (const std::uint32_t i : {needs.cpu, needs.port})
     rows_.clock(rank, i) = std::max(rows_.clock(rank, i), at);
 }
 
-void Engine::enable_after_start(std::uint32_t rank, const GoalNode& node) {
+template <bool kOne>
+void Engine<kOne>::enable_after_start(std::uint32_t rank, const GoalNode& node) {
   if (const std::uint32_t count = node.after_start(); count != 0) enable(rank, node.after_start_at(), count);
 }
 
-void Engine::enable_after_end(std::uint32_t rank, const GoalNode& node) {
+template <bool kOne>
+void Engine<kOne>::enable_after_end(std::uint32_t rank, const GoalNode& node) {
   if (const std::uint32_t count = node.after_end(); count != 0) enable(rank, node.after_end_at(), count);
 }
 
 /// One predecessor less for `count` successors, which lie from place `from` on.
-void Engine::enable(std::uint32_t rank, std::uint32_t from, std::uint32_t count) {
+template <bool kOne>
+void Engine<kOne>::enable(std::uint32_t rank, std::uint32_t from, std::uint32_t count) {
   const GoalBlock& block = image_.block(rank);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t operation = block.successor(from + i);
@@ -375,37 +395,45 @@ void Engine::enable(std::uint32_t rank, std::uint32_t from, std::uint32_t count)
     const std::uint32_t predecessors = GoalNode(at).predecessors();
     const bool counted = count_ == Count::All || predecessors != 1;
     if (counted && !done_.add(std::size_t{block.first} + operation, predecessors)) continue;
-    enabled_.push_back(Enabled{at, rank, GoalNode(at).kind()});
+    if (ready_ == enabled_.size()) enabled_.resize(2 * enabled_.size());
+    Enabled& next = enabled_[ready_++];
+    next.node = at;
+    next.rank = rank;
+    next.kind = GoalNode(at).kind();
   }
 }
 
 /// What the event at hand has made ready enters the queue: by rank, then sends, receives, calculations, else
 /// in the order of the schedule's dependencies.
-void Engine::push_enabled() {
-  if (enabled_.empty()) return;
-  if (enabled_.size() > 1) sort_enabled();
-  for (const Enabled& x : enabled_) {
+template <bool kOne>
+void Engine<kOne>::push_enabled() {
+  if (ready_ > 1) sort_enabled();
+  for (std::size_t i = 0; i < ready_; ++i) {
+    const Enabled& x = enabled_[i];
     const Needs needs = rows_.needs(x.kind == GoalNode::kSend ? Need::Send : Need::Calc, GoalNode(x.node));
     queue_.push(Event{rows_.free_at(x.rank, needs), number_++ * kNumber, x.node, x.rank, x.rank});
   }
-  enabled_.clear();
+  ready_ = 0;
 }
 
 /// Nearly always two; sorting them must not allocate.
-void Engine::sort_enabled() {
+template <bool kOne>
+void Engine<kOne>::sort_enabled() {
   const auto before = [](const Enabled& a, const Enabled& b) {
     return a.rank != b.rank ? a.rank < b.rank : a.kind < b.kind;
   };
-  if (enabled_.size() == 2) {
-    if (before(enabled_[1], enabled_[0])) std::swap(enabled_[0], enabled_[1]);
-  } else if (!std::is_sorted(enabled_.begin(), enabled_.end(), before)) {
-    std::stable_sort(enabled_.begin(), enabled_.end(), before);
+  const std::span all(enabled_.data(), ready_);
+  if (ready_ == 2) {
+    if (before(all[1], all[0])) std::swap(all[0], all[1]);
+  } else if (!std::is_sorted(all.begin(), all.end(), before)) {
+    std::stable_sort(all.begin(), all.end(), before);
   }
 }
 
 /// Operations without predecessors are the first events: all at zero, by rank and kind. They need no queue,
 /// since nothing that they cause comes before the last of them.
-void Engine::start_roots() {
+template <bool kOne>
+void Engine<kOne>::start_roots() {
   std::uint64_t roots = 0;
   std::uint64_t receives = 0;
   for (std::uint32_t rank = 0; rank < image_.ranks(); ++rank) {
@@ -422,7 +450,7 @@ void Engine::start_roots() {
     for (const std::uint8_t kind : {GoalNode::kSend, GoalNode::kReceive, GoalNode::kCalc})
       for (std::uint32_t i = 0; i < block.roots; ++i) {
         const std::byte* node = block.at(block.root(i));
-        if (GoalNode(node).kind() == kind) handle(Event{0, root++ * kNumber, node, rank, rank});
+        if (GoalNode(node).kind() == kind) start(Event{0, root++ * kNumber, node, rank, rank});
       }
   }
   starts_ = false;
@@ -430,18 +458,23 @@ void Engine::start_roots() {
 
 /// The next events are known; what they will touch is fetched while others are worked on, in three stages
 /// since each says where the next lies.
-void Engine::prefetch_soon() const {
+template <bool kOne>
+void Engine<kOne>::prefetch_soon() const {
   if (const Event* e = queue_.soon(24)) {
     prefetch(e->node);
     prefetch(e->node + 3 * kGoalNodeBytes - 1);  // who depends on it is mostly close behind
     rows_.prefetch(e->at);
     matcher_.prefetch(e->at);
+    prefetch_other_side(*(e - 12));
+    if (((e - 19)->order & kMessage) != 0) prefetch_receiver(*(e - 19));
+    return;
   }
   if (const Event* e = queue_.soon(12)) prefetch_other_side(*e);
   if (const Event* e = queue_.soon(5); e != nullptr && (e->order & kMessage) != 0) prefetch_receiver(*e);
 }
 
-void Engine::prefetch_other_side(const Event& e) const {
+template <bool kOne>
+void Engine<kOne>::prefetch_other_side(const Event& e) const {
   const GoalNode node(e.node);
   if ((e.order & kMessage) != 0) {
     if (first_.waiting() != 0) return first_.prefetch(e.at, e.rank, node.tag());
@@ -457,7 +490,8 @@ void Engine::prefetch_other_side(const Event& e) const {
 }
 
 /// What the receive of a message makes ready, if it waits already.
-void Engine::prefetch_receiver(const Event& e) const {
+template <bool kOne>
+void Engine<kOne>::prefetch_receiver(const Event& e) const {
   const std::uint32_t tag = GoalNode(e.node).tag();
   if (first_.waiting() != 0) return first_.prefetch_receive(e.at, e.rank, tag);
   const std::uint32_t receive = matcher_.peek_receive(e.at, e.rank, tag);
@@ -467,7 +501,8 @@ void Engine::prefetch_receiver(const Event& e) const {
   done_.prefetch(std::size_t{block.first} + receive + 1);
 }
 
-Result<EventOutcome> Engine::run() {
+template <bool kOne>
+Result<EventOutcome> Engine<kOne>::run() {
   COX_CHECK(allocate());
   start_roots();
   while (!queue_.empty()) {
@@ -494,7 +529,9 @@ Result<EventOutcome> Engine::run() {
 Result<EventOutcome> run_image(const GoalImage& image, const LogGops& cost) {
   COX_TRY(const LogGopsCosts costs,
           LogGopsCosts::make(cost, kCalcUnit, image.longest_calc(), image.longest_message(), image.name()));
-  return Engine(image, costs, Engine::Count::Joins).run();
+  if (image.cpus() == 1 && image.nics() == 1)
+    return Engine<true>(image, costs, Engine<true>::Count::Joins).run();
+  return Engine<false>(image, costs, Engine<false>::Count::Joins).run();
 }
 
 }  // namespace cox::simulate

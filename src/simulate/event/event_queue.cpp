@@ -115,6 +115,7 @@ void EventQueue::sort_from(std::size_t begin) {
     if (!std::is_sorted(from, row_.end(), comes_before)) std::sort(from, row_.end(), comes_before);
   } else {
     for (auto next = from + 1; next != row_.end(); ++next) {
+      if (!comes_after(*(next - 1), *next)) continue;
       const Event e = *next;
       auto gap = next;
       for (; gap != from && comes_after(*(gap - 1), e); --gap) *gap = *(gap - 1);

@@ -83,7 +83,7 @@ class EventQueue {
     kept.node = e.node;
     kept.rank = e.rank;
     kept.at = e.at;
-    const auto bucket = static_cast<std::size_t>(slot(e.time) % kBuckets);
+    const std::size_t bucket = static_cast<std::size_t>(slot(e.time)) % kBuckets;
     const std::uint32_t last = std::exchange(last_[bucket], at);
     if (last != kNone) {
       next_[at] = std::exchange(next_[last], at);
