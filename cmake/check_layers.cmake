@@ -158,7 +158,7 @@ set(trace/import/._may part)
 # of its room; simulate/training has no table yet. `*` stands for all that no line names.
 set(base_headers instruction_set:kernels lanes:kernels *:.)
 set(bench_headers net:. net_run:. noise:. pace:pace speed:.)
-set(evaluate_headers claim:claim computations:. pacing:pacing)
+set(evaluate_headers claim:claim computations:. pacing:pacing stated_job:.)
 set(model_headers
     closed_form:. collective:. compression:. document:toml failures:. iteration:. measured_times:. message_cost:. nccl_cost:.
     origin:toml placed_error:toml program:. scenario:. schedule:. toml:toml)
@@ -171,7 +171,7 @@ set(diagnose_headers
     answer:result finding:result comparison:result diagnosis:result remedy:result)
 set(forecast_headers
     curves:sample project:project structure:structure over_time:structure scaling_job:regimes regimes:regimes margin:regimes
-    checkpoints:checkpoints levers:levers control:control forecast:answer ratios:answer)
+    checkpoints:checkpoints levers:levers control:control forecast:answer ratios:answer stated_job:answer)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
 set(learn_headers problem:problem optimize:optimize optimizer:optimize schedule:optimize tree_sum:run way:run learner:run drawn:run compare:answer replay:answer compressor:compress stability:stability)
 set(simulate_headers

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "cox/base/units_text.hpp"
+#include "cox/evaluate/stated_job.hpp"
 #include "cox/forecast/regimes.hpp"
 #include "cox/forecast/scaling_job.hpp"
 
@@ -15,6 +18,8 @@ namespace {
 using forecast::Reach;
 using forecast::RegimeBoundary;
 using forecast::ScalingJob;
+using forecast::StatedJob;
+using forecast::TermOf;
 using forecast::TimeAtSize;
 using study::Quantity;
 
@@ -32,6 +37,7 @@ struct Fabric {
   Seconds checkpoint{};
   Seconds restart{};
   Seconds restart_per_node{};
+  Seconds restart_per_node_with_control{};
   int from = 8;
   int to = 65'536;
 };
@@ -42,38 +48,79 @@ TimeAtSize slowest_of(double n, Seconds mean) {
           mean * (1 - 1 / (2 * n) + 1 / (6 * n * n))};
 }
 
-ScalingJob job_of(const Fabric& f) {
-  std::vector<forecast::StepTerm> terms;
-  terms.push_back({.mechanism = {}, .at = [=](std::int64_t) {
-                     return TimeAtSize{f.exposed + f.jitter, {}};
-                   }});
+std::vector<forecast::StatedTerm> terms_of(const Fabric& f) {
+  std::vector<forecast::StatedTerm> terms;
+  terms.push_back({.term = {.mechanism = {},
+                            .at =
+                                [=](std::int64_t) {
+                                  return TimeAtSize{f.exposed, {}};
+                                }},
+                   .of = TermOf::Communication});
+  terms.push_back({.term = {.mechanism = {},
+                            .at =
+                                [=](std::int64_t) {
+                                  return TimeAtSize{f.jitter, {}};
+                                }},
+                   .of = TermOf::Waiting});
   terms.push_back(
-      {.mechanism = {"oversubscription between pods", Reach::Flattens}, .at = [=](std::int64_t nodes) {
-         const auto n = static_cast<double>(nodes);
-         const double over = f.far - f.pod;
-         const double part = std::clamp((n - f.pod) / over, 0.0, 1.0);
-         const bool grows = n > f.pod && n < f.far;
-         return TimeAtSize{f.between_pods * part, grows ? f.between_pods * (n / over) : Seconds{}};
-       }});
+      {.term =
+           {.mechanism = {"oversubscription between pods", Reach::Flattens},
+            .at =
+                [=](std::int64_t nodes) {
+                  const auto n = static_cast<double>(nodes);
+                  const double over = f.far - f.pod;
+                  const double part = std::clamp((n - f.pod) / over, 0.0, 1.0);
+                  const bool grows = n > f.pod && n < f.far;
+                  return TimeAtSize{f.between_pods * part, grows ? f.between_pods * (n / over) : Seconds{}};
+                }},
+       .of = TermOf::Communication});
   terms.push_back(
-      {.mechanism = {"waiting for the slowest device", Reach::Flattens}, .at = [=](std::int64_t nodes) {
-         const TimeAtSize all = slowest_of(f.devices * static_cast<double>(nodes), f.jitter);
-         return TimeAtSize{all.value - f.jitter, all.growth};  // its own jitter a device has alone
-       }});
-  terms.push_back(
-      {.mechanism = {"time-outs in sequential rounds", Reach::Lowers}, .at = [=](std::int64_t nodes) {
-         const auto n = static_cast<double>(nodes);
-         const double each = f.devices * n * -std::log1p(-f.lost);  // messages of a round, in losses
-         const double none = std::exp(-each);
-         return TimeAtSize{f.time_out * (2 * (n - 1) * (1 - none)),
-                           f.time_out * (2 * (n * (1 - none) + (n - 1) * each * none))};
-       }});
-  return forecast::job_of(f.work, std::move(terms),
-                          forecast::FailureTerm{.node_mean_time = f.node_mtbf,
-                                                .ranks_per_node = 1,
-                                                .checkpoint = f.checkpoint,
-                                                .restart = f.restart,
-                                                .restart_per_node = f.restart_per_node});
+      {.term =
+           {.mechanism = {"waiting for the slowest device", Reach::Flattens},
+            .at =
+                [=](std::int64_t nodes) {
+                  const TimeAtSize all = slowest_of(f.devices * static_cast<double>(nodes), f.jitter);
+                  return TimeAtSize{all.value - f.jitter, all.growth};  // its own jitter a device has alone
+                }},
+       .of = TermOf::Waiting});
+  terms.push_back({.term = {.mechanism = {"time-outs in sequential rounds", Reach::Lowers},
+                            .at =
+                                [=](std::int64_t nodes) {
+                                  const auto n = static_cast<double>(nodes);
+                                  const double each =
+                                      f.devices * n * -std::log1p(-f.lost);  // messages of a round, in losses
+                                  const double none = std::exp(-each);
+                                  return TimeAtSize{
+                                      f.time_out * (2 * (n - 1) * (1 - none)),
+                                      f.time_out * (2 * (n * (1 - none) + (n - 1) * each * none))};
+                                }},
+                   .of = TermOf::Communication});
+  return terms;
+}
+
+StatedJob job_of(const Fabric& f, std::string name) {
+  const forecast::FailureTerm failures{.node_mean_time = f.node_mtbf,
+                                       .ranks_per_node = 1,
+                                       .checkpoint = f.checkpoint,
+                                       .restart = f.restart,
+                                       .restart_per_node = f.restart_per_node};
+  forecast::FailureTerm controlled = failures;
+  controlled.restart_per_node = f.restart_per_node_with_control;
+  return {.name = std::move(name),
+          .work = f.work,
+          .terms = terms_of(f),
+          .failures = failures,
+          .control = forecast::StatedControl{.what = fmt::format("restart for each node {} instead of {}",
+                                                                 to_string(f.restart_per_node_with_control),
+                                                                 to_string(f.restart_per_node)),
+                                             .failures = controlled},
+          .ranks_per_node = f.devices,
+          .from = f.from,
+          .to = f.to,
+          .system =
+              fmt::format("Synchronous fabric of nodes of {} devices, in pods of {} nodes", f.devices, f.pod),
+          .mode = "Synchronous data-parallel training with model sharding inside a node",
+          .runtime = "Long-running, with failures and checkpoints as often as is best at each size"};
 }
 
 Result<Fabric> read(const study::Inputs& in) {
@@ -92,6 +139,7 @@ Result<Fabric> read(const study::Inputs& in) {
   COX_TRY(f.checkpoint, in.time("checkpoint"));
   COX_TRY(f.restart, in.time("restart"));
   COX_TRY(f.restart_per_node, in.time("restart for each node"));
+  COX_TRY(f.restart_per_node_with_control, in.time("restart for each node, with control"));
   COX_TRY(f.from, in.count("fewest nodes", {.least = 8, .most = 1'000'000}));
   COX_TRY(f.to, in.count("most nodes", {.least = 9, .most = 1'000'000}));
   f.lost = 1.0 / lost;
@@ -174,10 +222,9 @@ study::Picture picture_of(const ScalingJob& job, const ScalingJob& with, const F
 
 Result<study::Computation> compute_hyperscale(const study::Inputs& in, const study::ComputeOptions& options) {
   COX_TRY(const Fabric f, read(in));
-  Fabric controlled = f;
-  COX_TRY(controlled.restart_per_node, in.time("restart for each node, with control"));
-  const ScalingJob job = job_of(f), with = job_of(controlled);
-  const forecast::RegimeRange range{.from = f.from, .to = f.to};
+  const StatedJob stated = job_of(f, in.study().name);
+  const ScalingJob job = stated.job(), with = stated.job_with_control();
+  const forecast::RegimeRange range = stated.range();
   const forecast::Regimes r = forecast::regimes_of(job, range, true, {}, options.threads);
   const forecast::Regimes c = forecast::regimes_of(with, range, true, {}, options.threads);
 
@@ -224,6 +271,18 @@ Result<study::Computation> compute_hyperscale(const study::Inputs& in, const stu
   out.picture = picture_of(job, with, f);
   out.section = section_of(r, c);
   return out;
+}
+
+Result<StatedJob> stated_job(const study::Study& study) {
+  if (study.compute != "hyperscale-regimes")
+    return fail(Error{
+        .code = Errc::Unsupported,
+        .id = "forecast-014",
+        .message = fmt::format("a study of `{}`, which states no job that has other sizes", study.compute),
+        .hint = "`cox study` answers it; of those shipped hyperscale-fabric states a job",
+        .where = Where{.file = study.file}});
+  COX_TRY(const Fabric f, read(study::Inputs(study)));
+  return job_of(f, study.name);
 }
 
 }  // namespace cox::evaluate

@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cox/evaluate/computations.hpp"
+#include "cox/evaluate/stated_job.hpp"
+#include "cox/forecast/forecast.hpp"
 #include "cox/study/study.hpp"
 
 namespace cox::evaluate {
@@ -52,6 +56,83 @@ TEST(Hyperscale, ControlMovesTheSizeOfMostThroughput) {
   EXPECT_GT(*value(a, "N* with control"), 2 * *value(a, "N*"));
   EXPECT_GT(*value(a, "throughput of N* with control"), 1.3);
   EXPECT_LT(*value(a, "throughput of twice N*"), 0.8);  // more nodes do less
+}
+
+forecast::StatedJob stated() {
+  const auto studies = study::read_studies(COX_STUDIES);
+  EXPECT_TRUE(studies);
+  for (const study::Study& s : *studies) {
+    if (s.name != "hyperscale-fabric") continue;
+    auto job = stated_job(s);
+    EXPECT_TRUE(job) << job.error().to_string();
+    return *std::move(job);
+  }
+  ADD_FAILURE() << "no such study";
+  return {};
+}
+
+forecast::MadeForecast forecast_of(const forecast::StatedJob& job, std::vector<std::int64_t> sizes) {
+  forecast::ReadEvidence evidence;
+  EXPECT_TRUE(evidence.add_stated("hyperscale-fabric.toml", job));
+  auto made = forecast::make_forecast(evidence, {.sizes = std::move(sizes)});
+  EXPECT_TRUE(made) << made.error().to_string();
+  return *std::move(made);
+}
+
+// Every boundary of the study, with and without control and each mechanism, is one of the forecast, in ranks of eight a node.
+TEST(Hyperscale, TheForecastHasTheStudysNumbers) {
+  const study::AnsweredStudy a = answer();
+  const auto n_star = static_cast<std::int64_t>(*value(a, "N*"));
+  const forecast::MadeForecast made = forecast_of(stated(), {64, 8 * n_star, 16 * n_star, 1'000});
+  const forecast::Forecast& f = made.shown();
+  ASSERT_TRUE(f.regimes && f.controlled_job && f.margins);
+  const auto same = [&](const std::string& name, const forecast::RegimeBoundary& at) {
+    if (at.inside())
+      EXPECT_EQ(static_cast<double>(at.ranks), 8 * value(a, name).value_or(0)) << name;
+    else
+      EXPECT_FALSE(value(a, name)) << name;
+  };
+  const auto all = [&](const std::string& end, const forecast::Regimes& r) {
+    same("N1" + end, r.n1.value);
+    same("N2" + end, r.n2.value);
+    same("N*" + end, r.n_star.value);
+  };
+  all("", *f.regimes);
+  all(" with control", f.controlled_job->regimes);
+  ASSERT_EQ(f.regimes->n1.without.size(), 5U);
+  for (std::size_t i = 0; i < f.regimes->n1.without.size(); ++i) {
+    same("N1 without " + f.regimes->n1.without[i].mechanism, f.regimes->n1.without[i].at);
+    same("N2 without " + f.regimes->n2.without[i].mechanism, f.regimes->n2.without[i].at);
+    same("N* without " + f.regimes->n_star.without[i].mechanism, f.regimes->n_star.without[i].at);
+  }
+  // Throughput of 8 nodes is in the study's per node at N*; the forecast's rate is over that.
+  EXPECT_NEAR(f.net_speed_up(1) * 8 / static_cast<double>(n_star), *value(a, "throughput per node at N*"),
+              1e-6);
+  EXPECT_NEAR(f.net_speed_up(2) / f.net_speed_up(1), *value(a, "throughput of twice N*"), 1e-6);
+  EXPECT_NEAR(f.controlled_job->most, *value(a, "throughput of N* with control"), 1e-12);
+  EXPECT_NEAR(f.controlled_job->sizes[1].throughput_ratio, *value(a, "throughput at N*, with control there"),
+              1e-12);
+  EXPECT_NEAR(f.elasticity(1), 0, 1e-3);
+  EXPECT_LT(f.elasticity(2), 0);
+  EXPECT_TRUE(f.projection.points[3].refused.empty()) << "125 nodes";
+}
+
+TEST(Hyperscale, TheForecastRefusesWhatTheStudyDoesNotState) {
+  const forecast::MadeForecast made = forecast_of(stated(), {8, 100, 128});
+  const auto& points = made.shown().projection.points;
+  EXPECT_NE(points[0].refused.find("below the 8 nodes"), std::string::npos);
+  EXPECT_NE(points[1].refused.find("whole number of nodes"), std::string::npos);
+  EXPECT_TRUE(points[2].refused.empty());
+  forecast::ReadEvidence evidence;
+  ASSERT_TRUE(evidence.add_stated("a.toml", stated()));
+  EXPECT_FALSE(evidence.add_stated("b.toml", stated()));
+  const auto strong =
+      forecast::make_forecast(evidence, {.sizes = {128}, .scaling = forecast::Scaling::Strong});
+  ASSERT_FALSE(strong);
+  EXPECT_EQ(strong.error().id, "forecast-013");
+  study::Study other;
+  other.compute = "pipeline-bubble";
+  EXPECT_EQ(stated_job(other).error().id, "forecast-014");
 }
 
 }  // namespace

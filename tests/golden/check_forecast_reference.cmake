@@ -13,10 +13,11 @@ foreach(step RANGE 0 99)
 endforeach()
 file(WRITE ${MADE}/work.csv "${table}")
 file(WRITE ${MADE}/sizes.csv "ranks,step_ms\n4,100\n8,104\n16,110\n")
-file(COPY ${CMAKE_CURRENT_LIST_DIR}/../../examples/scenarios/injected-delay.toml DESTINATION ${MADE})
-foreach(what work.csv sizes.csv injected-delay.toml)
+file(COPY ${CMAKE_CURRENT_LIST_DIR}/../../examples/scenarios/injected-delay.toml
+          ${CMAKE_CURRENT_LIST_DIR}/../../studies/hyperscale-fabric.toml DESTINATION ${MADE})
+foreach(what work.csv sizes.csv injected-delay.toml hyperscale-fabric.toml)
   set(structure --structure)
-  if(what STREQUAL "sizes.csv")  # says nothing of who sets the pace
+  if(what MATCHES "^(sizes.csv|hyperscale-fabric.toml)$")  # says nothing of who sets the pace
     set(structure)
   endif()
   execute_process(COMMAND ${COX} forecast ${MADE}/${what} --to 16,32,128 ${structure} --json -q

@@ -43,6 +43,12 @@ struct WallShares {
   double failures_per_work = 0;  ///< failures, per second of work
 };
 
+/// Ends of a part, or of a ratio: nine of ten draws lie between them.
+struct ShareBand {
+  double low = 0;
+  double high = 0;
+};
+
 /// What the batch does where the nodes are another number.
 enum class BatchRule : std::uint8_t {
   Grows,  ///< each replica keeps its micro-batches

@@ -21,6 +21,7 @@
 #include "cox/forecast/over_time.hpp"
 #include "cox/forecast/project.hpp"
 #include "cox/forecast/regimes.hpp"
+#include "cox/forecast/stated_job.hpp"
 #include "cox/forecast/structure.hpp"
 #include "cox/model/scenario.hpp"
 #include "cox/trace/run.hpp"
@@ -28,8 +29,9 @@
 namespace cox::forecast {
 
 /// What an input turned out to be.
-enum class InputKind : std::uint8_t { Run, StepTable, SizeTable, Scenario };
-[[nodiscard]] const char* name_of(InputKind kind);  ///< `run`, `step-table`, `size-table`, `scenario`
+enum class InputKind : std::uint8_t { Run, StepTable, SizeTable, Scenario, Study };
+[[nodiscard]] const char* name_of(
+    InputKind kind);  ///< `run`, `step-table`, `size-table`, `scenario`, `study`
 
 /// One input, as it was used.
 struct Input {
@@ -48,6 +50,7 @@ struct Input {
 struct StructureQuestion {
   bool asked = false;              ///< the long form; else only what the sample itself tells
   std::optional<Seconds> delay{};  ///< that hits one rank once; empty = three deviations of a rank's work
+  bool drawn = false;              ///< for a page: what of it has to be simulated
 };
 
 /// What was asked.
@@ -79,6 +82,31 @@ struct SizeGoodput {
   Seconds best_interval{};  ///< that of most goodput; zero = nothing is written
   double best_goodput = 0;  ///< there
   double elasticity = 0;    ///< d ln throughput / d ln ranks, with what failures take
+  ShareBand goodput{};      ///< of `shares.work`: docs/concepts/goodput.md says of what
+  ShareBand throughput{};   ///< of what counts per wall time, over its value: the same, and the step's band
+  ShareBand net{};  ///< of the net speed-up: throughput over that of the same draw at the size that was seen
+};
+
+/// What is left of a delay that hits one rank once.
+struct DelayOverSteps {
+  Seconds delay{};
+  std::int32_t rank = 0;
+  std::vector<Proportion> kept{};  ///< by step, from the one that it hits on; interval of 95 % over replicas
+};
+
+/// What a page draws beside what was recorded: `drawn_structure.hpp` of src/forecast/answer.
+struct DrawnStructure {
+  std::optional<Structure> structure{};  ///< of a Scenario, simulated
+  std::optional<OverTime> over_time{};   ///< the same
+  std::optional<DelayOverSteps> delay{};
+  std::string why_not{};  ///< what of it is not there, and why
+};
+
+/// What a stated job says of itself, for a page.
+struct JobWords {
+  std::string system{};
+  std::string mode{};
+  std::string runtime{};
 };
 
 /// Where a size's node hours go, as shares that add up to 1.
@@ -103,7 +131,7 @@ struct Forecast {
   Projection projection{};               ///< at the sizes asked
   SizePoint seen{};                      ///< at `seen_ranks`: what throughput is compared with
   std::vector<SizeGoodput> goodput{};    ///< in the order of the projection's points; empty = nothing fails
-  double goodput_seen = 1;               ///< at `seen_ranks`
+  SizeGoodput at_seen{};                 ///< at `seen_ranks`, where something fails
   std::vector<MeasuredSize> measured{};
   std::vector<std::string> contradictions{};  ///< between inputs, one sentence each
   std::string
@@ -118,9 +146,14 @@ struct Forecast {
   std::int64_t margins_at = 0;       ///< that size
   std::vector<std::string>
       not_seen;  ///< what would change the answer and is not in the data, one sentence each
-  std::vector<std::string> left_out{};  ///< of the inputs, one sentence each
-  std::optional<Control> control{};     ///< where it was asked for
+  std::vector<std::string> left_out{};    ///< of the inputs, one sentence each
+  std::optional<Control> control{};       ///< where it was asked for
+  std::optional<DrawnStructure> drawn{};  ///< where it was asked for
+  std::optional<JobWords> job_words{};    ///< of a stated job, as the next one
+  std::optional<ControlledJob> controlled_job{};
 
+  /// At `seen_ranks`; 1 where nothing fails.
+  [[nodiscard]] double goodput_seen() const { return goodput.empty() ? 1 : at_seen.shares.work; }
   /// Throughput over that at `seen_ranks`. Weak scaling: ranks over step; strong: one over step.
   [[nodiscard]] double speed_up(const SizePoint& point) const;
   /// Of the i-th size asked, which is not refused. Without failures it is as if nothing were written or lost.
@@ -129,6 +162,9 @@ struct Forecast {
   /// Work that is done again draws as it did. Empty = the scenario tells no power, or no work counts.
   /// Held by: NodeHours.EnergyOfAStepIsThatOfTheSimulation
   [[nodiscard]] std::optional<Energy> energy_of_step(std::size_t i) const;
+  /// The same of a sample, over that at `seen_ranks`: as many samples a rank at any size, or (strong scaling) a step.
+  /// Held by: NodeHours.EnergyOfASampleIsThatOfAStepOverItsRanks
+  [[nodiscard]] std::optional<double> energy_of_sample(std::size_t i) const;
   /// Elasticity of throughput at the i-th size asked, with failures where there are some.
   [[nodiscard]] double elasticity(std::size_t i) const;
   /// Throughput over that at `seen_ranks`, at the i-th size asked, both with what failures take; 0 where
@@ -151,6 +187,8 @@ class ReadEvidence {
   [[nodiscard]] Status add_run(const std::string& path, const trace::Run& run, int threads);
   /// Errors: forecast-006 (there is one already).
   [[nodiscard]] Status add_scenario(const std::string& path, model::Scenario scenario);
+  /// A study that states a job. Errors: forecast-006 (there is one already).
+  [[nodiscard]] Status add_stated(const std::string& path, StatedJob job);
   [[nodiscard]] const std::vector<Input>& inputs() const;
   /// The largest size that was measured or said; 0 = none.
   [[nodiscard]] std::int64_t largest() const;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cox/base/units.hpp"
+#include "cox/forecast/checkpoints.hpp"
 #include "cox/forecast/control.hpp"
 #include "cox/forecast/forecast.hpp"
 #include "cox/forecast/over_time.hpp"
@@ -19,20 +20,27 @@
 
 namespace cox::forecast {
 
+/// Part of the wall time whose work counts.
+struct BandedGoodput {
+  double value = 1;
+  ShareBand band{};
+};
+
 /// Throughput and cost at one number of ranks.
 struct SizeRatios {
   std::int64_t ranks = 0;
   double throughput = 0;  ///< over one rank that never waits; of a table, over one rank of its smallest size
   double low = 0;
   double high = 0;
-  double cost = 0;        ///< per sample, over that of the small run; 0 = not known
-  bool seen = false;      ///< measured, not forecast
-  std::string refused{};  ///< why there is no number
+  double cost = 0;                         ///< per sample, over that of the small run; 0 = not known
+  bool seen = false;                       ///< measured, not forecast
+  std::string refused{};                   ///< why there is no number
+  std::optional<BandedGoodput> goodput{};  ///< where something fails
 
   /// Throughput over that of as many ranks that never wait.
   [[nodiscard]] double of_ideal() const { return throughput / static_cast<double>(ranks); }
 };
-/// The sizes of a forecast, the measured one too, ascending. Failures are in throughput and cost.
+/// The sizes of a forecast, the measured one too, ascending. Failures are in throughput, its band and cost.
 /// Held by: src/forecast/answer/ratios_test.cpp, like all of this header
 [[nodiscard]] std::vector<SizeRatios> size_ratios(const Forecast& forecast);
 /// Those of `sizes` that can be forecast with control, as they are with it.
@@ -54,6 +62,9 @@ struct KeptRatio {
   double high = 0;
 };
 [[nodiscard]] std::vector<KeptRatio> kept_ratios(const Structure& structure);
+
+/// The same over steps: `step` counts from the one that the delay hits.
+[[nodiscard]] std::vector<KeptRatio> kept_over_steps(const DelayOverSteps& delay);
 
 /// Whose turn the critical path takes, window by window.
 struct PathShares {
@@ -79,8 +90,10 @@ struct BesideSmallRun {
   double twice_the_ranks = 1;             ///< `doubled`
   double cost = 1;                        ///< of a sample, over the small run; 1 where it is not known
   bool cost_moved = false;                ///< by more than 5 %, which somebody would see
-  bool work_known = false;                ///< at both; the rest says nothing where it is not
-  Seconds own_small{};                    ///< work of a rank in a step
+  std::optional<double> energy{};         ///< of a sample, over the small run
+  bool energy_moved = false;
+  bool work_known = false;  ///< at both; the rest says nothing where it is not
+  Seconds own_small{};      ///< work of a rank in a step
   Seconds own_here{};
   /// though every rank has as much to do: nothing where the work is split (strong scaling)
   bool own_moved = false;

@@ -3,21 +3,53 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <ostream>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "cox/base/file.hpp"
+#include "cox/evaluate/stated_job.hpp"
 #include "cox/model/toml.hpp"
 #include "cox/report/terminal.hpp"
+#include "cox/study/study.hpp"
 
 #include "cli/input/failures_option.hpp"
 #include "cli/input/run_input.hpp"
 
 namespace cox::cli {
 namespace {
+
+constexpr std::size_t kMostStudy = 1'000'000;  ///< bytes
+
+/// A study's file names its computation; a scenario has none.
+bool says_compute(std::string_view text) {
+  constexpr std::string_view kKey = "compute";
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    if (line.starts_with(kKey) && line.find_first_not_of(" \t", kKey.size()) != line.npos &&
+        line[line.find_first_not_of(" \t", kKey.size())] == '=')
+      return true;
+    if (line.starts_with('[')) return false;  // keys of the file itself come first
+    at = end + 1;
+  }
+  return false;
+}
+
+/// True where the file is a study, which is added.
+Result<bool> add_study(forecast::ReadEvidence& out, const std::string& path) {
+  const Result<std::string> text = read_file(path, kMostStudy);
+  if (!text || !says_compute(*text)) return false;  // the scenario's reader says what is wrong with the file
+  COX_TRY(const study::Study study, study::parse_study(*text, path));
+  COX_TRY(forecast::StatedJob job, evaluate::stated_job(study));
+  COX_CHECK(out.add_stated(path, std::move(job)));
+  return true;
+}
 
 Status add_scenario(forecast::ReadEvidence& out, const std::string& path, const Invocation& call) {
   COX_TRY(model::ReadScenario read,
@@ -58,7 +90,8 @@ Result<forecast::ReadEvidence> read_evidence(const Invocation& call, Console& co
                         .hint = "name each input once",
                         .where = Where{.file = path}});
     if (std::filesystem::path(path).extension() == ".toml") {
-      COX_CHECK(add_scenario(out, path, call));
+      COX_TRY(const bool is_study, add_study(out, path));
+      if (!is_study) COX_CHECK(add_scenario(out, path, call));
       continue;
     }
     COX_TRY(const bool table, out.add_table(path));

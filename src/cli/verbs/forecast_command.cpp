@@ -127,10 +127,12 @@ const Command& forecast_command() {
                  "how long a training takes, and how many nodes finish in a month"},
                 {"cox forecast run --scenario run.toml && cox simulate run.toml",
                  "the calibrated Scenario, simulated"}},
-           .args = {{.name = "INPUT",
-                     .help = "Run folder, trace, table, or a scenario (.toml); several runs of one job",
-                     .complete = Complete::File,
-                     .repeats = true}},
+           .args =
+               {{.name = "INPUT",
+                 .help =
+                     "Run folder, trace, table, scenario or study of a job (.toml); several runs of one job",
+                 .complete = Complete::File,
+                 .repeats = true}},
            .flags =
                {{.name = "to",
                  .value = "N,N,...",

@@ -69,7 +69,8 @@ Result<std::optional<forecast::ControlQuestion>> control_question(const Invocati
 
 Result<forecast::StructureQuestion> structure_question(const Invocation& call) {
   const std::string text = call.value("delay");
-  forecast::StructureQuestion out{.asked = call.has("structure") || !text.empty()};
+  forecast::StructureQuestion out{.asked = call.has("structure") || !text.empty(),
+                                  .drawn = !call.value("report").empty()};
   if (text.empty()) return out;
   const auto delay = parse_seconds(text);
   if (!delay)

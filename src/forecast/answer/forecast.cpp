@@ -11,9 +11,13 @@
 
 #include "cox/base/units_text.hpp"
 
+#include "forecast/answer/drawn_structure.hpp"
 #include "forecast/answer/node_hours.hpp"
+#include "forecast/answer/stated.hpp"
 #include "forecast/answer/structure_detail.hpp"
 #include "forecast/calibrate/calibrate.hpp"
+#include "forecast/levers/nearest_margin.hpp"
+#include "forecast/regimes/failing.hpp"
 #include "forecast/regimes/parts_job.hpp"
 #include "forecast/scenario/resize.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
@@ -42,7 +46,8 @@ Error mixed(std::string message) {
       .code = Errc::Usage,
       .id = "forecast-006",
       .message = std::move(message),
-      .hint = "runs and tables of own work of one job together, or one table of sizes, or one scenario",
+      .hint =
+          "runs and tables of own work of one job together, or one table of sizes, or one scenario or study",
       .where = {}};
 }
 
@@ -119,7 +124,8 @@ std::vector<Sample> ordered(std::vector<Sample> samples) {
 }
 
 Status check_together(const Evidence& e) {
-  const int kinds = int{!e.samples.empty()} + int{!e.curves.empty()} + int{e.scenario.has_value()};
+  const int kinds = int{!e.samples.empty()} + int{!e.curves.empty()} + int{e.scenario.has_value()} +
+                    int{e.stated.has_value()};
   if (kinds > 1)
     return fail(mixed("inputs of different kinds: runs, sizes and scenarios say different things of a job"));
   if (kinds == 0) return fail(mixed("nothing to forecast from"));
@@ -177,11 +183,6 @@ void add_measured(FullForecast& out, const Evidence& e, const Asked& question, c
   }
 }
 
-/// The boundary below.
-double next_level(double elasticity) {
-  return elasticity >= kLinearAbove ? kLinearAbove : elasticity >= kSublinearAbove ? kSublinearAbove : 0;
-}
-
 /// Whether a size would be answered, if it were asked.
 using IsAnswered = std::function<bool(std::int64_t ranks)>;
 
@@ -204,7 +205,7 @@ void add_bends(FullForecast& out, const Asked& question, const IsAnswered& answe
   options.failing = failing_scenario(out, question);
   options.sources = out.sources;
   options.unseen = out.calibrated;
-  if (options.failing) add_goodput(out, *options.failing);
+  if (options.failing) add_goodput(out, failing_of(*out.parts, *options.failing));
   const std::int64_t from = std::max<std::int64_t>(1, out.parts->ranks);
   if (out.margins_at == 0) return;  // where no size has a number, none bends
   const PartsJob job = job_of_parts(*out.parts, options);
@@ -287,6 +288,7 @@ Status from_samples(FullForecast& out, const Evidence& given, const Asked& asked
     return one.points.front().refused.empty();
   });
   add_structure(out, largest(e.samples), question);
+  if (question.structure.drawn) add_drawn(out, question);
   add_interruptions(out, question);
   tell(asked, Done::All);
   return {};
@@ -329,6 +331,7 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
     return project(*out.parts, {ranks}, quickly(question.project)).points.front().refused.empty();
   });
   if (question.structure.asked) out.detail = detail_of(out, nullptr, question);
+  if (question.structure.drawn) add_drawn(out, question);
   return {};
 }
 
@@ -381,7 +384,7 @@ void add_not_seen(FullForecast& out) {
 }  // namespace
 
 const char* name_of(InputKind kind) {
-  constexpr const char* kNames[] = {"run", "step-table", "size-table", "scenario"};
+  constexpr const char* kNames[] = {"run", "step-table", "size-table", "scenario", "study"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -394,13 +397,15 @@ double Forecast::speed_up(const SizePoint& point) const {
 
 Result<FullForecast> make_forecast(const Evidence& evidence, const Asked& question) {
   COX_CHECK(check_together(evidence));
-  if (!evidence.curves.empty() && question.structure.asked)
-    return fail(
-        Error{.code = Errc::Usage,
-              .id = "forecast-010",
-              .message = evidence.curves.front().name + ": sizes and values say nothing of who sets the pace",
-              .hint = "leave --structure and --delay out, or give a Run or a table of own work",
-              .where = {}});
+  if ((!evidence.curves.empty() || evidence.stated) && question.structure.asked)
+    return fail(Error{
+        .code = Errc::Usage,
+        .id = "forecast-010",
+        .message = evidence.stated
+                       ? evidence.stated->name + ": terms of a step say nothing of who sets the pace"
+                       : evidence.curves.front().name + ": sizes and values say nothing of who sets the pace",
+        .hint = "leave --structure and --delay out, or give a Run or a table of own work",
+        .where = {}});
   FullForecast out;
   out.inputs = evidence.inputs;
   out.name = evidence.inputs.empty() ? "" : evidence.inputs.front().name;
@@ -408,6 +413,7 @@ Result<FullForecast> make_forecast(const Evidence& evidence, const Asked& questi
   if (!evidence.samples.empty()) COX_CHECK(from_samples(out, evidence, question));
   if (evidence.scenario) COX_CHECK(from_scenario(out, evidence, question));
   if (!evidence.curves.empty()) from_curves(out, evidence, question);
+  if (evidence.stated) COX_CHECK(add_stated(out, *evidence.stated, question));
   refuse_unfounded(out);
   add_not_seen(out);
   if (out.goodness && !out.goodness->reproduces) out.misfit = out.goodness->because;

@@ -29,6 +29,7 @@ struct Evidence {
   std::vector<Sample> samples{};
   std::vector<Curve> curves{};
   std::optional<model::Scenario> scenario{};
+  std::optional<StatedJob> stated{};
 };
 
 /// What was asked, with what tests and benchmarks set beside.

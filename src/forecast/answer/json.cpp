@@ -57,9 +57,13 @@ Json json_of(const SizeGoodput& g, double net_speed_up) {
   return {{"between_failures_s", g.between.count()},
           {"interval_s", time(g.intervals.far)},
           {"goodput", g.shares.work},
+          {"goodput_low", g.goodput.low},
+          {"goodput_high", g.goodput.high},
           {"best_interval_s", time(g.best_interval)},
           {"best_goodput", g.best_goodput},
-          {"net_throughput_ratio", net_speed_up}};
+          {"net_throughput_ratio", net_speed_up},
+          {"net_throughput_ratio_low", g.net.low},
+          {"net_throughput_ratio_high", g.net.high}};
 }
 
 Json json_of(const NodeHours& h) {
@@ -87,6 +91,8 @@ Json size_json(const FullForecast& f, std::size_t i) {
   j["node_hours"] = json_of(f.node_hours(i));
   const std::optional<Energy> energy = f.energy_of_step(i);
   j["energy_per_step_j"] = energy ? Json(energy->in_joules()) : Json(nullptr);
+  const std::optional<double> sample = f.energy_of_sample(i);
+  j["energy_per_sample_ratio"] = sample ? Json(*sample) : Json(nullptr);
   j["failures"] = f.goodput.empty() ? Json(nullptr) : json_of(f.goodput[i], f.net_speed_up(i));
   j["with_unseen"] = json_of(p.with_unseen);
   j["unseen_chance"] = p.unseen_chance;
@@ -199,6 +205,13 @@ Json json_of(const CurveForecast& c) {
   return j;
 }
 
+Json json_of(const ControlledJob& c) {
+  Json j{{"what", c.what}, {"regimes", json_of(c.regimes)}, {"most_ratio", c.most}, {"sizes", Json::array()}};
+  for (const ControlledSize& s : c.sizes)
+    j["sizes"].push_back({{"ranks", s.ranks}, {"throughput_ratio", s.throughput_ratio}});
+  return j;
+}
+
 template <class T>
 Json or_null_json(const std::optional<T>& value) {
   return value ? json_of(*value) : Json(nullptr);
@@ -232,6 +245,7 @@ std::string to_json(const FullForecast& f, const std::vector<std::string>& input
   j["structure"] = f.structure ? structure_json(*f.structure) : Json(nullptr);
   j["over_time"] = f.over_time ? over_time_json(*f.over_time) : Json(nullptr);
   j["structure_detail"] = f.detail ? structure_detail_json(*f.detail) : Json(nullptr);
+  j["stated_control"] = or_null_json(f.controlled_job);
   j["control"] = f.full_control ? control_json(*f.full_control) : Json(nullptr);
   return framed({.schema = "cox.forecast/1", .inputs = inputs}, std::move(j));
 }

@@ -117,6 +117,23 @@ Status ReadEvidence::add_scenario(const std::string& path, model::Scenario scena
   return {};
 }
 
+Status ReadEvidence::add_stated(const std::string& path, StatedJob job) {
+  if (evidence_->stated)
+    return fail(Error{.code = Errc::Usage,
+                      .id = "forecast-006",
+                      .message = "a second study, expected one",
+                      .hint = "forecast from each alone",
+                      .where = Where{.file = path}});
+  evidence_->inputs.push_back({.path = path,
+                               .name = job.name,
+                               .kind = InputKind::Study,
+                               .ranks = job.from * job.ranks_per_node,
+                               .nodes = job.from,
+                               .positions = 1});
+  evidence_->stated = std::move(job);
+  return {};
+}
+
 const std::vector<Input>& ReadEvidence::inputs() const {
   return evidence_->inputs;
 }

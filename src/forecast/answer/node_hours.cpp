@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cox/base/assert.hpp"
-
-#include "forecast/regimes/failing.hpp"
+#include "forecast/answer/goodput_bands.hpp"
 #include "forecast/scenario/as_training.hpp"
 
 namespace cox::forecast {
@@ -27,6 +25,31 @@ SizeGoodput goodput_at(const Failing& failing, const SizePoint& point) {
   failing.apply(ranks, true, with);
   out.elasticity = with.elasticity;
   return out;
+}
+
+NodeHours hours_of(const SizePoint& p, const WallShares& wall) {
+  const double own = std::min(p.efficiency, 1.0);
+  const double communication = std::clamp(p.rest / p.mean.value, 0.0, 1 - own);
+  return {.own = wall.work * own,
+          .communication = wall.work * communication,
+          .waiting = wall.work * (1 - own - communication),
+          .writes = wall.write,
+          .rework = wall.rework,
+          .restarts = wall.restart,
+          .repair = wall.waiting};
+}
+
+std::optional<Energy> energy_of(const Forecast& f, const SizePoint& p, const NodeHours& h) {
+  const double counts = h.own + h.communication + h.waiting;
+  if (!f.scenario || !f.scenario->power.known() || !(counts > 0)) return {};
+  const model::PowerDraw& draw = f.scenario->power;
+  const double nodes = static_cast<double>(p.ranks) / std::max(f.scenario->cluster.devices_per_node, 1);
+  const double again = 1 + h.rework / counts;
+  const double watts = draw.busy.in_watts() * h.own * again +
+                       draw.transfer.in_watts() * h.communication * again +
+                       draw.wait.in_watts() * (h.waiting * again + h.writes) +
+                       draw.idle.in_watts() * (h.down() + f.scenario->failures.spares / nodes);
+  return Power::watts(watts * nodes * draw.pue) * (p.mean.value / counts);
 }
 
 }  // namespace
@@ -71,18 +94,17 @@ void add_interruptions(FullForecast& f, const Asked& question) {
         "it fails as often as was seen; what a restart takes beside the start, and checkpoints, were not: --failures says it");
 }
 
-void add_goodput(FullForecast& forecast, const model::Scenario& scenario) {
-  COX_ASSERT(forecast.parts, "failures are those of a job that is taken apart");
-  const Failing failing = failing_of(*forecast.parts, scenario);
+void add_goodput(FullForecast& forecast, const Failing& failing) {
   for (const SizePoint& point : forecast.projection.points)
     forecast.goodput.push_back(point.refused.empty() ? goodput_at(failing, point) : SizeGoodput{});
-  forecast.goodput_seen = failing.goodput(static_cast<double>(forecast.seen_ranks), true);
+  forecast.at_seen = goodput_at(failing, forecast.seen);
   std::vector<std::string>& notes = forecast.projection.notes;
   notes.emplace_back(
       "step, p99 and rate are those while the job runs; goodput, net rate, regime, bends and margins count failures");
-  const model::Failures& f = scenario.failures;
+  const model::Failures& f = failing.scenario.failures;
   if (f.checkpoint_interval <= Seconds{} && !writes_checkpoints(f))
     notes.emplace_back("no checkpoint is written: every failure throws the job back to its first step");
+  add_goodput_bands(forecast, failing);
 }
 
 double Forecast::elasticity(std::size_t i) const {
@@ -92,36 +114,25 @@ double Forecast::elasticity(std::size_t i) const {
 double Forecast::net_speed_up(std::size_t i) const {
   const double whole = speed_up(projection.points[i]);
   if (goodput.empty()) return whole;
-  return goodput_seen > 0 ? whole * goodput[i].shares.work / goodput_seen : 0;
-}
-
-std::optional<Energy> Forecast::energy_of_step(std::size_t i) const {
-  const NodeHours h = node_hours(i);
-  const double counts = h.own + h.communication + h.waiting;
-  if (!scenario || !scenario->power.known() || !(counts > 0)) return {};
-  const model::PowerDraw& draw = scenario->power;
-  const SizePoint& p = projection.points[i];
-  const double nodes = static_cast<double>(p.ranks) / std::max(scenario->cluster.devices_per_node, 1);
-  const double again = 1 + h.rework / counts;
-  const double watts = draw.busy.in_watts() * h.own * again +
-                       draw.transfer.in_watts() * h.communication * again +
-                       draw.wait.in_watts() * (h.waiting * again + h.writes) +
-                       draw.idle.in_watts() * (h.down() + scenario->failures.spares / nodes);
-  return Power::watts(watts * nodes * draw.pue) * (p.mean.value / counts);
+  return goodput_seen() > 0 ? whole * goodput[i].shares.work / goodput_seen() : 0;
 }
 
 NodeHours Forecast::node_hours(std::size_t i) const {
-  const SizePoint& p = projection.points[i];
-  const WallShares wall = goodput.empty() ? WallShares{.work = 1} : goodput[i].shares;
-  const double own = std::min(p.efficiency, 1.0);
-  const double communication = std::clamp(p.rest / p.mean.value, 0.0, 1 - own);
-  return {.own = wall.work * own,
-          .communication = wall.work * communication,
-          .waiting = wall.work * (1 - own - communication),
-          .writes = wall.write,
-          .rework = wall.rework,
-          .restarts = wall.restart,
-          .repair = wall.waiting};
+  return hours_of(projection.points[i], goodput.empty() ? WallShares{.work = 1} : goodput[i].shares);
+}
+
+std::optional<Energy> Forecast::energy_of_step(std::size_t i) const {
+  return energy_of(*this, projection.points[i], node_hours(i));
+}
+
+std::optional<double> Forecast::energy_of_sample(std::size_t i) const {
+  const auto here = energy_of_step(i);
+  const auto before =
+      energy_of(*this, seen, hours_of(seen, goodput.empty() ? WallShares{.work = 1} : at_seen.shares));
+  if (!here || !before || !(*before > Energy{})) return {};
+  const double steps = *here / *before;
+  if (projection.scaling == Scaling::Strong) return steps;
+  return steps * static_cast<double>(seen.ranks) / static_cast<double>(projection.points[i].ranks);
 }
 
 }  // namespace cox::forecast

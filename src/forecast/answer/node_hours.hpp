@@ -8,6 +8,7 @@
 #include "cox/model/scenario.hpp"
 
 #include "forecast/answer/forecast.hpp"
+#include "forecast/regimes/failing.hpp"
 
 namespace cox::forecast {
 
@@ -23,8 +24,8 @@ namespace cox::forecast {
 /// neither is there it stays as it is. Held by: src/forecast/answer/node_hours_test.cpp
 void add_interruptions(FullForecast& forecast, const Asked& question);
 
-/// Fills `goodput` and `goodput_seen`, and notes. Pre: `parts`, `projection` and `seen` are there (asserted).
+/// Fills `goodput` and `at_seen`, with bands and notes. Pre: `projection` and `seen` are there.
 /// Held by: src/forecast/answer/node_hours_test.cpp
-void add_goodput(FullForecast& forecast, const model::Scenario& failing);
+void add_goodput(FullForecast& forecast, const Failing& failing);
 
 }  // namespace cox::forecast

@@ -65,11 +65,14 @@ TEST(NodeHours, GoodputOfEachSizeIsDalys) {
   EXPECT_NEAR(sum(f.node_hours(1)), 1, 1e-12);
   EXPECT_GT(f.node_hours(1).rework, 0);
   EXPECT_NEAR(f.net_speed_up(1),
-              f.speed_up(f.projection.points[1]) * f.goodput[1].shares.work / f.goodput_seen, 1e-12);
+              f.speed_up(f.projection.points[1]) * f.goodput[1].shares.work / f.goodput_seen(), 1e-12);
   EXPECT_LT(f.elasticity(1), f.projection.points[1].elasticity);
   std::string text;
   for (const TextLine& line : text_lines(f)) text += line.text + "\n";
-  for (const char* word : {"goodput", "net rate", "node hours at 1 024 ranks: own work"})
+  EXPECT_LT(f.goodput[1].goodput.low, f.goodput[1].shares.work);
+  EXPECT_GT(f.goodput[1].goodput.high, f.goodput[1].shares.work);
+  for (const char* word :
+       {"goodput", "net rate", "1 024 ranks: goodput ", "node hours at 1 024 ranks: own work"})
     EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
   EXPECT_NE(to_json(f, {}).find("\"net_throughput_ratio\""), std::string::npos);
 }
@@ -120,6 +123,24 @@ TEST(NodeHours, EnergyOfAStepIsThatOfTheSimulation) {
   const FullForecast failing = made(s);
   const double wall = failing.projection.points[1].mean.value.count() / failing.goodput[1].shares.work;
   EXPECT_NEAR(failing.energy_of_step(1)->in_joules(), 1.2 * 100 * 512 * wall, 1e-6 * 1.2 * 100 * 512 * wall);
+}
+
+TEST(NodeHours, EnergyOfASampleIsThatOfAStepOverItsRanks) {
+  model::Scenario s = training();
+  EXPECT_FALSE(made(s).energy_of_sample(0)) << "no power is told";
+  s.power = {.busy = Power::watts(1'000),
+             .transfer = Power::watts(600),
+             .wait = Power::watts(500),
+             .idle = Power::watts(200)};
+  s.failures = failures();
+  const FullForecast f = made(s);
+  ASSERT_TRUE(f.energy_of_sample(0) && f.energy_of_sample(1));
+  const double sizes = *f.energy_of_step(1) / *f.energy_of_step(0) * 16 / 1'024;
+  EXPECT_NEAR(*f.energy_of_sample(1) / *f.energy_of_sample(0), sizes, 1e-9);
+  EXPECT_GT(*f.energy_of_sample(1), 1.05) << "what failures take draws, too";
+  std::string text;
+  for (const TextLine& line : text_lines(f)) text += line.text + "\n";
+  EXPECT_NE(text.find("energy at 1 024 ranks: "), std::string::npos) << text;
 }
 
 // Without a checkpoint a job of W works until W passes without a failure: M e^(R/M) (e^(W/M) - 1) / W.
@@ -190,7 +211,7 @@ TEST(NodeHours, TheScenarioOfARunHasItsFailuresAndItsStart) {
   const auto read = model::parse_scenario(model::scenario_toml(*f->scenario), "job.toml", ".");
   ASSERT_TRUE(read) << read.error().to_string();
   const auto again = made(read->scenario);
-  EXPECT_NEAR(again.goodput_seen, f->goodput_seen, 1e-9);
+  EXPECT_NEAR(again.goodput_seen(), f->goodput_seen(), 1e-9);
   EXPECT_NEAR(again.seen.mean.value / f->seen.mean.value, 1, 0.01);
 }
 

@@ -36,14 +36,20 @@ std::vector<SizeRatios> curve_ratios(const CurveForecast& c) {
   return out;
 }
 
-/// `first`: own work and goodput of the small run, which costs are compared with; 0 = not known.
-SizeRatios ratios_of(const SizePoint& p, bool seen, double goodput, double first) {
+/// `failing`: null = nothing fails. `first`: own work and goodput of the small run, which costs are compared with; 0 = not known.
+SizeRatios ratios_of(const SizePoint& p, bool seen, const SizeGoodput* failing, double first) {
   SizeRatios out{.ranks = p.ranks, .seen = seen, .refused = p.refused};
   if (p.refused.empty() && !(p.efficiency > 0)) out.refused = "own work is not known";
   if (!out.refused.empty()) return out;
+  const double goodput = failing == nullptr ? 1 : failing->shares.work;
   out.throughput = static_cast<double>(p.ranks) * p.efficiency * goodput;
   out.low = p.mean.high > Seconds{} ? out.throughput * (p.mean.value / p.mean.high) : out.throughput;
   out.high = p.mean.low > Seconds{} ? out.throughput * (p.mean.value / p.mean.low) : out.throughput;
+  if (failing != nullptr) {
+    out.goodput = BandedGoodput{.value = goodput, .band = failing->goodput};
+    out.low = out.throughput * failing->throughput.low;
+    out.high = out.throughput * failing->throughput.high;
+  }
   out.cost = first > 0 && goodput > 0 ? first / (p.efficiency * goodput) : 0;
   return out;
 }
@@ -75,7 +81,7 @@ std::vector<std::int32_t> most_critical(const OverTime& o, std::size_t most) {
 
 double cost_of(const Forecast& f, std::size_t i) {
   const SizePoint& at = f.projection.points[i];
-  const double kept = f.goodput.empty() ? 1 : f.goodput[i].shares.work / f.goodput_seen;
+  const double kept = f.goodput.empty() ? 1 : f.goodput[i].shares.work / f.goodput_seen();
   return f.seen.efficiency > 0 && at.efficiency > 0 && kept > 0 ? f.seen.efficiency / (at.efficiency * kept)
                                                                 : 1;
 }
@@ -84,15 +90,15 @@ double cost_of(const Forecast& f, std::size_t i) {
 
 std::vector<SizeRatios> size_ratios(const Forecast& f) {
   if (f.curve) return curve_ratios(*f.curve);
-  const double first = f.seen.efficiency > 0 ? f.seen.efficiency * f.goodput_seen : 0;
+  const double first = f.seen.efficiency > 0 ? f.seen.efficiency * f.goodput_seen() : 0;
   std::vector<SizeRatios> out;
   const bool asked =
       std::ranges::any_of(f.projection.points, [&](const SizePoint& p) { return p.ranks == f.seen.ranks; });
-  if (f.seen.ranks > 0 && !asked) out.push_back(ratios_of(f.seen, true, f.goodput_seen, first));
+  const bool fails = !f.goodput.empty();
+  if (f.seen.ranks > 0 && !asked) out.push_back(ratios_of(f.seen, true, fails ? &f.at_seen : nullptr, first));
   for (std::size_t i = 0; i < f.projection.points.size(); ++i) {
     const SizePoint& p = f.projection.points[i];
-    out.push_back(
-        ratios_of(p, p.ranks == f.seen.ranks, f.goodput.empty() ? 1 : f.goodput[i].shares.work, first));
+    out.push_back(ratios_of(p, p.ranks == f.seen.ranks, fails ? &f.goodput[i] : nullptr, first));
   }
   std::sort(out.begin(), out.end(),
             [](const SizeRatios& a, const SizeRatios& b) { return a.ranks < b.ranks; });
@@ -132,6 +138,13 @@ std::vector<KeptRatio> kept_ratios(const Structure& s) {
   return out;
 }
 
+std::vector<KeptRatio> kept_over_steps(const DelayOverSteps& delay) {
+  std::vector<KeptRatio> out;
+  for (const Proportion& p : delay.kept)
+    out.push_back({.step = static_cast<double>(out.size()), .kept = p.value, .low = p.low, .high = p.high});
+  return out;
+}
+
 PathShares path_shares(const OverTime& o, std::size_t most_units) {
   PathShares out{.of_nodes = !o.windows.empty() && o.windows.front().structure.nodes.size() > 1,
                  .units = most_critical(o, most_units)};
@@ -164,11 +177,13 @@ BesideSmallRun beside_small_run(const Forecast& f, std::size_t i) {
   const SizePoint& at = f.projection.points[i];
   BesideSmallRun out{.twice_the_ranks = doubled(at.elasticity), .cost = cost_of(f, i)};
   out.cost_moved = out.cost > 1 + kSeen;
+  out.energy = f.energy_of_sample(i);
+  out.energy_moved = out.energy && *out.energy > 1 + kSeen;
   if (at.median.value > Seconds{}) {
     out.p99_ratio = at.p99.value / at.median.value;
     out.p999_ratio = at.p999.value / at.median.value;
   }
-  if (std::isfinite(at.cv)) out.cv = at.cv;
+  if (at.median.value > Seconds{} && std::isfinite(at.cv)) out.cv = at.cv;
   if (at.mean.value > Seconds{}) out.communication = at.rest / at.mean.value;
   out.work_known = at.efficiency > 0 && f.seen.efficiency > 0;
   if (!out.work_known) return out;

@@ -56,7 +56,7 @@ TEST(Ratios, WhatFailuresTakeIsInThroughputAndCost) {
   Forecast f = small_forecast();
   f.goodput.resize(f.projection.points.size());
   f.goodput[1].shares.work = 0.5;
-  f.goodput_seen = 0.8;
+  f.at_seen.shares.work = 0.8;
   const std::vector<SizeRatios> sizes = size_ratios(f);
   EXPECT_DOUBLE_EQ(sizes[3].throughput, 1024);
   EXPECT_DOUBLE_EQ(sizes[3].cost, 0.9 * 0.8 / (0.5 * 0.5));

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "cox/base/units_text.hpp"
-#include "cox/simulate/delay.hpp"
 
+#include "forecast/answer/drawn_structure.hpp"
 #include "forecast/answer/node_hours.hpp"
 #include "forecast/answer/simulated_sizes.hpp"
 #include "forecast/calibrate/calibrate.hpp"
@@ -174,25 +174,11 @@ void add_waves(const FullForecast& f, const PositionParts& part, StructureDetail
 }
 
 void add_simulated(const FullForecast& f, const Asked& question, StructureDetail& out) {
-  model::Scenario s = *f.scenario;
-  s.failures = {};
-  s.start = {};
-  s.replicas = std::clamp(s.replicas, 16, 64);
-  std::erase_if(s.noise, [](const model::NoiseSource& n) { return n.pattern == model::NoisePattern::Once; });
-  s.job.steps = 2 * kTwinSteps;
-  const int rank = static_cast<int>(model::ranks_of(s.cluster, s.job.places) / 2);
-  s.noise.push_back({.name = "delay",
-                     .law = model::NoiseLaw::Constant,
-                     .pattern = model::NoisePattern::Once,
-                     .relative = false,
-                     .mean = out.delay,
-                     .step = kTwinSteps / 2,
-                     .ranks = {rank}});
-  const auto kept = simulate::follow_delay(s, {.threads = question.project.threads});
-  if (kept)
-    out.simulated = SimulatedDelay{.rank = rank, .step = kept->step, .decay = decay_of(*kept)};
+  auto followed = delay_beside_twin(*f.scenario, out.delay, question.project.threads);
+  if (followed)
+    out.simulated = *std::move(followed);
   else
-    out.notes.push_back("a delay beside its twin: " + kept.error().message);
+    out.notes.push_back("a delay beside its twin: " + followed.error().message);
 }
 
 void add_twins(const FullForecast& f, int threads, StructureDetail& out) {

@@ -38,6 +38,11 @@ void add_input(Lines& out, const Input& input) {
       out.push_back(
           fmt::format("{}: a scenario of {}: stated, not measured", input.name, plural(input.ranks, "rank")));
       return;
+    case InputKind::Study:
+      out.push_back(
+          fmt::format("{}: a study of a job from {} on, by the terms of its step: stated, not measured",
+                      input.name, plural(input.ranks, "rank")));
+      return;
     case InputKind::Run:
     case InputKind::StepTable:
       break;
@@ -96,6 +101,22 @@ void add_table(Lines& out, const FullForecast& f) {
         "goodput: part of the wall time whose work counts; net rate: with what checkpoints, failures and restarts take");
 }
 
+/// What goodput may be where its inputs are known to a factor: at the largest size that has a number, or at all.
+void add_goodput_bands(Lines& out, const FullForecast& f, bool all) {
+  Lines lines;
+  for (std::size_t i = f.goodput.size(); i-- > 0;) {
+    const SizePoint& p = f.projection.points[i];
+    if (!p.refused.empty()) continue;
+    const SizeGoodput& g = f.goodput[i];
+    lines.push_back(
+        fmt::format("{} ranks: goodput {} .. {}, net rate x {} .. x {} (90 %, inputs known to a factor)",
+                    grouped(p.ranks), percent(g.goodput.low), percent(g.goodput.high), ratio(g.net.low),
+                    ratio(g.net.high)));
+    if (!all) break;
+  }
+  out.insert(out.end(), lines.rbegin(), lines.rend());
+}
+
 /// Where they go at the largest size that has a number, where something fails.
 void add_node_hours(Lines& out, const FullForecast& f) {
   if (f.goodput.empty()) return;
@@ -114,6 +135,22 @@ void add_node_hours(Lines& out, const FullForecast& f) {
                                 to_string(g.intervals.far), percent(g.best_goodput)));
     return;
   }
+}
+
+/// What a step and a sample draw, where a node's power is known: at the largest size that has a number, or at all.
+void add_energy(Lines& out, const FullForecast& f, bool all) {
+  Lines lines;
+  for (std::size_t i = f.projection.points.size(); i-- > 0;) {
+    const SizePoint& p = f.projection.points[i];
+    if (!p.refused.empty()) continue;
+    const auto step = f.energy_of_step(i);
+    const auto sample = f.energy_of_sample(i);
+    if (!step || !sample) return;
+    lines.push_back(fmt::format("energy at {} ranks: {} a step; a sample takes x {} of that at {} ranks",
+                                grouped(p.ranks), to_string(*step), ratio(*sample), grouped(f.seen_ranks)));
+    if (!all) break;
+  }
+  out.insert(out.end(), lines.rbegin(), lines.rend());
 }
 
 std::string in_table_unit(const CurveForecast& c, double value) {
@@ -213,6 +250,14 @@ void add_bends(Lines& out, const FullForecast& f) {
                             place(r.n1.value), because(r.n1), place(r.n2.value), because(r.n2)));
   if (f.calibrated) add_bend_bands(out, r);
   out.push_back(fmt::format("most throughput: {} ranks{}", place(r.n_star.value), because(r.n_star)));
+}
+
+/// The same job with what its study does about it.
+void add_stated_control(Lines& out, const FullForecast& f) {
+  if (!f.controlled_job) return;
+  const ControlledJob& c = *f.controlled_job;
+  out.push_back(fmt::format("with control ({}): most throughput {} ranks, x {} of the most without", c.what,
+                            place(c.regimes.n_star.value), ratio(c.most)));
 }
 
 void add_margin(Lines& out, const FullForecast& f) {
@@ -320,9 +365,12 @@ std::vector<TextLine> text_lines(const FullForecast& f, bool all) {
   else
     add_table(out, f);
   if (!f.curve) out.emplace_back();
+  add_goodput_bands(out, f, all);
   add_node_hours(out, f);
+  add_energy(out, f, all);
   add_grounds(out, f);
   add_bends(out, f);
+  add_stated_control(out, f);
   add_margin(out, f);
   for (std::string& line : structure_lines(f)) out.push_back(std::move(line));
   add_goodness(out, f);

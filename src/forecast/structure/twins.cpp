@@ -168,11 +168,19 @@ Result<std::vector<TwinElasticity>> twin_elasticities(const Scenario& scenario,
   return out;
 }
 
+std::vector<Proportion> Decay::bands() const {
+  std::vector<Proportion> out;
+  for (std::size_t k = 0; k < kept.size(); ++k)
+    out.push_back({.value = kept[k], .low = kept[k] - half_width[k], .high = kept[k] + half_width[k]});
+  return out;
+}
+
 Decay decay_of(const simulate::KeptDelay& delay) {
   Decay out;
   if (delay.by.empty() || !(delay.delay > Seconds{})) return out;
   for (const simulate::ReplicaSpread& d : delay.by) {
     out.kept.push_back(d.mean / delay.delay);
+    out.half_width.push_back(d.half_width_95 / delay.delay);
     const Seconds sure = d.mean - d.half_width_95;
     if (sure > delay.delay * (1 + 1e-6)) out.shared = true;
   }

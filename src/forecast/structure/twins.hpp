@@ -47,12 +47,15 @@ struct TwinElasticity {
 
 /// What is left of a delay, step by step.
 struct Decay {
-  std::vector<double> kept{};  ///< D_k / d, mean over replicas; k = 0 is the step that it hits
-  double first = 0;            ///< what passes the first synchronisation
+  std::vector<double> kept{};        ///< D_k / d, mean over replicas; k = 0 is the step that it hits
+  std::vector<double> half_width{};  ///< of 95 %, of each
+  double first = 0;                  ///< what passes the first synchronisation
   double last = 0;
   double half_life = 0;  ///< steps until half of the first is left; 0 = it does not fall so far
   bool lasts = false;    ///< as much at the end as after the first step: a barrier that all meet at
   bool shared = false;   ///< more comes out than was put in, beyond chance: something is shared
+
+  [[nodiscard]] std::vector<Proportion> bands() const;
 };
 /// Held by: src/forecast/structure/twins_test.cpp
 [[nodiscard]] Decay decay_of(const simulate::KeptDelay& delay);

@@ -75,6 +75,12 @@ void add_definition(const Forecast& f, ForecastPage& page) {
   for (const SizePoint& p : f.projection.points) most = std::max(most, p.ranks);
   page.scale = fmt::format("{} {}, up to {} asked", count_of(f.seen_ranks, "rank"),
                            f.measured.empty() ? "given" : "seen", grouped(most));
+  if (f.job_words) {
+    page.system = f.job_words->system;
+    page.mode = f.job_words->mode;
+    page.runtime = f.job_words->runtime;
+    return;
+  }
   page.system = f.scenario ? fmt::format("{} with {} each", count_of(nodes_of(*f.scenario), "node"),
                                          count_of(f.scenario->cluster.devices_per_node, "device"))
                            : "Not known: only what ranks did was seen";
@@ -93,12 +99,13 @@ std::string interval(const forecast::Proportion& p) {
   return fmt::format("{} to {}", percent(p.low), percent(p.high));
 }
 
-void add_structure(const forecast::Structure& s, ForecastPage& page) {
+/// `how`: nothing where it was recorded.
+void add_structure(const forecast::Structure& s, std::string_view how, ForecastPage& page) {
   page.observations.push_back(
       {.sentence = fmt::format("A step takes {} times as long as one rank's own work and communication.",
                                plain_number(s.amplification)),
        .interval = {},
-       .evidence = fmt::format("{} synchronisations", grouped(s.synchronisations)),
+       .evidence = fmt::format("{} synchronisations{}", grouped(s.synchronisations), how),
        .anchor = "scaling",
        .refuted_by = "ranks that arrive together"});
   const forecast::UnitPace* worst = forecast::last_most_often(s.ranks);
@@ -110,7 +117,7 @@ void add_structure(const forecast::Structure& s, ForecastPage& page) {
                          plain_number(s.who.effective), grouped(static_cast<std::int64_t>(s.ranks.size())),
                          worst->unit, percent(worst->critical.value)),
          .interval = interval(worst->critical),
-         .evidence = "who was last, counted",
+         .evidence = fmt::format("who was last, counted{}", how),
          .anchor = "coupling",
          .refuted_by = "the same rank last in a run with ranks placed otherwise, or never again"});
   for (const forecast::Dependence& d : s.depends)
@@ -120,7 +127,7 @@ void add_structure(const forecast::Structure& s, ForecastPage& page) {
                "Who is last depends on {}: the critical path follows the job's state, not its topology alone.",
                d.on),
            .interval = fmt::format("by chance {}", percent(d.chance)),
-           .evidence = "steps against each other",
+           .evidence = fmt::format("steps against each other{}", how),
            .anchor = "path",
            .refuted_by = "as strong a dependence where steps are shuffled"});
   if (s.kept.size() > 1) {
@@ -130,7 +137,7 @@ void add_structure(const forecast::Structure& s, ForecastPage& page) {
              "Of a delay of {} on one rank {} reaches the whole job; the rest is absorbed by slack.",
              to_string(k.delay), percent(k.kept.value)),
          .interval = interval(k.kept),
-         .evidence = "slack of every rank and step",
+         .evidence = fmt::format("slack of every rank and step{}", how),
          .anchor = "decay",
          .refuted_by = "more than the delay itself arriving: then something is shared"});
     page.kept_against = "delay, in steps of one rank's spread";
@@ -153,7 +160,8 @@ void add_failures(const Forecast& f, std::size_t i, ForecastPage& page) {
            "checkpoints, {} work done again, {} restarts.",
            grouped(f.projection.points[i].ranks), percent(h.own), percent(h.communication),
            percent(h.waiting), percent(h.writes), percent(h.rework), percent(h.down())),
-       .interval = {},
+       .interval = fmt::format("goodput {} to {}", percent(f.goodput[i].goodput.low),
+                               percent(f.goodput[i].goodput.high)),
        .evidence = fmt::format("a failure every {}, as stated", to_string(f.goodput[i].between)),
        .anchor = "scaling",
        .refuted_by = "failures, checkpoints or restarts that take another time than was stated"});
@@ -171,6 +179,17 @@ void add_path(const forecast::OverTime& o, ForecastPage& page) {
                                          grouped(static_cast<std::int64_t>(w.steps.count)),
                                          grouped(static_cast<std::int64_t>(w.steps.first))));
   page.path.values = std::move(path.shares);
+}
+
+/// What had to be simulated.
+void add_drawn(const forecast::DrawnStructure& d, ForecastPage& page) {
+  if (d.structure) add_structure(*d.structure, ", simulated", page);
+  if (d.over_time) add_path(*d.over_time, page);
+  if (d.delay) {
+    page.kept_over_steps = forecast::kept_over_steps(*d.delay);
+    page.kept_of = fmt::format("A delay of {} on rank {}", to_string(d.delay->delay), d.delay->rank);
+  }
+  if (!d.why_not.empty()) page.limits.push_back(d.why_not);
 }
 
 /// What changed in the run, and what warns.
@@ -232,6 +251,7 @@ void add_monitoring(const forecast::BesideSmallRun& r, ForecastPage& page) {
   add("share of a step in which links carry the job's data", percent(r.communication_small),
       percent(r.communication_here), r.communication_moved);
   add("cost of a sample", "1.00", fmt::format("{:.2f}", r.cost), r.cost_moved);
+  if (r.energy) add("energy of a sample", "1.00", fmt::format("{:.2f}", *r.energy), r.energy_moved);
 }
 
 void add_implications(const Forecast& f, const SizePoint& at, const forecast::BesideSmallRun& r,
@@ -280,6 +300,14 @@ void add_control(const forecast::Control& c, ForecastPage& page) {
   for (const std::string& note : c.notes) page.limits.push_back(note);
 }
 
+void add_stated_control(const forecast::ControlledJob& c, ForecastPage& page) {
+  page.controlled = forecast::with_control(page.sizes, {.controlled = c.sizes});
+  const forecast::RegimeBoundary& most = c.regimes.n_star.value;
+  page.implications.push_back(fmt::format(
+      "With control ({}) the most throughput is {} {} ranks, {:.2f} times that of the job as it is.", c.what,
+      most.inside() ? "at" : "beyond", grouped(most.ranks), c.most));
+}
+
 }  // namespace
 
 ForecastPage page_of(const Forecast& f, std::vector<Artefact> artefacts) {
@@ -293,7 +321,8 @@ ForecastPage page_of(const Forecast& f, std::vector<Artefact> artefacts) {
     add_headline(f, at, page);
     add_sizes(f, page);
   }
-  if (f.structure) add_structure(*f.structure, page);
+  if (f.structure) add_structure(*f.structure, {}, page);
+  if (f.drawn) add_drawn(*f.drawn, page);
   if (f.over_time) {
     add_path(*f.over_time, page);
     add_changes(*f.over_time, page);
@@ -309,6 +338,7 @@ ForecastPage page_of(const Forecast& f, std::vector<Artefact> artefacts) {
   for (const auto* list : {&f.not_seen, &f.contradictions, &f.projection.notes, &f.left_out})
     page.limits.insert(page.limits.end(), list->begin(), list->end());
   if (f.control) add_control(*f.control, page);
+  if (f.controlled_job) add_stated_control(*f.controlled_job, page);
   page.artefacts = std::move(artefacts);
   if (!page.sizes.empty())
     page.artefacts.push_back({.name = "forecast.csv", .what = "sizes as drawn", .text = sizes_csv(page)});

@@ -116,6 +116,77 @@ TEST(ForecastContent, ADelayIsDrawnAgainstItsLength) {
   EXPECT_NE(render_forecast(page)->find("delay, in steps of"), std::string::npos);
 }
 
+// Of a Scenario nothing was recorded: its pictures are of steps that were simulated, and say so.
+TEST(ForecastContent, AScenariosPicturesAreOfSimulatedSteps) {
+  forecast::Forecast f = small_forecast();
+  forecast::DrawnStructure drawn;
+  drawn.structure.emplace();
+  drawn.structure->groups = {0, 1};
+  drawn.structure->entered = {{0.5, 0.1}, {0.1, 0.3}};
+  drawn.structure->synchronisations = 48;
+  drawn.over_time.emplace();
+  for (int w = 0; w < 2; ++w) {
+    drawn.over_time->windows.push_back({.steps = {.first = static_cast<std::size_t>(24 * w), .count = 24}});
+    drawn.over_time->windows.back().structure.ranks = {{.unit = 3, .critical = {.value = 0.75}},
+                                                       {.unit = 4, .critical = {.value = 0.25}}};
+  }
+  drawn.delay = forecast::DelayOverSteps{
+      .delay = Seconds{0.1},
+      .rank = 5,
+      .kept = {{.value = 0.8, .low = 0.7, .high = 0.9}, {.value = 0.4, .low = 0.3, .high = 0.5}}};
+  drawn.why_not = "something is too large";
+  f.drawn = drawn;
+  const ForecastPage page = page_of(f, {});
+  ASSERT_EQ(page.kept_over_steps.size(), 2u);
+  EXPECT_EQ(page.kept_over_steps[1].step, 1);
+  EXPECT_EQ(page.coupling.rows.size(), 2u);
+  EXPECT_EQ(page.path.rows.size(), 2u);
+  EXPECT_NE(page.observations[0].evidence.find("simulated"), std::string::npos);
+  EXPECT_EQ(page.limits.size(), 2u);
+  const auto html = render_forecast(page);
+  ASSERT_TRUE(html) << html.error().to_string();
+  for (const char* part :
+       {"id=\"decay-steps\"", "on rank 5", "steps behind the delay", "something is too large"})
+    EXPECT_NE(html->find(part), std::string::npos) << part;
+  f.drawn.reset();
+  EXPECT_EQ(render_forecast(page_of(f, {}))->find("decay-steps"), std::string::npos);
+}
+
+TEST(ForecastContent, GoodputHasAColumnAndABandWhereSomethingFails) {
+  forecast::Forecast f = small_forecast();
+  EXPECT_EQ(render_forecast(page_of(f, {}))->find(">goodput<"), std::string::npos);
+  f.goodput.resize(3);
+  for (forecast::SizeGoodput* g : {&f.goodput[0], &f.goodput[1], &f.at_seen}) {
+    g->shares.work = 0.75;
+    g->shares.rework = 0.25;
+    g->goodput = {.low = 0.61, .high = 0.87};
+    g->throughput = {.low = 0.5, .high = 1.5};
+  }
+  const ForecastPage page = page_of(f, {});
+  EXPECT_NEAR(page.sizes[2].low, page.sizes[2].throughput * 0.5, 1e-9);
+  EXPECT_NEAR(page.sizes[2].high, page.sizes[2].throughput * 1.5, 1e-9);
+  const auto html = render_forecast(page);
+  ASSERT_TRUE(html);
+  for (const char* part : {">goodput<", "61 % to 87 %", "goodput 61 % to 87 %"})
+    EXPECT_NE(html->find(part), std::string::npos) << part;
+}
+
+TEST(ForecastContent, AStatedJobSaysItselfWhatItIs) {
+  forecast::Forecast f = small_forecast();
+  f.job_words = forecast::JobWords{.system = "a fabric", .mode = "shards", .runtime = "long"};
+  forecast::ControlledJob control{.what = "less of it"};
+  control.regimes.n_star.value = {.place = forecast::RegimeBoundary::Place::Inside, .ranks = 40'000};
+  control.sizes = {{.ranks = 256, .throughput_ratio = 1.1}, {.ranks = 4096, .throughput_ratio = 1.5}};
+  control.most = 2;
+  f.controlled_job = control;
+  const ForecastPage page = page_of(f, {});
+  EXPECT_EQ(page.system, "a fabric");
+  EXPECT_EQ(page.runtime, "long");
+  ASSERT_EQ(page.controlled.size(), 2u);
+  EXPECT_DOUBLE_EQ(page.controlled[1].throughput, 1.5 * 2048);
+  EXPECT_NE(page.implications.back().find("at 40 000 ranks, 2.00 times"), std::string::npos);
+}
+
 TEST(ForecastContent, ATableOfSizesHasAPage) {
   forecast::Forecast f;
   f.name = "sizes.csv";

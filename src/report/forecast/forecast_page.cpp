@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "cox/base/number_text.hpp"
@@ -123,26 +124,37 @@ std::string transitions(const forecast::Regimes& r) {
          (notes.empty() ? "" : "<ul class=\"limits\">" + notes + "</ul>\n");
 }
 
+/// What failures leave; a column where some size has it.
+std::string goodput_cell(const forecast::SizeRatios& p, bool shown) {
+  if (!shown) return {};
+  if (!p.goodput) return "<td class=\"n\">–</td>";
+  return fmt::format("<td class=\"n\">{} <span class=\"quiet\">{} to {}</span></td>",
+                     percent(p.goodput->value), percent(p.goodput->band.low), percent(p.goodput->band.high));
+}
+
 std::string sizes_table(const ForecastPage& page) {
+  const bool fails = std::ranges::any_of(page.sizes, [](const auto& p) { return p.goodput.has_value(); });
   std::string rows;
   for (const forecast::SizeRatios& p : page.sizes) {
     if (!p.refused.empty()) {
       rows +=
-          fmt::format("<tr><th scope=\"row\" class=\"n\">{}</th><td colspan=\"3\">no number: {}</td></tr>\n",
-                      grouped(p.ranks), html(p.refused));
+          fmt::format("<tr><th scope=\"row\" class=\"n\">{}</th><td colspan=\"{}\">no number: {}</td></tr>\n",
+                      grouped(p.ranks), fails ? 4 : 3, html(p.refused));
       continue;
     }
     rows += fmt::format(
-        "<tr><th scope=\"row\" class=\"n\">{}{}</th><td class=\"n\">{} <span class=\"quiet\">{} to {}</span></td><td class=\"n\">{}</td><td "
+        "<tr><th scope=\"row\" class=\"n\">{}{}</th><td class=\"n\">{} <span class=\"quiet\">{} to {}</span></td><td class=\"n\">{}</td>{}<td "
         "class=\"n\">{}</td></tr>\n",
         grouped(p.ranks), p.seen ? " <span class=\"quiet\">seen</span>" : "", plain_number(p.throughput, 4),
-        plain_number(p.low, 4), plain_number(p.high, 4), percent(p.of_ideal()),
+        plain_number(p.low, 4), plain_number(p.high, 4), percent(p.of_ideal()), goodput_cell(p, fails),
         p.cost > 0 ? fmt::format("{:.3f}", p.cost) : "–");
   }
   return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th scope=\"col\" "
          "class=\"n\">ranks</th><th scope=\"col\" class=\"n\">throughput</th><th scope=\"col\" class=\"n\">of "
-         "ideal</th><th scope=\"col\" class=\"n\">cost of a sample</th></tr></thead>\n<tbody>\n" +
-         rows + "</tbody></table></div>\n";
+         "ideal</th>" +
+         std::string(fails ? "<th scope=\"col\" class=\"n\">goodput</th>" : "") +
+         "<th scope=\"col\" class=\"n\">cost of a sample</th></tr></thead>\n<tbody>\n" + rows +
+         "</tbody></table></div>\n";
 }
 
 std::string figure(std::string_view id, std::string_view title, std::string_view text,
@@ -168,8 +180,8 @@ std::string margin_text(const ForecastPage& page) {
 
 /// What a table of sizes has none of is not announced.
 bool only_sizes(const ForecastPage& page) {
-  return page.margins.empty() && page.kept.empty() && page.coupling.rows.empty() && page.path.rows.empty() &&
-         !page.regimes;
+  return page.margins.empty() && page.kept.empty() && page.kept_over_steps.empty() &&
+         page.coupling.rows.empty() && page.path.rows.empty() && !page.regimes;
 }
 
 std::string projection(const ForecastPage& page) {
@@ -186,7 +198,12 @@ std::string projection(const ForecastPage& page) {
     out += figure(
         "decay", "What is left of a delay",
         "One rank is late once. At a barrier the step's slack takes its part at once, and the rest stays for good.",
-        decay_picture(page));
+        decay_picture(page.kept, page.kept_against));
+    if (!page.kept_over_steps.empty())
+      out += figure("decay-steps", "What is left of it, step by step",
+                    fmt::format("{}, simulated beside the same steps without it; band of 95 % over draws.",
+                                page.kept_of),
+                    decay_picture(page.kept_over_steps, "steps behind the delay"));
     out +=
         figure("coupling", "Who hands the path to whom",
                "The stronger a cell, the more often the critical path goes through its row, from its column.",

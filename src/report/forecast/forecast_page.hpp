@@ -66,6 +66,8 @@ struct ForecastPage {
   std::optional<forecast::Margins> margin{};  ///< at the size asked
   std::vector<forecast::KeptRatio> kept{};
   std::string kept_against = "steps behind the delay";  ///< what `kept` is drawn against
+  std::vector<forecast::KeptRatio> kept_over_steps{};   ///< of one delay, by steps behind it
+  std::string kept_of{};                                ///< which delay that is
   ShareTable coupling{};                                ///< rows and columns the same groups
   ShareTable path{};                                    ///< rows: windows of the run; columns: groups
   std::optional<forecast::LeverTable> levers{};

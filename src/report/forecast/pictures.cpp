@@ -238,28 +238,27 @@ std::string margin_picture(const ForecastPage& page) {
   return svg("margin against ranks", in + frame("ranks", "change that crosses"));
 }
 
-std::string decay_picture(const ForecastPage& page) {
-  if (page.kept.size() < 2) return none("Not drawn: no delay was followed over steps.");
+std::string decay_picture(const std::vector<KeptRatio>& kept, std::string_view against) {
+  if (kept.size() < 2) return none("Not drawn: no delay was followed over steps.");
   double highest = 1, lowest = 0;
-  for (const KeptRatio& p : page.kept) {
+  for (const KeptRatio& p : kept) {
     highest = std::max({highest, p.kept, p.high});
     lowest = std::min({lowest, p.kept, p.low});
   }
-  const Axis x = across(page.kept.front().step, page.kept.back().step, false), y = up(lowest, highest, false);
+  const Axis x = across(kept.front().step, kept.back().step, false), y = up(lowest, highest, false);
   const auto value = [](const KeptRatio& p) { return std::pair(p.step, p.kept); };
   std::vector<double> steps, parts;
   for (int i = 0; i <= 4; ++i) {
-    steps.push_back(
-        std::round(page.kept.front().step + (page.kept.back().step - page.kept.front().step) * i / 4));
+    steps.push_back(std::round(kept.front().step + (kept.back().step - kept.front().step) * i / 4));
     parts.push_back(lowest + (highest - lowest) * i / 4);
   }
   std::string in =
       ticks_across(x, steps) + ticks_up(y, parts, [](double v) { return fmt::format("{:.2f}", v); });
   in += band(
-      page.kept, x, y, [](const KeptRatio& p) { return std::pair(p.step, p.low); },
+      kept, x, y, [](const KeptRatio& p) { return std::pair(p.step, p.low); },
       [](const KeptRatio& p) { return std::pair(p.step, p.high); });
-  in += line(page.kept, x, y, value, "series");
-  return svg("what is left of a delay", in + frame(page.kept_against, "part that is kept"));
+  in += line(kept, x, y, value, "series");
+  return svg("what is left of a delay", in + frame(against, "part that is kept"));
 }
 
 std::string coupling_picture(const ShareTable& table) {

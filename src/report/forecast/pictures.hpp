@@ -4,6 +4,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "report/forecast/forecast_page.hpp"
 
@@ -14,7 +16,8 @@ namespace cox::report {
 /// Nearest relative change that crosses a boundary, against ranks.
 [[nodiscard]] std::string margin_picture(const ForecastPage& page);
 /// What is left of a delay, step by step.
-[[nodiscard]] std::string decay_picture(const ForecastPage& page);
+[[nodiscard]] std::string decay_picture(const std::vector<forecast::KeptRatio>& kept,
+                                        std::string_view against);
 /// Cells shaded by share.
 [[nodiscard]] std::string coupling_picture(const ShareTable& table);
 /// Bars of shares, one a window.

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/answer/stated.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace cox::forecast {
+namespace {
+
+/// Nodes of four ranks: 1 s of work, 0.1 s of communication, and 0.02 s times the logarithm of the nodes.
+StatedJob job() {
+  return {
+      .name = "job",
+      .work = Seconds{1},
+      .terms =
+          {{.term = {.mechanism = {},
+                     .at =
+                         [](std::int64_t) {
+                           return TimeAtSize{Seconds{0.1}, {}};
+                         }},
+            .of = TermOf::Communication},
+           {.term = {.mechanism = {"waiting", Reach::Flattens},
+                     .at =
+                         [](std::int64_t n) {
+                           return TimeAtSize{Seconds{0.02 * std::log(static_cast<double>(n))}, Seconds{0.02}};
+                         }},
+            .of = TermOf::Waiting}},
+      .failures = FailureTerm{.node_mean_time = Seconds{100 * 86'400.0},
+                              .checkpoint = Seconds{60},
+                              .restart = Seconds{300},
+                              .restart_per_node = Seconds{0.1}},
+      .ranks_per_node = 4,
+      .from = 2,
+      .to = 4'096};
+}
+
+FullForecast made(const StatedJob& stated, std::vector<std::int64_t> sizes) {
+  Asked q;
+  q.sizes = std::move(sizes);
+  auto out =
+      make_forecast(Evidence{.inputs = {{.name = "job", .kind = InputKind::Study}}, .stated = stated}, q);
+  EXPECT_TRUE(out) << out.error().to_string();
+  return out.value_or(FullForecast{});
+}
+
+TEST(StatedJobs, AStepIsTheSumOfItsTerms) {
+  const FullForecast f = made(job(), {4 * 256});
+  const SizePoint& p = f.projection.points[0];
+  EXPECT_NEAR(p.mean.value.count(), 1.1 + 0.02 * std::log(256.0), 1e-12);
+  EXPECT_EQ(p.rest, Seconds{0.1});
+  EXPECT_NEAR(p.elasticity, 1 - 0.02 / p.mean.value.count(), 1e-12);
+  const NodeHours h = f.node_hours(0);
+  EXPECT_NEAR(h.own + h.communication + h.waiting + h.writes + h.rework + h.restarts + h.repair, 1, 1e-12);
+}
+
+// Throughput with failures is that of the job: two ways to the same number.
+TEST(StatedJobs, NetRateIsThatOfTheScalingJob) {
+  const FullForecast f = made(job(), {8, 4 * 256, 4 * 4'096});
+  const ScalingJob scaling = job().job();
+  const double first = scaling.at(2, kEveryMechanism).throughput;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::int64_t nodes = f.projection.points[i].ranks / 4;
+    const double there = scaling.at(nodes, kEveryMechanism).throughput;
+    EXPECT_NEAR(f.net_speed_up(i) / (there / first), 1, 1e-6) << nodes;
+    EXPECT_LT(f.goodput[i].goodput.low, f.goodput[i].shares.work);
+  }
+}
+
+TEST(StatedJobs, MarginsAreFactorsOnNamedTerms) {
+  const FullForecast f = made(job(), {4 * 16});
+  ASSERT_TRUE(f.margins);
+  ASSERT_EQ(f.margins->alone.size(), 3U);
+  EXPECT_EQ(f.margins->alone[1].name, "waiting");
+  ASSERT_TRUE(f.margins->alone[1].factor);
+  StatedJob at = job();
+  at.terms[1].term.at = [k = *f.margins->alone[1].factor](std::int64_t n) {
+    return TimeAtSize{Seconds{k * 0.02 * std::log(static_cast<double>(n))}, Seconds{k * 0.02}};
+  };
+  EXPECT_NEAR(at.job().at(16, kEveryMechanism).elasticity, f.margins->level, 1e-3);
+}
+
+TEST(StatedJobs, WhatIsNotStatedIsRefused) {
+  const FullForecast f = made(job(), {4, 10, 16});
+  EXPECT_FALSE(f.projection.points[0].refused.empty());
+  EXPECT_FALSE(f.projection.points[1].refused.empty());
+  EXPECT_TRUE(f.projection.points[2].refused.empty());
+  Asked q;
+  q.sizes = {64};
+  q.project.scaling = Scaling::Strong;
+  const auto strong = make_forecast(Evidence{.stated = job()}, q);
+  ASSERT_FALSE(strong);
+  EXPECT_EQ(strong.error().id, "forecast-013");
+  q.project.scaling = Scaling::Weak;
+  q.structure.asked = true;
+  EXPECT_EQ(make_forecast(Evidence{.stated = job()}, q).error().id, "forecast-010");
+}
+
+}  // namespace
+}  // namespace cox::forecast
