@@ -119,14 +119,13 @@ Result<Outcome> simulate_job(const model::Scenario& scenario, const SimulateOpti
   return simulate_collectives(scenario, engine, options);
 }
 
-/// What is priced as if it met nobody: eager messages, and what one step leaves in ports and links for the next.
+/// What is priced as if it met nobody: eager messages, and what one step leaves in ports and links for the next. What noise makes
+/// shorter than its way is noted.
 void say_overfull(const model::Scenario& s, Outcome& out) {
-  const bool crosses = out.busiest_port && out.busiest_port->is_card && out.busiest_port->bytes > Bytes{};
-  if (crosses && s.price == model::CollectivePrice::Rounds && out.protocol == model::Protocol::Eager &&
-      out.engine == EngineKind::MaxPlus)
-    out.not_modelled.emplace_back(
-        "eager messages wait for no port: what a rank sends, or receives, at the same time has its card to itself each "
-        "(protocol eager-gap serves in turn, --engine flow shares)");
+  const bool sends = out.busiest_port ? out.busiest_port->bytes > Bytes{} : out.messages > 0;
+  if (sends && s.job.workload() != model::Workload::Collective && s.price == model::CollectivePrice::Rounds &&
+      out.protocol == model::Protocol::Eager && out.engine == EngineKind::MaxPlus)
+    out.not_modelled.emplace_back(kEagerWaitsForNoPort);  // of a collective it is said where they may meet
   if (s.job.workload() == model::Workload::Collective && s.job.steps > 1 &&
       out.protocol == model::Protocol::LogGops)
     out.not_modelled.emplace_back(
@@ -143,13 +142,18 @@ void say_overfull(const model::Scenario& s, Outcome& out) {
     most = out.busiest_port->utilisation_ratio;
     name = out.busiest_port->name;
   }
-  if (!name.empty())
-    out.not_modelled.push_back(fmt::format(
-        "{} would be taken {} of the time: {}messages wait for no port, or a step finds ports and links free that the one before has "
-        "not left yet; together the steps take at least {} times as long",
-        name, percent(most),
-        disturbs_messages(s) ? "noise makes messages shorter than its rate allows, " : "",
-        plain_number(most)));
+  if (name.empty()) return;
+  // By docs/concepts/noise.md that is no fault: the rate is then that of the mean.
+  if (disturbs_messages(s)) {
+    out.notes.push_back(fmt::format(
+        "{} is taken {} of the time at the rate that is said: noise makes messages shorter than that rate allows, as it is the mean's",
+        name, percent(most)));
+    return;
+  }
+  out.not_modelled.push_back(fmt::format(
+      "{} would be taken {} of the time: messages wait for no port, or a step finds ports and links free that the one before has "
+      "not left yet; together the steps take at least {} longer",
+      name, percent(most), percent(most - 1)));
 }
 
 /// What the scenario has of links, where nobody plays them. Of loggops and prices of wholes `not_modelled` has a line of its own

@@ -149,7 +149,13 @@ void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Ou
   const auto by_flow = [&s](std::string_view how) {
     return s.protocol == model::Protocol::LogGops ? std::string() : fmt::format(" (--engine flow {})", how);
   };
-  if (out.engine != EngineKind::MaxPlus || (s.protocol == model::Protocol::Rendezvous && !job.meets)) return;
+  if (out.engine != EngineKind::MaxPlus || (s.protocol != model::Protocol::LogGops && !job.meets)) return;
+  if (s.protocol == model::Protocol::EagerGap)
+    return out.not_modelled.push_back(
+        "messages that share a port or card: one goes after the other (eager-gap), and lanes have ports of their own "
+        "(--engine flow shares it)");
+  if (s.protocol == model::Protocol::Eager)
+    return out.not_modelled.push_back(std::string(kEagerWaitsForNoPort));
   const std::size_t told = out.not_modelled.size();
   const bool trees = spec.algorithm == model::Algorithm::DoubleBinaryTree;
   if (s.cluster.nodes > 1 && (trees || spec.algorithm == model::Algorithm::BidirectionalRing))

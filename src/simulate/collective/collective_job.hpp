@@ -5,12 +5,18 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "cox/base/result.hpp"
 #include "cox/model/scenario.hpp"
 #include "cox/simulate/outcome.hpp"
 
 namespace cox::simulate {
+
+/// For `not_modelled`, where max-plus plays the protocol `eager` and messages may meet.
+inline constexpr std::string_view kEagerWaitsForNoPort =
+    "eager messages wait for no port: what a rank sends, or receives, at the same time has its port or card to itself each "
+    "(protocol eager-gap serves in turn, --engine flow shares)";
 
 /// The same errors as `simulate`. Every replica has its own seed: `scenario.seed` + number of the replica.
 [[nodiscard]] Result<Outcome> simulate_collectives(const model::Scenario& scenario, model::EngineKind engine,

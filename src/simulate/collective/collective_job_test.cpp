@@ -367,6 +367,27 @@ TEST(CollectiveJob, AFactorOfMeanOneIsThatOfEveryEngine) {
   }
 }
 
+// The rate is then the mean's, so half of the time is no fault of an engine: noted, not left out. Without noise it is.
+TEST(CollectiveJob, MessagesThatNoiseMakesShorterAreNoted) {
+  model::Scenario s = switched(2);
+  s.across.latency = s.cluster.nic.latency = s.fabric.link.latency = Seconds{};
+  s.job.as<model::CollectiveJob>().collective = {
+      .kind = Collective::Broadcast, .algorithm = Algorithm::Chain, .ranks = 2, .bytes = Bytes{1'000'000}};
+  s.noise = {{.name = "half",
+              .target = model::NoiseTarget::Message,
+              .law = model::NoiseLaw::Quantiles,
+              .quantiles = {-0.5, -0.5}}};
+  for (const EngineKind engine : {EngineKind::Auto, EngineKind::Flow, EngineKind::MaxPlus}) {
+    s.engine = engine;
+    const auto out = simulate(s, {});
+    ASSERT_TRUE(out) << out.error().to_string();
+    EXPECT_NEAR(out->total.count(), 0.5e-3, 1e-12);
+    EXPECT_TRUE(out->not_modelled.empty());
+    ASSERT_FALSE(out->notes.empty());
+    EXPECT_NE(out->notes.back().find("200 % of the time"), std::string::npos) << out->notes.back();
+  }
+}
+
 // Of messages with a latency, too, and those that are left no byte.
 TEST(CollectiveJob, MessagesThatAreShorterThanTheirWayAreThatUnderEveryEngine) {
   model::Scenario s = switched(8);

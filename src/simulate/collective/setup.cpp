@@ -41,6 +41,13 @@ bool stripes(CollectiveSetup& job) {
   return true;
 }
 
+/// Whether two messages may be in one port or card at once. Eager: what a rank sends may wait behind what it sent, and nothing waits
+/// for who gets it, so nobody meets only where all are in step.
+bool meets(const model::Scenario& s, const model::Schedule& schedule, const std::vector<int>& places) {
+  if (s.protocol == model::Protocol::Rendezvous) return may_meet(s, schedule, places);
+  return schedule.spec().bytes > Bytes{} && schedule.ranks() > 1 && !stay_in_step(s, schedule, places);
+}
+
 }  // namespace
 
 Result<Noise> collective_noise(const model::Scenario& s, const std::vector<int>& devices,
@@ -100,12 +107,12 @@ Result<CollectiveSetup> set_up(const model::Scenario& s, const model::Collective
                       .network = nullptr,
                       .devices = std::move(devices)};
   COX_TRY(job.noise, collective_noise(s, job.devices, s.seed));
-  const bool by_rounds = engine == model::EngineKind::MaxPlus && s.protocol == model::Protocol::Rendezvous &&
+  const bool by_rounds = engine == model::EngineKind::MaxPlus && s.protocol != model::Protocol::LogGops &&
                          s.price == model::CollectivePrice::Rounds;
-  job.meets = by_rounds && may_meet(s, job.schedule,
-                                    devices_by_place(s, s.seed, job.devices, job.schedule.participants()));
-  job.costs.own_ways =
-      by_rounds && !job.meets && spec.bytes > Bytes{} && job.schedule.participants() == job.schedule.ranks();
+  job.meets = by_rounds &&
+              meets(s, job.schedule, devices_by_place(s, s.seed, job.devices, job.schedule.participants()));
+  job.costs.own_ways = by_rounds && s.protocol == model::Protocol::Rendezvous && !job.meets &&
+                       spec.bytes > Bytes{} && job.schedule.participants() == job.schedule.ranks();
   if (job.meets && s.engine == model::EngineKind::Auto) {
     auto network = Network::make(s.cluster, s.fabric);
     if (network && flow_may_stand_in(s, job.schedule, *network)) {

@@ -124,8 +124,8 @@ bool links_say_costs(const model::Scenario& s, const Network& network) {
 }
 
 bool flow_may_stand_in(const model::Scenario& s, const model::Schedule& schedule, const Network& network) {
-  return s.engine == model::EngineKind::Auto && s.protocol == model::Protocol::Rendezvous &&
-         are_costs_of(network, s) && is_affordable(schedule);
+  const bool shares = s.protocol == model::Protocol::Rendezvous || s.protocol == model::Protocol::Eager;
+  return s.engine == model::EngineKind::Auto && shares && are_costs_of(network, s) && is_affordable(schedule);
 }
 
 }  // namespace cox::simulate

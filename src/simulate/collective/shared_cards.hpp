@@ -52,8 +52,8 @@ inline constexpr std::int64_t kMostPlayed = 4'000'000;
 /// Whether it has at most four million messages. Cost: O(messages) up to that.
 [[nodiscard]] bool is_affordable(const model::Schedule& schedule);
 
-/// For steps of one collective, which flow plays with noise on messages, too: rendezvous, links that say what costs say, and at most
-/// four million messages.
+/// For steps of one collective, which flow plays with noise on messages, too: rendezvous or eager (of `eager-gap` the ports serve in
+/// turn, which links do not), links that say what costs say, and at most four million messages.
 /// Cost: O(messages) up to that. Held by: src/simulate/collective/shared_cards_test.cpp
 [[nodiscard]] bool flow_may_stand_in(const model::Scenario& scenario, const model::Schedule& schedule,
                                      const Network& network);

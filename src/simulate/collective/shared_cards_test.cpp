@@ -86,6 +86,56 @@ TEST(SharedCards, StayWithMaxPlusWhereFlowWouldSayAnotherThing) {
   EXPECT_FALSE(out.not_modelled.empty());
 }
 
+// Eight devices of a node at 1 GB/s, two trees of 4 MB in four chunks each: no message waits for another by max-plus.
+TEST(SharedCards, OfEagerMessagesAreLeftToFlowInsideANodeToo) {
+  model::Scenario s = job(model::Algorithm::DoubleBinaryTree, 1);
+  s.cluster.nodes = 1;
+  s.cluster.devices_per_node = 8;
+  s.cluster.scale_up.bandwidth = Bandwidth::gbyte_per_s(1);
+  s.inside = {.per_byte = s.cluster.scale_up.bandwidth.time_per_byte()};
+  s.protocol = model::Protocol::Eager;
+  model::CollectiveSpec& spec = s.job.as<model::CollectiveJob>().collective;
+  spec.ranks = 8;
+  spec.bytes = Bytes{8'000'000};
+  spec.chunks = 4;
+  const Outcome ours = by(s, model::EngineKind::Auto);
+  EXPECT_EQ(ours.engine, model::EngineKind::Flow);
+  EXPECT_NEAR(ours.total.count(), 29e-3, 1e-9);
+  const Outcome alone = by(s, model::EngineKind::MaxPlus);
+  EXPECT_NEAR(alone.total.count(), 19e-3, 1e-9);
+  ASSERT_EQ(alone.not_modelled.size(), 1U);
+  EXPECT_TRUE(alone.not_modelled.front().starts_with("eager messages wait for no port"));
+  // In step nobody meets: a ring of devices of one node.
+  spec.algorithm = model::Algorithm::Ring;
+  spec.chunks = 1;
+  EXPECT_EQ(by(s, model::EngineKind::Auto).engine, model::EngineKind::MaxPlus);
+  EXPECT_TRUE(by(s, model::EngineKind::Auto).not_modelled.empty());
+  EXPECT_NEAR(by(s, model::EngineKind::Flow).total.count(), 14e-3, 1e-9);
+}
+
+// By hand, chunks of 1 ms around three devices, rank 0 comes at 3 ms: it has got both chunks by then, and sends two. They leave in
+// turn, so rank 1 has them at 4 and 5 ms; were there no port, both at 4.
+TEST(SharedCards, EagerMessagesOfALateRankLeaveInTurn) {
+  model::Scenario s = job(model::Algorithm::Ring, 1);
+  s.cluster.nodes = 1;
+  s.cluster.devices_per_node = 3;
+  s.cluster.scale_up.bandwidth = Bandwidth::gbyte_per_s(1);
+  s.inside = {.per_byte = s.cluster.scale_up.bandwidth.time_per_byte()};
+  s.protocol = model::Protocol::Eager;
+  s.job.as<model::CollectiveJob>().collective = {
+      .kind = model::Collective::AllGather, .ranks = 3, .bytes = Bytes{3'000'000}};
+  model::NoiseSource late;
+  late.law = model::NoiseLaw::Constant;
+  late.relative = false;
+  late.mean = Seconds{3e-3};
+  late.ranks = {0};
+  s.noise = {late};
+  const Outcome ours = by(s, model::EngineKind::Auto);
+  ASSERT_EQ(ours.rank_ends.size(), 3U);
+  EXPECT_NEAR(ours.rank_ends[1].count(), 5e-3, 1e-9);
+  EXPECT_NEAR(by(s, model::EngineKind::MaxPlus).rank_ends[1].count(), 4e-3, 1e-9);
+}
+
 TEST(SharedCards, TheNumberOfStepsAndSeedsDoesNotChooseTheEngine) {
   model::Scenario s = job(model::Algorithm::DoubleBinaryTree, 1);
   const auto network = Network::make(s.cluster, s.fabric);
