@@ -548,6 +548,11 @@ std::vector<std::string> Plan::notes() const {
   if (parts_differ_ && !network_)
     notes.emplace_back(
         "parts of a collective that differ by a byte are taken to end together: within 0.01 % of what the flow engine says");
+  if (scenario_.policy.kind == model::PolicyKind::LocalSgd &&
+      scenario_.job.steps < scenario_.policy.local_steps)
+    notes.push_back(fmt::format(
+        "policy.local_steps is {} and job.steps {}: no step averages, so that gradients and what is between workers change nothing",
+        scenario_.policy.local_steps, scenario_.job.steps));
   if (own_links_)
     notes.emplace_back("no two messages meet on a link, so max-plus gives what the flow engine would");
   for (std::string& note : class_notes(scenario_.cluster, devices_)) notes.push_back(std::move(note));
@@ -565,10 +570,9 @@ std::vector<std::string> Plan::not_modelled() const {
         "other{}",
         flow_does_it()));
   const model::Cluster& c = scenario_.cluster;
-  const auto disturbs = [](const model::NoiseSource& n) { return n.target != model::NoiseTarget::Compute; };
-  if (ranks_per_unit() > 1 && !inner_on_network_ &&
-      std::any_of(scenario_.noise.begin(), scenario_.noise.end(), disturbs))
-    all.emplace_back("noise on the messages of a tensor x context group");
+  if (ranks_per_unit() > 1 && !inner_on_network_ && disturbs_messages(scenario_))
+    all.push_back(fmt::format("noise on the messages of a tensor x context group{}",
+                              inner_would_meet() ? flow_does_it() : ""));
   const bool leaves = context_.per_node < context_.members || tensor_.per_node < tensor_.members;
   if (leaves && c.nodes > 1 && !inner_on_network_ && scenario_.fabric.timeouts.happen())
     all.emplace_back("time-outs of the messages of a tensor x context group");

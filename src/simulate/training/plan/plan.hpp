@@ -297,6 +297,7 @@ class Plan {
     return node_of(from_unit * ranks_per_unit()) == node_of(to_unit * ranks_per_unit());
   }
   [[nodiscard]] bool inner_spans_nodes() const;
+  [[nodiscard]] bool inner_would_meet() const;
   [[nodiscard]] bool inner_meets_others() const;
   [[nodiscard]] double inner_messages() const;
   [[nodiscard]] Status set_places();

@@ -18,10 +18,10 @@ bool Plan::inner_spans_nodes() const {
 /// Groups that leave their node share its cards and the links behind them, at least with each other. One inside has
 /// the ports of its devices for itself, unless replicas or stages that send to each other sit in that node, too, or the
 /// way inside is the one to the card.
-bool Plan::inner_meets_others() const {
+bool Plan::inner_would_meet() const {
   const bool sends =
       std::ranges::any_of(job().layers, [](const model::Layer& l) { return l.activations > Bytes{}; });
-  if (network_ == nullptr || ranks_per_unit() == 1 || !sends) return false;
+  if (ranks_per_unit() == 1 || !sends) return false;
   if (inner_spans_nodes()) return true;
   if (units() > 1 && scenario_.cluster.scale_up.bandwidth <= Bandwidth{}) return true;
   std::set<std::pair<int, int>> stages_of, replicas_of;  // of a node
@@ -31,6 +31,10 @@ bool Plan::inner_meets_others() const {
       if (!stages_of.emplace(node, s).second || !replicas_of.emplace(node, d).second) return true;
     }
   return false;
+}
+
+bool Plan::inner_meets_others() const {
+  return network_ != nullptr && inner_would_meet();
 }
 
 /// Of a step, about: two all-reduces of a layer in each direction, three exchanges of context ranks.

@@ -93,8 +93,9 @@ bool Plan::may_meet_at_ports() const {
   // A rank begins its next message before the one that it sent is there.
   const bool eager = scenario_.protocol == model::Protocol::Eager && across + inside > 0;
   // What is drawn for each message of a tensor or context group only links have.
-  const bool drawn_inside = (scenario_.fabric.timeouts.happen() || disturbs_messages(scenario_)) &&
-                            (leaves_node(tensor_) || leaves_node(context_));
+  const bool drawn_inside =
+      (scenario_.fabric.timeouts.happen() && (leaves_node(tensor_) || leaves_node(context_))) ||
+      (disturbs_messages(scenario_) && inner_would_meet());
   const bool two_ways = stages() > 2;  // forward from one, backward from another
   return across > 1 || inside > 1 || eager || two_ways || drawn_inside || exchanges_meet() ||
          groups_share_cards() || lanes_share_ports() || lists_meet_ || inner_lists_meet_;
@@ -172,6 +173,10 @@ std::string Plan::met_at_ports() const {
     return fmt::format(
         "messages of one collective, or of it and the next, that meet in a rank's port or card: each has it to "
         "itself{}",
+        flow_does_it());
+  if (groups_share_cards() && !meets_unpriced_at_cards())
+    return fmt::format(
+        "messages of one group at a card that its devices share: each has its part of it, as if all ranks came together{}",
         flow_does_it());
   return {};
 }

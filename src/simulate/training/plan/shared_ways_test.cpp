@@ -81,6 +81,82 @@ TEST(SharedWays, TwoDirectionsShareThePortOfADevice) {
   EXPECT_TRUE(tells(alone, "two directions of a ring"));
 }
 
+/// Each message takes so much longer.
+model::NoiseSource later(Seconds mean) {
+  model::NoiseSource n;
+  n.target = model::NoiseTarget::Message;
+  n.law = model::NoiseLaw::Constant;
+  n.relative = false;
+  n.mean = mean;
+  return n;
+}
+
+// By hand: an all-reduce of 20 MB over a pair is two rounds of 10 MB, 1 ms each and 1 ms of noise. Four of them beside 3 ms of
+// computation, then one more of gradients: 3 + 5 x 4 = 23 ms. Max-plus disturbs the last one only, and says so: 15.
+TEST(SharedWays, NoiseOnATensorGroupOverPcieIsDrawn) {
+  model::Scenario s = over_pcie(2);
+  work_of(s).layout = {.data = 2, .tensor = 2};
+  work_of(s).layers = {{.forward = Seconds{1e-3},
+                        .backward = Seconds{2e-3},
+                        .gradients = Bytes{40'000'000},
+                        .activations = Bytes{20'000'000}}};
+  s.noise = {later(Seconds{1e-3})};
+  const Outcome ours = by(s, EngineKind::Auto);
+  EXPECT_NEAR(ours.total.count(), 23e-3, 1e-9);
+  EXPECT_TRUE(ours.not_modelled.empty());
+  const Outcome alone = by(s, EngineKind::MaxPlus);
+  EXPECT_NEAR(alone.total.count(), 15e-3, 1e-9);
+  EXPECT_TRUE(tells(alone, "noise on the messages of a tensor x context group (--engine flow does it)"));
+  // A scale-up of its own meets nobody, and neither engine draws there.
+  s.cluster.scale_up = s.cluster.nic;
+  EXPECT_TRUE(tells(by(s, EngineKind::Auto), "noise on the messages of a tensor x context group"));
+  EXPECT_FALSE(tells(by(s, EngineKind::Auto), "engine flow"));
+}
+
+TEST(SharedWays, NoiseThatIsOffIsNotLeftOut) {
+  model::Scenario s = over_pcie(2);
+  work_of(s).layout = {.data = 2, .tensor = 2};
+  s.cluster.scale_up = s.cluster.nic;
+  s.noise = {later(Seconds{1e-3})};
+  EXPECT_TRUE(tells(by(s, EngineKind::Auto), "noise on the messages"));
+  s.noise.front().off = true;
+  EXPECT_FALSE(tells(by(s, EngineKind::Auto), "noise on the messages"));
+}
+
+// Halving and doubling at a card of two devices: max-plus gives each its part of it as if all came together.
+TEST(SharedWays, GroupsThatShareTheirOwnCardsAreSaidByMaxPlus) {
+  model::Scenario s = over_pcie(2);
+  s.cluster.nics_per_node = 1;
+  work_of(s).layout = {.data = 4};
+  work_of(s).collective.algorithm = model::Algorithm::HalvingDoubling;
+  EXPECT_TRUE(tells(by(s, EngineKind::MaxPlus), "card"));
+  EXPECT_FALSE(tells(by(s, EngineKind::Auto), "card"));
+}
+
+TEST(SharedWays, EagerMessagesInsideANodeAreSaidByMaxPlus) {
+  model::Scenario s = over_pcie(4);
+  s.cluster = cluster(1, 4);
+  s.cluster.scale_up = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(10)};
+  s.protocol = model::Protocol::Eager;
+  work_of(s).layout = {.data = 4};
+  EXPECT_TRUE(tells(by(s, EngineKind::MaxPlus), "eager messages wait for no port"));
+  EXPECT_EQ(by(s, EngineKind::Auto).engine, EngineKind::Flow);
+}
+
+TEST(SharedWays, LocalStepsThatNeverMeetAreNoted) {
+  model::Scenario s = over_pcie(2);
+  work_of(s).layout = {.data = 4};
+  s.policy = {.kind = model::PolicyKind::LocalSgd, .local_steps = 4};
+  const auto noted = [](const Outcome& out) {
+    return std::ranges::any_of(
+        out.notes, [](const std::string& n) { return n.find("no step averages") != std::string::npos; });
+  };
+  s.job.steps = 3;
+  EXPECT_TRUE(noted(by(s, EngineKind::Auto)));
+  s.job.steps = 4;
+  EXPECT_FALSE(noted(by(s, EngineKind::Auto)));
+}
+
 }  // namespace
 }  // namespace shared_ways
 }  // namespace cox::simulate
