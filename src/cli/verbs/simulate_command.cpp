@@ -64,11 +64,11 @@ Result<std::int64_t> whole_number(const Invocation& call, std::string_view flag,
 Result<model::ScenarioOptions> changes(const Invocation& call) {
   model::ScenarioOptions options{.set = split_changes(call.value("set"))};
   const std::string engine = call.value("engine");
-  if (!engine.empty()) options.set.push_back("engine=" + engine);
+  if (!engine.empty()) options.set.push_back("--engine=" + engine);
   COX_TRY(const std::int64_t seed, whole_number(call, "seed", -1, 0, kMostSeed));
-  if (seed >= 0) options.set.push_back(fmt::format("seed={}", seed));
+  if (seed >= 0) options.set.push_back(fmt::format("--seed={}", seed));
   COX_TRY(const std::int64_t replicas, whole_number(call, "replicas", -1, 1, kMostReplicas));
-  if (replicas >= 0) options.set.push_back(fmt::format("replicas={}", replicas));
+  if (replicas >= 0) options.set.push_back(fmt::format("--replicas={}", replicas));
   return options;
 }
 

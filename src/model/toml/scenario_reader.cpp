@@ -309,8 +309,18 @@ std::string with_dots(std::string_view key) {
   return out;
 }
 
+/// `--seed=3`: an option of its own, not one of `--set`; what is behind the dashes, or nothing.
+std::optional<std::string_view> own_option(std::string_view said) {
+  if (!said.starts_with("--")) return std::nullopt;
+  said.remove_prefix(2);
+  const std::string_view key = said.substr(0, said.find('='));
+  const bool known = key == "engine" || key == "seed" || key == "replicas";
+  return known ? std::optional(said) : std::nullopt;
+}
+
 /// `a.b=c` as a tree of one value. A right side that is not TOML is taken as text: `5ms`, `fat-tree`.
-Result<DocumentNode> parse_set(const std::string& said) {
+Result<DocumentNode> parse_set(const std::string& text) {
+  const std::string said(own_option(text).value_or(text));
   const auto at = said.find('=');
   if (at == std::string::npos)
     return fail(
@@ -373,13 +383,12 @@ Status merge(DocumentNode& base, DocumentNode over) {
   return {};
 }
 
-/// An option as it was given: some have flags of their own.
+/// An option as it was given.
 std::string option_text(const std::string& set) {
-  const auto equals = set.find('=');
-  const std::string_view key = std::string_view(set).substr(0, equals);
-  for (const std::string_view flag : {"engine", "seed", "replicas"})
-    if (key == flag) return fmt::format("--{} {}", flag, shown(std::string_view(set).substr(equals + 1)));
-  return fmt::format("--set {}", shown(std::string_view(set)));
+  const auto own = own_option(set);
+  if (!own) return fmt::format("--set {}", shown(std::string_view(set)));
+  const auto equals = own->find('=');
+  return fmt::format("--{} {}", own->substr(0, equals), shown(own->substr(equals + 1)));
 }
 
 /// A document with what options say instead.

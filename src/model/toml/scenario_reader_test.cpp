@@ -189,11 +189,11 @@ TEST(ScenarioReader, WhatAnOptionBreaksNamesTheOption) {
       "scenario-004 f.toml: --set fabric.pod_oversubscription=1: fabric.pod_oversubscription has no meaning for "
       "fabric.tiers 2 | a tree of two tiers has no pods");
   EXPECT_EQ(
-      error_of(file, {.set = {"engine=max-plus"}}),
+      error_of(file, {.set = {"--engine=max-plus"}}),
       "scenario-004 f.toml:7:1: --engine max-plus: job.placement needs links that are played, and here none are | "
       "leave `engine` out, or say flow");
   // Of two mistakes the one that is told names its own option, whichever comes first.
-  EXPECT_EQ(error_of(file, {.set = {"engine=max-plus", "cluster.nodes=4"}}).substr(0, 78),
+  EXPECT_EQ(error_of(file, {.set = {"--engine=max-plus", "cluster.nodes=4"}}).substr(0, 78),
             "scenario-004 f.toml:10:1: --set cluster.nodes=4: cluster.classes[0] is nodes 7");
   const std::string training =
       "[cluster]\nnodes = 4\nnic.bandwidth = \"1GB/s\"\n[job]\nworkload = \"training\"\n"
@@ -202,7 +202,10 @@ TEST(ScenarioReader, WhatAnOptionBreaksNamesTheOption) {
        {std::vector<std::string>{"policy.staleness=2", "job.steps=0"}, {"job.steps=0", "policy.staleness=2"}})
     EXPECT_EQ(error_of(training, {.set = set}).substr(0, 63),
               "scenario-003 f.toml: --set job.steps=0: job.steps is 0, expecte");
-  EXPECT_EQ(error_of("[cluster]\nnodes = 4\n[job]\nsteps = 0\n", {.set = {"seed=3"}}).substr(0, 43),
+  EXPECT_EQ(error_of(training, {.set = {"replicas=0"}}).substr(0, 39),
+            "scenario-003 f.toml: --set replicas=0: ")
+      << "nobody typed --replicas";
+  EXPECT_EQ(error_of("[cluster]\nnodes = 4\n[job]\nsteps = 0\n", {.set = {"--seed=3"}}).substr(0, 43),
             "scenario-003 f.toml:4:9: job.steps is 0, ex")
       << "the file's own mistake";
 }
