@@ -29,7 +29,8 @@ struct ReadScenario {
 
 struct ScenarioOptions {
   /// Values that replace those of the file, as `key=value`: `fabric.oversubscription=2`, `job.compute=5ms`,
-  /// `noise.0.cv=0.1`. A word or a quantity needs no quotes.
+  /// `noise.0.cv=0.1`. A word or a quantity needs no quotes. `--engine=`, `--seed=` and `--replicas=` are options of their own,
+  /// and are called that in errors.
   std::vector<std::string> set;
 };
 
