@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ constexpr std::size_t kLongestManifest = std::size_t{1} << 20;
 constexpr std::size_t kDigits = 8;
 constexpr std::string_view kManifest = "manifest";
 constexpr std::string_view kPart = "part-";
+constexpr std::string_view kHalfDone = ".tmp-";
 
 bool all_digits(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -81,63 +83,116 @@ int synchronise(const fs::path& folder) {
   return cause;
 }
 
-/// Files of a checkpoint, and then the folder where nothing else is in it.
-void remove_own(const fs::path& folder) {
-  std::error_code ignored;
-  std::vector<fs::path> own;
-  for (const fs::directory_entry& e : fs::directory_iterator(folder, ignored)) {
-    const std::string name = e.path().filename().string();
-    if (name == kManifest || (name.starts_with(kPart) && all_digits(name.substr(kPart.size()))))
-      own.push_back(e.path());
-  }
-  for (const fs::path& file : own) ::unlink(file.c_str());
-  ::rmdir(folder.c_str());
-}
-
-Error unlike(std::string message, std::string hint = {}) {
-  return {.code = Errc::InvalidInput,
-          .id = "train-008",
+Error error_of(const char* id, std::string message, std::string hint) {
+  return {.code = std::string_view(id) == "train-007" ? Errc::Io : Errc::InvalidInput,
+          .id = id,
           .message = std::move(message),
           .hint = std::move(hint),
           .where = {}};
 }
 
-}  // namespace
-
-fs::path Generations::place(std::int64_t version, const char* more) const {
-  return folder_ / fmt::format("{:0{}}{}", version, kDigits, more);
+Error unlike(std::string message, std::string hint) {
+  return error_of("train-008", std::move(message), std::move(hint));
 }
 
-std::vector<std::int64_t> Generations::versions() const {
+Error cannot_look(const fs::path& path, const std::string& why) {
+  return error_of("train-007", fmt::format("{}: {}", path.string(), why), "nothing was changed there");
+}
+
+/// Names in a folder; none where it is not there.
+int names_in(const fs::path& folder, std::vector<std::string>& names) {
+  std::error_code failed;
+  fs::directory_iterator entry(folder, failed);
+  if (failed) return failed == std::errc::no_such_file_or_directory ? 0 : failed.value();
+  for (; entry != fs::directory_iterator(); entry.increment(failed)) {
+    if (failed) return failed.value();
+    names.push_back(entry->path().filename().string());
+  }
+  return failed.value();
+}
+
+/// Files of a checkpoint, and then the folder where nothing else is in it.
+void remove_own(const fs::path& folder) {
+  std::vector<std::string> names;
+  if (names_in(folder, names) != 0) return;
+  for (const std::string& name : names)
+    if (name == kManifest || (name.starts_with(kPart) && all_digits(name.substr(kPart.size()))))
+      ::unlink((folder / name).c_str());
+  ::rmdir(folder.c_str());
+}
+
+/// `00000120.tmp-` and sixteen hexadecimal digits.
+bool is_half_done(std::string_view name) {
+  const std::size_t at = name.find(kHalfDone);
+  return at != std::string_view::npos && at >= kDigits && all_digits(name.substr(0, at)) &&
+         name.size() == at + kHalfDone.size() + 16 &&
+         name.find_first_not_of("0123456789abcdef", at + kHalfDone.size()) == std::string_view::npos;
+}
+
+}  // namespace
+
+Generations::~Generations() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+fs::path Generations::place(std::int64_t version) const {
+  return folder_ / fmt::format("{:0{}}", version, kDigits);
+}
+
+fs::path Generations::half_done(std::int64_t version) const {
+  return folder_ / fmt::format("{:0{}}{}{:016x}", version, kDigits, kHalfDone, nonce_);
+}
+
+Status Generations::open() {
+  std::error_code failed;
+  fs::create_directories(folder_, failed);
+  if (failed) return fail(cannot_look(folder_, failed.message()));
+  if (const int cause = synchronise(folder_.parent_path()); cause != 0)
+    return fail(cannot_look(folder_.parent_path(), std::strerror(cause)));
+  lock_ = ::open((folder_ / "lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (lock_ < 0) return fail(cannot_look(folder_ / "lock", std::strerror(errno)));
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return fail(unlike(fmt::format("another job saves to {}", folder_.string()),
+                       "name another folder, or wait until it has ended"));
+  std::vector<std::string> names;
+  if (const int cause = names_in(folder_, names); cause != 0)
+    return fail(cannot_look(folder_, std::strerror(cause)));
+  for (const std::string& name : names)
+    if (is_half_done(name)) remove_own(folder_ / name);
+  return {};
+}
+
+Result<std::vector<std::int64_t>> Generations::versions() const {
+  std::vector<std::string> names;
+  if (const int cause = names_in(folder_, names); cause != 0)
+    return fail(cannot_look(folder_, std::strerror(cause)));
   std::vector<std::int64_t> found;
-  std::error_code ignored;
-  for (const fs::directory_entry& e : fs::directory_iterator(folder_, ignored)) {
-    const std::string name = e.path().filename().string();
+  for (const std::string& name : names) {
     std::int64_t version = 0;
     if (name.size() < kDigits || !all_digits(name)) continue;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), version);
-    if (error == std::errc{} && place(version) == e.path()) found.push_back(version);
+    if (error != std::errc{} || place(version) != folder_ / name) continue;
+    std::error_code ignored;
+    const fs::path at = folder_ / name;
+    if (fs::exists(at / kManifest, ignored) || fs::exists(at / fmt::format("{}0", kPart), ignored))
+      found.push_back(version);
   }
   std::ranges::sort(found, std::greater<>{});
   return found;
 }
 
-bool Generations::any() const {
-  return !versions().empty();
+Result<bool> Generations::any() const {
+  COX_TRY(const std::vector<std::int64_t> all, versions());
+  return !all.empty();
 }
 
 int Generations::prepare(std::int64_t version) const {
-  std::error_code failed;
-  fs::create_directories(folder_, failed);
-  if (failed) return failed.value();
-  give_up(version);
-  if (::mkdir(place(version, ".tmp").c_str(), 0700) != 0 && errno != EEXIST) return errno;
-  return 0;
+  return ::mkdir(half_done(version).c_str(), 0700) == 0 ? 0 : errno;
 }
 
 int Generations::write_part(std::int64_t version, int rank, std::span<const std::span<const float>> values,
                             std::uint64_t& hash) const {
-  Writing file(place(version, ".tmp") / fmt::format("{}{}", kPart, rank));
+  Writing file(half_done(version) / fmt::format("{}{}", kPart, rank));
   Fnv1a sum;
   for (const std::span<const float> some : values) {
     file.add(chars_of(some));
@@ -148,49 +203,77 @@ int Generations::write_part(std::int64_t version, int rank, std::span<const std:
 }
 
 int Generations::publish(const Manifest& manifest) const {
-  const fs::path made = place(manifest.version, ".tmp");
+  const fs::path made = half_done(manifest.version);
+  for (std::size_t r = 0; r < manifest.parts.size();
+       ++r) {  // on a shared file system they may come later, or never
+    std::error_code failed;
+    const auto size = fs::file_size(made / fmt::format("{}{}", kPart, r), failed);
+    if (failed) return failed.value();
+    if (static_cast<std::int64_t>(size) != manifest.bytes_of(manifest.parts[r]).count()) return EIO;
+  }
   Writing file(made / kManifest);
   file.add(text_of(manifest));
   if (const int cause = file.end(); cause != 0) return cause;
   if (const int cause = synchronise(made); cause != 0) return cause;
   if (::rename(made.c_str(), place(manifest.version).c_str()) != 0) return errno;
   if (const int cause = synchronise(folder_); cause != 0) return cause;
-  const std::vector<std::int64_t> all = versions();
-  for (std::size_t i = 2; i < all.size(); ++i)
-    if (all[i] < manifest.version) remove_own(place(all[i]));
+  const auto all = versions();
+  if (!all) return 0;   // it is there; older ones stay
+  bool before = false;  // the one before was seen
+  for (const std::int64_t version : *all) {
+    if (version >= manifest.version) continue;
+    if (!std::exchange(before, true)) continue;
+    const auto text = read_file(place(version) / kManifest, kLongestManifest);
+    const auto old = text ? read_manifest(*text) : fail(text.error());
+    if (old && old->job == manifest.job) remove_own(place(version));
+  }
   return 0;
 }
 
 void Generations::give_up(std::int64_t version) const {
-  remove_own(place(version, ".tmp"));
+  remove_own(half_done(version));
 }
 
-Result<SavedState> Generations::read(std::int64_t version, const Manifest& job) const {
+tl::expected<SavedState, Generations::Unread> Generations::read(std::int64_t version,
+                                                                const Manifest& job) const {
   const fs::path at = place(version);
-  COX_TRY(const std::string text, read_file(at / kManifest, kLongestManifest));
-  COX_TRY(const Manifest m, read_manifest(text));
-  if (m.job != job.job || m.elements != job.elements || m.moments != job.moments)
-    return fail(Error{.code = Errc::Unsupported,
-                      .id = "train-008",
-                      .message = fmt::format("{} is of another job: {}", at.string(), m.job),
-                      .hint = fmt::format("this one is {}", job.job),
-                      .where = {}});
-  if (m.version != version) return fail(unlike(fmt::format("its manifest is that of version {}", m.version)));
+  const auto unread = [](Fault fault, std::string what) {
+    return tl::unexpected(Unread{.fault = fault, .what = std::move(what)});
+  };
+  // What is not there, or longer, is damaged; what is there and cannot be read may be whole.
+  const auto bytes_of = [&](const std::string& name, std::size_t most) -> tl::expected<std::string, Unread> {
+    auto bytes = read_file(at / name, most);
+    if (bytes) return *std::move(bytes);
+    std::error_code failed;
+    const bool there = fs::exists(at / name, failed) || failed;
+    const bool damaged = !there || bytes.error().id == "base-004";
+    return unread(damaged ? Fault::Damaged : Fault::Unreadable,
+                  fmt::format("{}: {}", name, bytes.error().message));
+  };
+  const auto text = bytes_of(std::string(kManifest), kLongestManifest);
+  if (!text) return tl::unexpected(text.error());
+  const auto m = read_manifest(*text);
+  if (!m) return unread(Fault::Damaged, m.error().message);
+  if (m->job != job.job || m->elements != job.elements || m->moments != job.moments)
+    return unread(Fault::AnotherJob, m->job);
+  if (m->version != version)
+    return unread(Fault::Damaged, fmt::format("its manifest is that of version {}", m->version));
   SavedState state{.version = version, .parameters = {}, .moments = {}};
-  const auto elements = static_cast<std::size_t>(m.elements);
+  const auto elements = static_cast<std::size_t>(m->elements);
   state.parameters.resize(elements);
-  state.moments.resize(elements * static_cast<std::size_t>(m.moments));
-  for (std::size_t r = 0; r < m.parts.size(); ++r) {
-    const SavedPart& part = m.parts[r];
-    const auto size = static_cast<std::size_t>(m.bytes_of(part).count());
+  state.moments.resize(elements * static_cast<std::size_t>(m->moments));
+  for (std::size_t r = 0; r < m->parts.size(); ++r) {
+    const SavedPart& part = m->parts[r];
+    const auto size = static_cast<std::size_t>(m->bytes_of(part).count());
     const std::string name = fmt::format("{}{}", kPart, r);
-    COX_TRY(const std::string bytes, read_file(at / name, size));
-    if (bytes.size() != size || fnv1a(bytes) != part.hash)
-      return fail(unlike(fmt::format("{} is not as it was written", name)));
-    const char* from = bytes.data();
+    const auto bytes = bytes_of(name, size);
+    if (!bytes) return tl::unexpected(bytes.error());
+    if (bytes->size() != size || fnv1a(*bytes) != part.hash)
+      return unread(Fault::Damaged, fmt::format("{} is not as it was written", name));
+    const char* from = bytes->data();
     const auto first = static_cast<std::size_t>(part.elements.first);
     const auto count = static_cast<std::size_t>(part.elements.count);
-    for (int array = 0; array <= m.moments && count > 0; ++array, from += count * sizeof(float)) {
+    for (int array = 0; array <= m->moments && count > 0; ++array, from += count * sizeof(float)) {
       float* to = array == 0 ? state.parameters.data() + first
                              : state.moments.data() + elements * static_cast<std::size_t>(array - 1) + first;
       std::memcpy(to, from, count * sizeof(float));
@@ -199,32 +282,50 @@ Result<SavedState> Generations::read(std::int64_t version, const Manifest& job) 
   return state;
 }
 
+Result<SavedState> Generations::at(std::int64_t version, const Manifest& job) const {
+  auto state = read(version, job);
+  if (state) return *std::move(state);
+  const std::string where = place(version).string();
+  switch (state.error().fault) {
+    case Fault::AnotherJob:
+      return fail(unlike(fmt::format("{} is of another job: {}", where, state.error().what),
+                         fmt::format("this one is {}", job.job)));
+    case Fault::Unreadable:
+      return fail(cannot_look(where, state.error().what));
+    case Fault::Damaged:
+      break;
+  }
+  return fail(unlike(fmt::format("{}: {}", where, state.error().what), {}));
+}
+
 Result<FoundState> Generations::newest(const Manifest& job) const {
+  COX_TRY(const std::vector<std::int64_t> all, versions());
   FoundState found;
-  for (const std::int64_t version : versions()) {
+  for (const std::int64_t version : all) {
     auto state = read(version, job);
     if (state) {
       found.state = *std::move(state);
       return found;
     }
-    if (state.error().code == Errc::Unsupported) return fail(std::move(state).error());
-    std::string what = state.error().message;
-    if (state.error().where)
-      what = fmt::format("{}: {}", fs::path(state.error().where->file).filename().string(), what);
-    found.refused.push_back(fmt::format("version {}: {}", version, what));
+    if (state.error().fault != Fault::Damaged) return fail(at(version, job).error());
+    found.refused.push_back({.version = version, .what = std::move(state.error().what)});
   }
   if (found.refused.empty()) return found;
   return fail(
-      unlike(fmt::format("no checkpoint in {} is whole; {}", folder_.string(), found.refused.front()),
+      unlike(fmt::format("no checkpoint in {} is whole; version {}: {}", folder_.string(),
+                         found.refused.front().version, found.refused.front().what),
              "nothing was changed there; without --resume and with another folder the job begins anew"));
 }
 
-void Generations::set_aside(std::int64_t version) const {
-  for (const std::int64_t refused : versions()) {
-    if (refused <= version) return;
-    remove_own(place(refused, ".refused"));
-    ::rename(place(refused).c_str(), place(refused, ".refused").c_str());
+int Generations::set_aside(std::span<const RefusedState> refused) const {
+  for (const RefusedState& one : refused) {
+    const std::string from = place(one.version).string();
+    std::error_code ignored;
+    std::string to = from + ".refused";
+    for (int n = 2; fs::exists(to, ignored); ++n) to = fmt::format("{}.refused-{}", from, n);
+    if (::rename(from.c_str(), to.c_str()) != 0) return errno;
   }
+  return 0;
 }
 
 }  // namespace cox::train

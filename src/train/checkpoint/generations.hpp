@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cox/base/result.hpp"
@@ -23,45 +24,72 @@ struct SavedState {
   std::vector<float> moments{};  ///< of all parameters: the first ones, then the second ones
 };
 
-/// What a folder holds.
-struct FoundState {
-  std::optional<SavedState> state{};   ///< of the newest that is whole; nothing where there is none
-  std::vector<std::string> refused{};  ///< newer ones, each with what is wrong with it
+/// A checkpoint that is not as it was written.
+struct RefusedState {
+  std::int64_t version = 0;
+  std::string what{};  ///< is wrong with it
 };
 
-/// `FOLDER/00000120/` holds `manifest` and `part-0`, `part-1`, ... It is written as `00000120.tmp`, each file and the folder are synchronised,
-/// and it gets its name when it is whole, so that whoever is killed leaves the one before. Nothing but files of these names is
-/// removed or moved. Threads: any rank writes its own part; what says so is for one rank alone.
-/// Held by: src/train/checkpoint/generations_test.cpp
+/// What a folder holds.
+struct FoundState {
+  std::optional<SavedState> state{};    ///< of the newest that is whole; nothing where there is none
+  std::vector<RefusedState> refused{};  ///< newer ones
+};
+
+/// `FOLDER/00000120/` holds `manifest` and `part-0`, `part-1`, ... It is written as `00000120.tmp-NONCE`, each file and the folder are
+/// synchronised, and it gets its name when it is whole, so that whoever is killed leaves the one before, and what is left of a killed
+/// job writes where nobody looks. A folder that holds neither a manifest nor a first part is none of ours; nothing but files of these
+/// names is removed. One job at a time: the first rank holds `FOLDER/lock`.
+/// Threads: any rank writes its own part; what says so is for one rank alone. Held by: src/train/checkpoint/generations_test.cpp
 class Generations {
  public:
   explicit Generations(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  Generations(const Generations&) = delete;
+  Generations& operator=(const Generations&) = delete;
+  ~Generations();
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
-  /// Whether anything there has the name of a checkpoint.
-  [[nodiscard]] bool any() const;
+  /// Of the job's temporary folders, on all its ranks.
+  void set_nonce(std::uint64_t nonce) { nonce_ = nonce; }
 
-  /// One rank: room for the parts of a version; what a killed job left half done is removed. Returns errno, 0 = done.
+  /// One rank, before all else: makes the folder, takes its lock, removes what killed jobs left half done.
+  /// Errors: train-008 (another job has it), train-007 (it cannot be made or looked at).
+  [[nodiscard]] Status open();
+  /// Whether there are checkpoints. Errors: train-007 (the folder cannot be looked at).
+  [[nodiscard]] Result<bool> any() const;
+
+  /// One rank: room for the parts of a version. Returns errno, 0 = done.
   [[nodiscard]] int prepare(std::int64_t version) const;
   /// A rank's file: these values, one span after the other. Returns errno.
   [[nodiscard]] int write_part(std::int64_t version, int rank, std::span<const std::span<const float>> values,
                                std::uint64_t& hash) const;
-  /// One rank, when all parts are there: gives it its name, and removes those before the one before. Returns errno.
+  /// One rank, when all parts are there: gives it its name, and removes those of the job before the one before. Returns errno.
   [[nodiscard]] int publish(const Manifest& manifest) const;
   /// One rank: away with what was not published.
   void give_up(std::int64_t version) const;
 
-  /// The newest whole one of that job, for any number of parts. Errors: train-008 (one of another job, or there are some and none is whole).
+  /// The newest whole one of that job, for any number of parts. Errors: train-008 (one of another job, or there are some and none is
+  /// whole), train-007 (something cannot be read that is there).
   [[nodiscard]] Result<FoundState> newest(const Manifest& job) const;
-  /// One rank: those above `version` were refused, and get out of the way, as `00000140.refused`.
-  void set_aside(std::int64_t version) const;
+  /// That one. Errors: as `newest`.
+  [[nodiscard]] Result<SavedState> at(std::int64_t version, const Manifest& job) const;
+  /// One rank: those get out of the way, as `00000140.refused`. Returns errno.
+  [[nodiscard]] int set_aside(std::span<const RefusedState> refused) const;
 
  private:
-  [[nodiscard]] std::vector<std::int64_t> versions() const;  ///< newest first
-  [[nodiscard]] std::filesystem::path place(std::int64_t version, const char* more = "") const;
-  [[nodiscard]] Result<SavedState> read(std::int64_t version, const Manifest& job) const;
+  enum class Fault : std::uint8_t { Damaged, AnotherJob, Unreadable };
+  struct Unread {
+    Fault fault;
+    std::string what;
+  };
+  [[nodiscard]] Result<std::vector<std::int64_t>> versions() const;  ///< newest first
+  [[nodiscard]] std::filesystem::path place(std::int64_t version) const;
+  [[nodiscard]] std::filesystem::path half_done(std::int64_t version) const;
+  [[nodiscard]] tl::expected<SavedState, Unread> read(std::int64_t version, const Manifest& job) const;
 
   std::filesystem::path folder_;
+  std::uint64_t nonce_ = 0;
+  int lock_ = -1;
 };
 
 }  // namespace cox::train

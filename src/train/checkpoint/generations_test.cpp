@@ -24,7 +24,8 @@ class GenerationsTest : public testing::Test {
 
   /// Ten parameters with one moment, by two ranks.
   void save(std::int64_t version) {
-    const Generations all(folder_);
+    Generations all(folder_);
+    ASSERT_TRUE(all.open());
     ASSERT_EQ(all.prepare(version), 0);
     Manifest m = job_;
     m.version = version;
@@ -56,10 +57,10 @@ class GenerationsTest : public testing::Test {
 };
 
 TEST_F(GenerationsTest, TheNewestIsReadWithAllItsParts) {
-  EXPECT_FALSE(Generations(folder_).any());
+  EXPECT_FALSE(*Generations(folder_).any());
   EXPECT_FALSE(Generations(folder_).newest(job_)->state);
   for (const std::int64_t version : {5, 9, 120}) save(version);
-  EXPECT_TRUE(Generations(folder_).any());
+  EXPECT_TRUE(*Generations(folder_).any());
   const auto found = Generations(folder_).newest(job_);
   ASSERT_TRUE(found && found->state);
   EXPECT_EQ(found->state->version, 120);
@@ -86,8 +87,8 @@ TEST_F(GenerationsTest, WhatIsNotAsItWasWrittenIsRefusedAndTheOneBeforeTaken) {
       ASSERT_TRUE(found && found->state) << name << how;
       EXPECT_EQ(found->state->version, 7) << name << how;
       ASSERT_EQ(found->refused.size(), 1U);
-      EXPECT_EQ(found->refused[0].rfind("version 8: ", 0), 0U) << found->refused[0];
-      EXPECT_NE(found->refused[0].find(name), std::string::npos) << found->refused[0];
+      EXPECT_EQ(found->refused[0].version, 8);
+      EXPECT_NE(found->refused[0].what.find(name), std::string::npos) << found->refused[0].what;
       ++damaged;
     };
     for (std::size_t i = 0; i < whole.size(); i += 3) {
@@ -120,11 +121,64 @@ TEST_F(GenerationsTest, WhereNoneIsWholeNothingIsBegunAnew) {
 
 TEST_F(GenerationsTest, HalfWrittenOnesAreNeverLooked) {
   save(7);
-  fs::copy(folder_ / "00000007", folder_ / "00000008.tmp");
+  const fs::path left = folder_ / "00000008.tmp-0123456789abcdef",
+                 other = folder_ / "00000005.tmp-0000000000000000";
+  fs::copy(folder_ / "00000007", left);
+  fs::copy(folder_ / "00000007", other);
+  fs::create_directory(folder_ / "00000005.tmp-mine");
   EXPECT_EQ(newest(), 7);
-  save(8);  // over what the killed job left
+  save(8);  // beside what killed jobs left, which goes
   EXPECT_EQ(newest(), 8);
-  EXPECT_FALSE(fs::exists(folder_ / "00000008.tmp"));
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_FALSE(fs::exists(other));
+  EXPECT_TRUE(fs::exists(folder_ / "00000005.tmp-mine"));
+}
+
+TEST_F(GenerationsTest, OneJobAtATimeHasAFolder) {
+  Generations one(folder_);
+  ASSERT_TRUE(one.open());
+  Generations two(folder_);
+  const Status refused = two.open();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().id, "train-008");
+  EXPECT_NE(refused.error().message.find("another job saves to"), std::string::npos);
+}
+
+// A folder that is newer by its name, of whomever: the one before is the one before what was published.
+TEST_F(GenerationsTest, TheOneBeforeIsKeptWhateverElseIsThere) {
+  save(7);
+  fs::create_directory(folder_ / "20261130");
+  write(folder_ / "20261130" / "thesis.tex", "mine");
+  fs::create_directory(folder_ / "30000000");
+  write(folder_ / "30000000" / "manifest", "of somebody");
+  save(8);
+  EXPECT_TRUE(fs::exists(folder_ / "00000007" / "manifest"));
+  save(9);
+  EXPECT_FALSE(fs::exists(folder_ / "00000007"));
+  EXPECT_TRUE(fs::exists(folder_ / "00000008" / "manifest"));
+  const auto found = Generations(folder_).newest(job_);
+  ASSERT_TRUE(found && found->state);
+  EXPECT_EQ(found->state->version, 9);
+  ASSERT_EQ(found->refused.size(), 1U) << "a thesis is no checkpoint";
+  EXPECT_EQ(Generations(folder_).set_aside(found->refused), 0);
+  EXPECT_TRUE(fs::exists(folder_ / "30000000.refused" / "manifest"));
+  EXPECT_TRUE(fs::exists(folder_ / "20261130" / "thesis.tex"));
+}
+
+// What is there and cannot be looked at may be whole: nothing begins anew, nothing is set aside.
+TEST_F(GenerationsTest, WhatCannotBeReadIsNotTakenForDamaged) {
+  save(7);
+  save(8);
+  fs::remove(folder_ / "00000008" / "part-1");
+  fs::create_directory(folder_ / "00000008" / "part-1");
+  const auto found = Generations(folder_).newest(job_);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().id, "train-007");
+  const fs::path file = folder_ / "00000007" / "manifest";
+  const auto under = Generations(file).newest(job_);  // not a folder
+  ASSERT_FALSE(under);
+  EXPECT_EQ(under.error().id, "train-007");
+  EXPECT_FALSE(Generations(file).any());
 }
 
 TEST_F(GenerationsTest, OfAnotherJobIsAnErrorWithBothJobs) {
@@ -146,38 +200,53 @@ TEST_F(GenerationsTest, ForeignFilesStay) {
   write(folder_ / "README", "mine");
   fs::create_directory(folder_ / "00000003");
   write(folder_ / "00000003" / "thesis.tex", "mine");
-  fs::create_directory(folder_ / "00000009.tmp");
-  write(folder_ / "00000009.tmp" / "part-x", "mine");
+  fs::create_directory(folder_ / "00000009.tmp-0123456789abcdef");
+  write(folder_ / "00000009.tmp-0123456789abcdef" / "part-x", "mine");
   for (const std::int64_t version : {8, 9, 10}) save(version);
   EXPECT_EQ(read(folder_ / "00000007" / "notes.txt"), "mine");
   EXPECT_EQ(read(folder_ / "00000003" / "thesis.tex"), "mine");
   EXPECT_EQ(read(folder_ / "README"), "mine");
   EXPECT_EQ(newest(), 10);
+  EXPECT_EQ(read(folder_ / "00000009.tmp-0123456789abcdef" / "part-x"), "mine");
   // what was refused is set aside, and its place is free
-  write(folder_ / "00000010" / "part-0", "");
-  EXPECT_EQ(newest(), 9);
-  Generations(folder_).set_aside(9);
-  EXPECT_TRUE(fs::exists(folder_ / "00000010.refused" / "manifest"));
-  save(10);
-  EXPECT_EQ(newest(), 10);
+  for (const char* name : {"00000010.refused", "00000010.refused-2"}) {
+    write(folder_ / "00000010" / "part-0", "");
+    EXPECT_EQ(newest(), 9);
+    EXPECT_EQ(Generations(folder_).set_aside(Generations(folder_).newest(job_)->refused), 0);
+    EXPECT_TRUE(fs::exists(folder_ / name / "manifest"));
+    save(10);
+    EXPECT_EQ(newest(), 10);
+  }
 }
 
-// A device that is full, a folder that is a file: the cause comes back, and nothing has the name of a checkpoint.
+// The cause comes back, and nothing has the name of a checkpoint.
 TEST_F(GenerationsTest, WhatCannotBeWrittenSaysWhy) {
-  fs::create_directories(folder_.parent_path());
   write(folder_, "a file");
-  EXPECT_NE(Generations(folder_).prepare(1), 0);
+  EXPECT_FALSE(Generations(folder_).open());
   fs::remove(folder_);
-  const Generations all(folder_);
+  Generations all(folder_);
+  ASSERT_TRUE(all.open());
+  all.set_nonce(1);
   ASSERT_EQ(all.prepare(1), 0);
-  fs::create_symlink("/dev/full", folder_ / "00000001.tmp" / "part-0");
+  const fs::path made = folder_ / "00000001.tmp-0000000000000001";
+  fs::create_symlink("/dev/full", made / "part-0");
   const std::vector<float> x(10);
   const std::span<const float> values[] = {x};
   std::uint64_t hash = 0;
   EXPECT_EQ(all.write_part(1, 0, values, hash), ELOOP) << "links are not followed";
-  fs::remove_all(folder_ / "00000001.tmp");
+  fs::remove(made / "part-0");
+  Manifest m = job_;
+  m.version = 1;
+  m.moments = 0;
+  m.parts = {{.elements = {.first = 0, .count = 10}, .hash = 0}};
+  EXPECT_EQ(all.publish(m), ENOENT) << "a part that nobody sees";
+  ASSERT_EQ(all.write_part(1, 0, values, m.parts[0].hash), 0);
+  write(made / "part-0", "short");
+  EXPECT_EQ(all.publish(m), EIO);
+  all.give_up(1);
+  EXPECT_FALSE(fs::exists(made));
   EXPECT_EQ(all.write_part(1, 0, values, hash), ENOENT);
-  EXPECT_FALSE(all.any());
+  EXPECT_FALSE(*all.any());
 }
 
 }  // namespace

@@ -2,16 +2,19 @@
 #include "train/checkpoint/saver.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "cox/base/hash.hpp"
 #include "cox/base/spelling.hpp"
 
+#include "train/executor/value_hash.hpp"
 #include "train/transport/exchange.hpp"
 
 namespace cox::train {
@@ -67,40 +70,96 @@ Saver::Saver(const std::string& folder, SaveEvery every, std::string job, std::i
       next_(every.steps > 0 ? every.steps : kFirstSteps),
       since_(Clock::now()) {}
 
-Status Saver::begin_anew() {
-  if (generations_.any())
-    return fail(unlike(fmt::format("{} holds checkpoints", generations_.folder().string()),
-                       "--resume goes on from them; another folder begins anew"));
+Status Saver::agree(const Status& mine) {
+  struct Words {
+    char id[16] = {};
+    char message[512] = {};
+    char hint[256] = {};
+  };
+  const auto put = [](std::string_view text, std::span<char> into) {
+    std::ranges::copy(text.substr(0, into.size() - 1), into.begin());
+  };
+  Words words;
+  if (!mine) {
+    put(mine.error().id, words.id);
+    put(mine.error().message, words.message);
+    put(mine.error().hint, words.hint);
+  }
+  COX_TRY(const std::vector<Words> all, exchange(transport_, words));
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (all[r].id[0] != '\0')
+      return fail(
+          {.code = std::string_view(all[r].id) == "train-007" ? Errc::Io : Errc::InvalidInput,
+           .id = all[r].id,
+           .message = r == 0 ? std::string(all[r].message) : fmt::format("rank {}: {}", r, all[r].message),
+           .hint = all[r].hint,
+           .where = {}});
   return {};
 }
 
+Status Saver::open() {
+  const bool first = transport_.rank() == 0;
+  COX_CHECK(agree(first ? generations_.open() : Status{}));
+  const std::uint64_t drawn =
+      mix_bits(static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) +
+               kGoldenStep * static_cast<std::uint64_t>(::getpid()));
+  COX_TRY(const std::vector<std::uint64_t> of_ranks, exchange(transport_, drawn));
+  generations_.set_nonce(of_ranks.front());
+  return {};
+}
+
+Status Saver::begin_anew() {
+  COX_CHECK(open());
+  const auto any = generations_.any();
+  Status mine;
+  if (!any)
+    mine = fail(any.error());
+  else if (*any)
+    mine = fail(unlike(fmt::format("{} holds checkpoints", generations_.folder().string()),
+                       "--resume goes on from them; another folder begins anew"));
+  return agree(mine);
+}
+
 Result<FoundState> Saver::resume() {
-  struct Taken {
-    std::int64_t version = -1;
-    std::uint64_t hash = 0;
-    bool operator==(const Taken&) const = default;
-  };
-  auto found = generations_.newest(manifest_);
-  Taken taken{.version = found ? 0 : -2, .hash = 0};
-  if (found && found->state) {
-    Fnv1a hash;
-    for (const auto* values : {&found->state->parameters, &found->state->moments})
-      for (const float v : *values) {
-        std::uint32_t bits = 0;
-        std::memcpy(&bits, &v, sizeof bits);
-        hash.add_number(bits, 4);
-      }
-    taken = {.version = found->state->version, .hash = hash.value()};
+  COX_CHECK(open());
+  constexpr std::int64_t kNone = -1;
+  FoundState found;
+  Status mine;
+  if (transport_.rank() == 0) {
+    if (auto newest = generations_.newest(manifest_))
+      found = *std::move(newest);
+    else
+      mine = fail(std::move(newest).error());
   }
-  COX_TRY(const std::vector<Taken> all, exchange(transport_, taken));
-  if (!found) return found;
-  for (std::size_t r = 1; r < all.size(); ++r)
-    if (all[r] != all.front())
-      return fail(unlike(fmt::format("ranks 0 and {} do not find the same checkpoint in {}", r,
+  COX_CHECK(agree(mine));
+  COX_TRY(const std::vector<std::int64_t> of_ranks,
+          exchange(transport_, found.state ? found.state->version : kNone));
+  const std::int64_t version = of_ranks.front();
+  if (transport_.rank() != 0 && version != kNone) {
+    if (auto same = generations_.at(version, manifest_))
+      found.state = *std::move(same);
+    else
+      mine = fail(std::move(same).error());
+  }
+  COX_CHECK(agree(mine));
+  std::uint64_t hash = 0;
+  if (found.state) hash = hash_of(found.state->parameters) ^ mix_bits(hash_of(found.state->moments));
+  COX_TRY(const std::vector<std::uint64_t> hashes, exchange(transport_, hash));
+  for (std::size_t r = 1; r < hashes.size(); ++r)
+    if (hashes[r] != hashes.front())
+      return fail(unlike(fmt::format("ranks 0 and {} do not read the same in checkpoint {} of {}", r, version,
                                      generations_.folder().string()),
                          "all ranks have to see one folder"));
-  if (transport_.rank() == 0 && !found->refused.empty()) generations_.set_aside(taken.version);
-  began_ = taken.version;
+  if (const int cause = transport_.rank() == 0 ? generations_.set_aside(found.refused) : 0; cause != 0)
+    mine = fail(Error{.code = Errc::Io,
+                      .id = "train-007",
+                      .message = fmt::format("a damaged checkpoint cannot be set aside in {}: {}",
+                                             generations_.folder().string(), std::strerror(cause)),
+                      .hint = "move it away",
+                      .where = {}});
+  COX_CHECK(agree(mine));
+  if (version == kNone) return found;
+  began_ = version;
   next_ = began_ + (every_.steps > 0 ? every_.steps - began_ % every_.steps : kFirstSteps);
   return found;
 }

@@ -36,17 +36,18 @@ struct Saved {
 [[nodiscard]] std::int64_t steps_until_saved(double share, Seconds saved, Seconds longest, Seconds stepped,
                                              Seconds step);
 
-/// Saves in turn: every rank its own elements, whatever else it holds. All ranks call the same things in the same order.
+/// Saves in turn: every rank its own elements, whatever else it holds. All ranks call the same things in the same order, and what one of
+/// them cannot do is an error of all, with its words. A rank that is slow to write counts into the patience of the others.
 /// Held by: src/train/run/resume_test.cpp
 class Saver {
  public:
   Saver(const std::string& folder, SaveEvery every, std::string job, std::int64_t elements, int moments,
         Transport& transport);
 
-  /// Where the job goes on: nothing where the folder has no checkpoint yet. Refused ones get out of the way.
-  /// Errors: train-008 (see Generations::newest; ranks that find unlike ones); those of exchange.
+  /// Where the job goes on: the first rank chooses, the others read the same version. Nothing where the folder has no checkpoint
+  /// yet; refused ones get out of the way. Errors: train-007, -008 (see Generations::newest; ranks that read unlike ones); those of exchange.
   [[nodiscard]] Result<FoundState> resume();
-  /// Errors: train-008 (there are checkpoints, and nobody asked to go on from them).
+  /// Errors: train-008 (there are checkpoints, and nobody asked to go on from them); those of Generations::open and exchange.
   [[nodiscard]] Status begin_anew();
 
   [[nodiscard]] bool due(std::int64_t version, std::int64_t last) const {
@@ -59,7 +60,10 @@ class Saver {
   [[nodiscard]] const Saved& saved() const { return saved_; }
 
  private:
+  /// The first rank's lock, and the job's name for what is half done, on all ranks.
+  [[nodiscard]] Status open();
   /// Of the first rank that could not, on all ranks.
+  [[nodiscard]] Status agree(const Status& mine);
   [[nodiscard]] Status agree(std::int64_t version, int cause);
 
   Generations generations_;

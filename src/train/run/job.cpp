@@ -124,8 +124,10 @@ std::vector<std::string> words_of(const TrainJob& job) {
 }
 
 std::string identity_of(const TrainJob& job) {
-  return fmt::format("problem={} optimizer={} workers={} samples={}", job.problem, job.optimizer, job.workers,
-                     job.samples);
+  const std::string same = fmt::format("problem={} optimizer={} workers={} samples={}", job.problem,
+                                       job.optimizer, job.workers, job.samples);
+  if (job.sum == kFixedOrder) return same;
+  return same + fmt::format(" all-reduce={} processes={}", job.sum, job.procs);
 }
 
 Result<TrainJob> read_words(std::span<const std::string> words) {

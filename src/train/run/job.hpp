@@ -49,7 +49,8 @@ struct TrainJob {
   std::string every = "100";  ///< as read_save_every takes it
   bool resume = false;
 };
-/// What has to be the same to go on from a checkpoint: everything but where it is carried out.
+/// What has to be the same to go on from a checkpoint: what is learned, and, where gradients are not summed in fixed order, how and by how
+/// many processes they are.
 [[nodiscard]] std::string identity_of(const TrainJob& job);
 /// As a program takes it: `workers=8 steps=200 ...`, a word each. Held by: src/train/run/job_test.cpp
 [[nodiscard]] std::vector<std::string> words_of(const TrainJob& job);

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "cox/base/hash.hpp"
 #include "cox/learn/optimize.hpp"
 #include "cox/learn/problem.hpp"
 #include "cox/learn/schedule.hpp"
@@ -20,6 +19,7 @@
 #include "train/checkpoint/saver.hpp"
 #include "train/executor/executor.hpp"
 #include "train/executor/ordered_sum.hpp"
+#include "train/executor/value_hash.hpp"
 #include "train/transport/exchange.hpp"
 #include "train/transport/threads.hpp"
 
@@ -33,16 +33,6 @@ struct Bad {
   std::int64_t worker = std::numeric_limits<std::int64_t>::max();  ///< nobody's
   std::int64_t at = 0;                                             ///< parameter
 };
-
-std::uint64_t hash_of(std::span<const float> values) {
-  Fnv1a hash;
-  for (const float v : values) {
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, &v, sizeof bits);
-    hash.add_number(bits, 4);
-  }
-  return hash.value();
-}
 
 std::vector<learn::Tensor> all_of(const learn::Problem& problem) {
   return {problem.tensors().begin(), problem.tensors().end()};
@@ -94,8 +84,18 @@ class Replica {
     saver_.emplace(job_.checkpoint, every, identity_of(job_), all, moments_, transport_);
     if (!job_.resume) return saver_->begin_anew();
     COX_TRY(FoundState found, saver_->resume());
-    made_.refused = std::move(found.refused);
-    if (found.state) go_on(*found.state);
+    for (const RefusedState& one : found.refused)
+      made_.refused.push_back(fmt::format("version {}: {}", one.version, one.what));
+    if (!found.state) return {};
+    if (found.state->version > job_.steps)
+      return fail({.code = Errc::InvalidInput,
+                   .id = "train-008",
+                   .message = fmt::format(
+                       "the newest checkpoint in {} is that of version {}, and the job has {} steps",
+                       job_.checkpoint, found.state->version, job_.steps),
+                   .hint = "more --steps",
+                   .where = {}});
+    go_on(*found.state);
     return {};
   }
 
@@ -110,7 +110,9 @@ class Replica {
       if (made_.diverged) break;
       if (job_.times) made_.times.push_back(Clock::now() - began_);
       if (made_.versions >= 2 * made_.points.back().version) add_point();
-      if (saver_ && saver_->due(made_.versions, job_.steps)) COX_CHECK(save());
+      // Parameters that are no numbers are not saved: the next step names who is at fault.
+      if (saver_ && saver_->due(made_.versions, job_.steps) && learn::first_not_finite(x_) == x_.size())
+        COX_CHECK(save());
     }
     if (saver_) made_.saved = saver_->saved();
     if (!made_.diverged && made_.versions > made_.points.back().version) add_point();

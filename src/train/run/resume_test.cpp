@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job that is saved and goes on: the bits of one that was never interrupted.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -124,14 +126,80 @@ TEST_F(Resume, AFolderWithoutCheckpointsBeginsAnew) {
   EXPECT_EQ(run.saved.count, 2);
 }
 
-TEST_F(Resume, WhatCannotBeSavedEndsTheJobOnAllRanksWithTheCause) {
-  fs::create_directories(folder_.parent_path());
+// As on a full device: files may have 80 bytes, and those of three ranks have 104 or 96.
+TEST_F(Resume, WhatCannotBeSavedEndsTheJobOnAllRanksAndTheOneBeforeIsWhatItWas) {
+  const TrainJob small = job("momentum,rate=0.1", 3, 21);
+  const auto expected = [&] {
+    TrainJob plain = small;
+    plain.checkpoint.clear();
+    return run_on_threads(plain);
+  }();
+  ASSERT_TRUE(expected);
+  ASSERT_TRUE(run_on_threads(job("momentum,rate=0.1", 3, 7)));
+  rlimit was{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &was), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit full{.rlim_cur = 80, .rlim_max = was.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
+  TrainJob on = small;
+  on.resume = true;
+  const auto made = run_on_threads(on);
+  setrlimit(RLIMIT_FSIZE, &was);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().id, "train-007");
+  EXPECT_NE(made.error().message.find("rank 0 cannot write checkpoint 14 to"), std::string::npos)
+      << made.error().message;
+  EXPECT_NE(made.error().message.find("File too large"), std::string::npos) << made.error().message;
+  const TrainedRun last = gone_on(small);
+  EXPECT_EQ(last.resumed, 7);
+  EXPECT_EQ(last.hashes.front(), expected->hashes.front());
+}
+
+TEST_F(Resume, AFolderThatCannotBeIsSaidBeforeTheFirstStep) {
   std::ofstream(folder_) << "a file";
   const auto made = run_on_threads(job("sgd,rate=0.1", 3, 10));
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().id, "train-007");
-  EXPECT_NE(made.error().message.find("rank 0 cannot write checkpoint 7 to"), std::string::npos)
+}
+
+TEST_F(Resume, StepsThatWereTakenAreNotTakenBack) {
+  ASSERT_TRUE(run_on_threads(job("sgd,rate=0.1", 2, 10)));
+  TrainJob shorter = job("sgd,rate=0.1", 2, 8);
+  shorter.resume = true;
+  const auto made = run_on_threads(shorter);
+  ASSERT_FALSE(made);
+  EXPECT_NE(made.error().message.find("is that of version 10, and the job has 8 steps"), std::string::npos)
       << made.error().message;
+}
+
+// Another order of additions on another number of processes: other bits, so another job.
+TEST_F(Resume, ANamedSumGoesOnOnAsManyProcesses) {
+  TrainJob ring = job("sgd,rate=0.1", 4, 10);
+  ring.sum = "ring";
+  ASSERT_TRUE(run_on_threads(ring));
+  ring.steps = 20;
+  EXPECT_EQ(gone_on(ring).resumed, 10);
+  ring.procs = 2;
+  ring.resume = true;
+  const auto made = run_on_threads(ring);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().id, "train-008");
+}
+
+// The sum alone overflows: the parameters are no numbers, and the step after names the worker. They are not saved.
+TEST_F(Resume, WhatIsNoNumberIsNotSaved) {
+  TrainJob bad = job("momentum,rate=1e9", 2, 200);
+  bad.problem = "least-squares,dimension=5,noise=0.1";
+  bad.every = "1";
+  const auto made = run_on_threads(bad);
+  ASSERT_TRUE(made && made->diverged);
+  TrainJob again = bad;
+  again.resume = true;
+  const auto once_more = run_on_threads(again);
+  ASSERT_TRUE(once_more && once_more->diverged) << once_more.error().message;
+  EXPECT_EQ(once_more->diverged->text(), made->diverged->text());
+  EXPECT_GE(once_more->steps(), 1) << "from a version of numbers";
 }
 
 TEST_F(Resume, BytesOfStepsAreCountedWithoutThoseOfSaving) {
