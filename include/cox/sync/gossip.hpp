@@ -23,7 +23,7 @@ enum class GossipGraph : std::uint8_t {
 /// A worker begins round r + 1 when it and those whom it hears in round r have ended r. The stream goes by rounds: a version is
 /// a round that all have ended, so that parameters are those of D-PSGD (Lian et al. 2017) in whatever order workers come, and
 /// what somebody who is ahead has ended is told when the round before is complete.
-/// Cost: O(peers) per call, O(workers) per round. Pure: no clock. Threads: one owner.
+/// Cost: O(workers) per call. Pure: no clock. Threads: one owner.
 /// Held by: src/sync/gossip_test.cpp (the ledger at every event; clocks of neighbours are one apart at most)
 class Gossip {
  public:

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cox/base/assert.hpp"
+#include "cox/learn/optimize.hpp"
 #include "cox/learn/schedule.hpp"
 
 #include "learn/answer/cluster.hpp"
@@ -221,16 +222,16 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
   }
   COX_TRY(const Crew crew, crew_of(s, way));
   constexpr double kMostValues = 1e9;
-  const double kept =
-      3.0 * crew.workers * static_cast<double>(s.question.problem.dimension * std::ssize(factors));
-  if (way.rule == Rule::Gossip && kept > kMostValues)
-    return refuse("each worker's own parameters, at every rate, are more than 4 GB",
-                  "learn a smaller problem");
+  const double kept =  // two copies and the optimizer's state, per parameter
+      static_cast<double>((2 + moments_of(s.question.optimizer.kind)) * factors.size()) * crew.workers;
   std::vector<std::unique_ptr<Racer>> racers;
   for (const double factor : factors) {
     ProblemSpec spec = s.question.problem;
     spec.seed = (spec.seed + static_cast<std::int64_t>(seed)) % kSeeds;
     COX_TRY(std::unique_ptr<Problem> problem, make_problem(spec));
+    if (way.rule == Rule::Gossip && kept * static_cast<double>(problem->parameters()) > kMostValues)
+      return refuse("each worker's own parameters, at every rate, are more than 4 GB",
+                    "learn a smaller problem");
     racers.push_back(std::make_unique<Racer>(s, way, crew, factor, seed, std::move(problem)));
   }
   const model::Compression wire = wire_of(way, racers.front()->problem());

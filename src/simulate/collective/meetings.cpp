@@ -140,6 +140,12 @@ bool may_be_listed(const Turns& turns) {
 
 }  // namespace
 
+bool stay_in_step(const model::Scenario& s, const model::Schedule& schedule, std::span<const int> devices) {
+  return is_quiet(s) && !s.fabric.timeouts.happen() &&
+         slowness_of(s.cluster, {devices.begin(), devices.end()}).empty() &&
+         stay_in_step(s.cluster, schedule, devices, Turns{}.alike);
+}
+
 bool passes_on(const model::Schedule& schedule) {
   const Algorithm a = schedule.spec().algorithm;
   return (a == Algorithm::Ring || a == Algorithm::Chain) && schedule.lanes() == 1;

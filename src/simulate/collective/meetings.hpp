@@ -22,6 +22,12 @@ struct Turns {
   bool delays = false;  ///< a message may come later than its way says
 };
 
+/// Whether all ranks end each round together and each message has as many beside it in its ports as the costs of max-plus have
+/// there (`with_shared_ports`): regular rounds of one lane whose messages are as long as each other, to 1e-4 of all rounds, and
+/// nothing that disturbs anybody. Cost: O(ranks x kinds of rounds + rounds).
+[[nodiscard]] bool stay_in_step(const model::Scenario& scenario, const model::Schedule& schedule,
+                                std::span<const int> devices);
+
 /// A ring of one lane and a chain: ports have one receiver each.
 [[nodiscard]] bool passes_on(const model::Schedule& schedule);
 

@@ -112,10 +112,18 @@ TEST(HybridSharding, AGroupIsAWorkerOfServers) {
   model::Scenario s = sharded(2, 1, 3);
   s.policy = {.kind = PolicyKind::Asynchronous, .servers = 1};
   EXPECT_EQ(*update_workers(s), 2);
-  // Both compute for 4.2 ms; a group's gradients are 8 MB together, one group's after the other's.
-  EXPECT_NEAR(total_ms(s), 4.2 + 8 + 8, 1e-9);
+  // Both compute for 4.2 ms; a group's gradients are 8 MB together. On links those of the server's own node cross no card, and where servers
+  // are on all four devices half of a device's 4 MB do.
+  EXPECT_NEAR(total_ms(s), 4.2 + 8, 1e-9);
   s.policy.servers = 8;
+  EXPECT_NEAR(total_ms(s), 4.2 + 2, 1e-9);
+  s.engine = model::EngineKind::Event;  // by arithmetic one group's after the other's
   EXPECT_NEAR(total_ms(s), 4.2 + 4, 1e-9) << "then a device's own 4 MB are what takes longest";
+  EXPECT_TRUE(std::ranges::any_of(simulate_training(s, {})->not_modelled, [](const std::string& n) {
+    return n.find("messages to servers of their own node") != std::string::npos;
+  }));
+  s.policy.servers = 1;
+  EXPECT_NEAR(total_ms(s), 4.2 + 8 + 8, 1e-9);
 }
 
 TEST(HybridSharding, BackupsCountGroups) {

@@ -564,7 +564,7 @@ std::vector<std::string> Plan::not_modelled() const {
   if (job().moe_layers > 0)
     all.emplace_back(
         "experts that get more tokens than others, and gradients of experts in groups of their own");
-  if (exchanges_meet() && network_ == nullptr && scenario_.price != model::CollectivePrice::Table)
+  if (exchanges_meet() && !network_ && !server_network_ && scenario_.price != model::CollectivePrice::Table)
     all.push_back(fmt::format(
         "two messages of an exchange that meet in a rank's network card and share it: one goes after the "
         "other{}",

@@ -332,6 +332,7 @@ class Plan {
   [[nodiscard]] Result<double> messages_among_workers() const;
   [[nodiscard]] int senders_of_replica() const;
   [[nodiscard]] bool workers_share_nodes() const;
+  [[nodiscard]] bool servers_have_ranks_beside() const;
   [[nodiscard]] bool sums_have_ranks_of_a_node() const;
   [[nodiscard]] bool sums_meet_in_cards() const;
   [[nodiscard]] bool sums_share_cards_both_ways() const;

@@ -16,13 +16,13 @@ bool Plan::inner_spans_nodes() const {
 }
 
 /// Groups that leave their node share its cards and the links behind them, at least with each other. One inside has
-/// the ports of its devices for itself, unless replicas or stages that send to each other sit in that node, too, or the
-/// way inside is the one to the card.
+/// the ports of its devices for itself, unless replicas or stages that send to each other sit in that node, too, the
+/// way inside is the one to the card, or the unit's own ranks sum gradients there: those of context groups do.
 bool Plan::inner_would_meet() const {
   const bool sends =
       std::ranges::any_of(job().layers, [](const model::Layer& l) { return l.activations > Bytes{}; });
   if (ranks_per_unit() == 1 || !sends) return false;
-  if (inner_spans_nodes()) return true;
+  if (inner_spans_nodes() || layout().context > 1) return true;
   if (units() > 1 && scenario_.cluster.scale_up.bandwidth <= Bandwidth{}) return true;
   std::set<std::pair<int, int>> stages_of, replicas_of;  // of a node
   for (int d = 0; d < layout().data; ++d)

@@ -72,6 +72,12 @@ bool Plan::workers_share_nodes() const {
   return false;
 }
 
+/// A server is on a node with ranks on other devices than its own, which reach it by other ways than those of other nodes.
+bool Plan::servers_have_ranks_beside() const {
+  const model::Cluster& c = scenario_.cluster;
+  return scenario_.policy.has_servers() && c.nodes > 1 && std::min(c.devices_per_node, ranks()) > 1;
+}
+
 /// Several ranks of one worker take part in a sum (its replicas under hybrid sharding, context groups), and two of them, or of those
 /// beside them, are on one node. Cost: O(ranks).
 bool Plan::sums_have_ranks_of_a_node() const {
@@ -111,7 +117,8 @@ bool Plan::sums_share_cards_both_ways() const {
 bool Plan::workers_meet() const {
   const model::Cluster& c = scenario_.cluster;
   const bool share_cards = c.nodes > 1 && c.nics_per_node < std::min(c.devices_per_node, ranks());
-  const bool share_servers = scenario_.policy.has_servers() && senders_of_replica() > 1;
+  const bool share_servers =
+      scenario_.policy.has_servers() && (senders_of_replica() > 1 || servers_have_ranks_beside());
   return share_cards || share_servers || workers_share_nodes() || sums_have_ranks_of_a_node() ||
          sums_meet_in_cards() || sums_share_cards_both_ways();
 }
@@ -160,12 +167,22 @@ std::vector<std::string> Plan::unmodelled_among_workers() const {
   if (!server_network_ && by_rounds && sums_meet_in_cards())
     all.push_back(fmt::format("messages of a sum that meet in a rank's port or card: each has it to itself{}",
                               flow_does_it()));
+  if (!server_network_ && servers_have_ranks_beside() && !workers_share_nodes())
+    all.push_back(fmt::format(
+        "messages to servers of their own node: they cost what those between nodes do{}", flow_does_it()));
   if (!server_network_ && policy.has_servers() && senders_of_replica() > 1)
     all.push_back(fmt::format("what {} ranks of a replica send to one server: each has a port of it{}",
                               senders_of_replica(), flow_does_it()));
   if (!server_network_ && by_rounds && sums_share_cards_both_ways())
     all.push_back(fmt::format(
         "two directions of a ring, or two trees, at one card: each has a card of its own{}", flow_does_it()));
+  const model::Fabric& fabric = scenario_.fabric;
+  const bool only_links = fabric.background_load > 0 ||
+                          fabric.switching == model::Switching::StoreAndForward ||
+                          model::has_unlike_ways(scenario_.cluster);
+  if (only_links && (stages() > 1 || layout().expert > 1))
+    all.emplace_back(
+        "background load, store and forward, and cards of classes in messages between stages and exchanges of experts");
   if (policy.backups > 0)
     all.emplace_back(server_network_ ? "what a late worker reads, on links that the others use"
                                      : "what a late worker reads, on cards that the others use");
