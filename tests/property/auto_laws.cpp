@@ -69,15 +69,22 @@ std::string any_job() {
                     *rc::gen::element(1, 8, 32), *rc::gen::element(0, 1, 4));
 }
 
+/// A scenario left to choose and by flow.
+struct Both {
+  Result<Outcome> ours, flow;
+};
+Both play(model::Scenario s) {
+  auto ours = simulate(s, {});
+  s.engine = model::EngineKind::Flow;
+  return {.ours = std::move(ours), .flow = simulate(s, {})};
+}
+
 RC_GTEST_PROP(TrainingLaws, AutoIsWhatFlowSays, ()) {
   const std::string text = any_job();
   RC_PRE(!text.empty());
-  auto read = model::parse_scenario(text, "generated.toml", "", {});
+  const auto read = model::parse_scenario(text, "generated.toml", "", {});
   RC_PRE(read.has_value());  // else words that mean nothing here
-  model::Scenario& s = read->scenario;
-  const auto ours = simulate(s, {});
-  s.engine = model::EngineKind::Flow;
-  const auto flow = simulate(s, {});
+  const auto [ours, flow] = play(read->scenario);
   RC_ASSERT(ours.has_value() && flow.has_value());
   const bool told = std::ranges::any_of(ours->not_modelled, [](const std::string& line) {
     return line.find("engine flow") != std::string::npos;
@@ -102,10 +109,7 @@ TEST(TrainingLaws, AutoIsWhatFlowSaysOfListsOverCardsAndPorts) {
               zero, algorithm),
           "found.toml", "", {});
       ASSERT_TRUE(read) << read.error().to_string();
-      model::Scenario s = read->scenario;
-      const auto ours = simulate(s, {});
-      s.engine = model::EngineKind::Flow;
-      const auto flow = simulate(s, {});
+      const auto [ours, flow] = play(read->scenario);
       ASSERT_TRUE(ours && flow);
       EXPECT_NEAR(ours->total / flow->total, 1, 1e-9) << zero << " " << algorithm;
       EXPECT_TRUE(ours->not_modelled.empty()) << ours->not_modelled.front();
@@ -153,12 +157,10 @@ std::string any_workers() {
 RC_GTEST_PROP(TrainingLaws, AutoIsWhatFlowSaysOfWorkersWithoutACommonStep, ()) {
   const std::string text = any_workers();
   RC_PRE(!text.empty());
-  auto read = model::parse_scenario(text, "generated.toml", "", {});
+  const auto read = model::parse_scenario(text, "generated.toml", "", {});
   RC_PRE(read.has_value());  // else words that mean nothing here
-  model::Scenario& s = read->scenario;
-  const auto ours = simulate(s, {});
-  s.engine = model::EngineKind::Flow;
-  const auto flow = simulate(s, {});
+  const model::Scenario& s = read->scenario;
+  const auto [ours, flow] = play(s);
   RC_ASSERT(ours.has_value() && flow.has_value());
   const model::Layout& layout = s.job.as<model::TrainingJob>().layout;
   const bool inside = s.cluster.devices_per_node > 1 && s.policy.has_servers();
@@ -175,13 +177,10 @@ RC_GTEST_PROP(TrainingLaws, AutoIsWhatFlowSaysOfWorkersWithoutACommonStep, ()) {
 
 /// The job's step in milliseconds, left to choose and by flow, which say the same.
 double alike_ms(const std::string& text) {
-  auto read = model::parse_scenario(text, "found.toml", "", {});
+  const auto read = model::parse_scenario(text, "found.toml", "", {});
   EXPECT_TRUE(read) << read.error().to_string();
   if (!read) return 0;
-  model::Scenario& s = read->scenario;
-  const auto ours = simulate(s, {});
-  s.engine = model::EngineKind::Flow;
-  const auto flow = simulate(s, {});
+  const auto [ours, flow] = play(read->scenario);
   EXPECT_TRUE(ours && flow);
   if (!ours || !flow) return 0;
   EXPECT_EQ(ours->engine, model::EngineKind::Flow);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -42,15 +43,15 @@ bool parts_latency(const MessageFit* fit) {
   return fit != nullptr && fit->per_byte.origin == Origin::Measured && fit->sizes > 1;
 }
 
-double time_of(const MessageFit& fit, double bytes) {
-  return fit.latency.value.count() + bytes * fit.per_byte.value.in_seconds_per_byte();
+Seconds time_of(const MessageFit& fit, Bytes bytes) {
+  return fit.latency.value + fit.per_byte.value.over(bytes);
 }
 
 /// The part of a message's time that is latency.
-TimesAsLong latency_part(const MessageFit& fit, double bytes) {
+TimesAsLong latency_part(const MessageFit& fit, Bytes bytes) {
   const auto part = [bytes](Seconds latency, TimePerByte per_byte) {
-    const double all = latency.count() + bytes * per_byte.in_seconds_per_byte();
-    return all > 0 ? latency.count() / all : 0.5;
+    const Seconds all = latency + per_byte.over(bytes);
+    return all > Seconds{} ? latency / all : 0.5;
   };
   return {.value = part(fit.latency.value, fit.per_byte.value),
           .low = part(fit.latency.low, fit.per_byte.high),
@@ -151,7 +152,7 @@ void add_bytes(const PartsCase& job, const Sample& sample, const MessageFits& kn
     return over_positions(sample, [&](const Position& p) -> std::optional<TimesAsLong> {
       const MessageFit* fit = known.of(p.traffic.kind, sample.size(), in_one_node(sample));
       if (!sums_gradients(p.traffic.kind) || !parts_latency(fit)) return {};
-      return line(latency_part(*fit, static_cast<double>(p.traffic.bytes.count())), at_none, at_all);
+      return line(latency_part(*fit, p.traffic.bytes), at_none, at_all);
     });
   };
   PartLever compression = message_lever(
@@ -176,6 +177,10 @@ void add_hierarchical(const PartsCase& job, const Sample& sample, const MessageF
   if (nodes == 0) why = "which ranks share a node is not known";
   if (nodes == 1) why = "all ranks are on one node";
   if (nodes > 1 && each < 2) why = "a node has one rank";
+  std::map<std::int32_t, std::int64_t> ranks_on;
+  for (const SampleRank& r : sample.ranks) ++ranks_on[r.node];
+  const bool alike = std::ranges::all_of(ranks_on, [each](const auto& node) { return node.second == each; });
+  if (nodes > 1 && !alike) why = "nodes have unlike numbers of ranks";
   const auto times = over_positions(sample, [&](const Position& p) -> std::optional<TimesAsLong> {
     const MessageFit* all = known.of(p.traffic.kind, sample.size(), false);
     const MessageFit* inside = known.of(p.traffic.kind, each, true);
@@ -183,9 +188,8 @@ void add_hierarchical(const PartsCase& job, const Sample& sample, const MessageF
     if (p.traffic.kind != model::Collective::AllReduce || p.traffic.bytes <= Bytes{} || !parts_latency(all) ||
         !parts_latency(inside) || !parts_latency(across))
       return {};
-    const auto bytes = static_cast<double>(p.traffic.bytes.count());
-    const double by = (time_of(*inside, bytes) + time_of(*across, bytes / static_cast<double>(each))) /
-                      time_of(*all, bytes);
+    const Bytes bytes = p.traffic.bytes;
+    const double by = (time_of(*inside, bytes) + time_of(*across, bytes / each)) / time_of(*all, bytes);
     return TimesAsLong{.value = by, .low = by, .high = by};
   });
   if (why.empty() && !(job.parts.rest.value > Seconds{})) why = "no communication was seen";

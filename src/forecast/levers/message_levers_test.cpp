@@ -98,6 +98,8 @@ TEST(MessageLevers, SumsInsideTheNodeFirstNeedTheirTimes) {
   }
   const double inside = 0.1 * hockney(1e6), across = 0.5 * hockney(5e5);
   EXPECT_NEAR(rest_with(of(levers(s), "hierarchical")), inside + across, 1e-8);
+  s.ranks[1].node = 1;  // one, three, two and two ranks
+  EXPECT_EQ(of(levers(s), "hierarchical").why_not, "nodes have unlike numbers of ranks");
 }
 
 TEST(MessageLevers, WhatIsNotRecordedIsSaid) {
