@@ -13,6 +13,9 @@ namespace {
 // Levels closer than this are one level: far above rounding, far below what a result shows.
 constexpr double kSame = 1e-14;
 
+// Of a link's capacity: nearer to it a sum may be full but for rounding.
+constexpr double kNearlyFull = 1e-9;
+
 // In one branch.
 bool same(double a, double b, double tolerance) {
   return (a == b) | ((b < std::numeric_limits<double>::infinity()) & (std::abs(a - b) <= tolerance * b));
@@ -36,6 +39,8 @@ FairShares::FairShares(const std::vector<double>& capacity, Options options) : o
   changed_.resize(1);
   for (std::size_t l = 0; l < capacity.size(); ++l) links_[l].capacity = capacity[l];
   if (options_.pause || options_.incast.fan_in > 0) plain_below_ = 0;
+  knows_slack_ = plain_below_ > 0 && options_.crowd == 0;
+  if (knows_slack_) slack_.resize(links_.size());
   if (options_.crowd == 0 || options_.pause) return;
   plain_below_ = std::min(plain_below_, options_.crowd);
   crowds_.resize(capacity.size());
@@ -152,7 +157,6 @@ void FairShares::start(FlowSlot slot, std::span<const Hop> hops) {
   flow.own = kInfinite;
   flow.told = kNoLink;
   is_plain() ? cross(slot, hops) : cross_beside_crowds(slot, hops);
-  tell_limits(flow);
   touch(slot, flow);
 }
 
@@ -174,7 +178,20 @@ void FairShares::cross(FlowSlot slot, std::span<const Hop> hops) {
       share_hop(other.slot, other.hop);
     }
     swap_hops(flow, i, flow.shared++);
-    mark(hop.link);
+    mark(hop.link, others == 1 || !knows_slack_);
+  }
+  tell_limits(flow);
+  if (knows_slack_) take_slack(flow);
+}
+
+/// The flow has come to its links.
+void FairShares::take_slack(const Flow& flow) {
+  for (std::uint32_t i = 0; i < flow.shared; ++i) {
+    const LinkIndex link = hops_[flow.first + i].link;
+    const LinkMember& m = member_at(hops_[flow.first + i]);
+    const double more = m.part * m.limit;
+    mark(link, fills(link, links_[link].level, more));
+    slack_[link] -= more;
   }
 }
 
@@ -203,7 +220,7 @@ void FairShares::stop(FlowSlot slot) {
     if (members.size() == 1)
       own_hop(members.front().slot, members.front().hop);
     else
-      mark(hop.link, !flags_[hop.link].asleep);
+      mark(hop.link, !flags_[hop.link].asleep & fills(hop.link, link.level, 0));
   }
   for (std::uint32_t i = 0; i < flow.count && crowds_alive_ > 0; ++i) {
     const LinkIndex link = hops_[flow.first + i].link;
@@ -212,7 +229,8 @@ void FairShares::stop(FlowSlot slot) {
 }
 
 /// The level of a link with two flows, none of them followed: as `fill`, without a branch on what comes in.
-[[gnu::always_inline]] inline double FairShares::fill_two(const LinkMembers& members, double capacity) {
+[[gnu::always_inline]] inline double FairShares::fill_two(const LinkMembers& members, double capacity,
+                                                          double& left) {
   const LinkMember& a = members[0];
   const LinkMember& b = members[1];
   if (a.part == 1 && b.part == 1) {  // the same numbers without a division, which would be waited for
@@ -221,6 +239,7 @@ void FairShares::stop(FlowSlot slot) {
     const double high = std::max(a.limit, b.limit);
     const double rest = capacity - low;
     const double other = (high < both) | (high < rest) ? kInfinite : rest;
+    left = rest - high;
     return low >= both ? both : other;
   }
   const double both = capacity / (a.part + b.part);
@@ -229,10 +248,11 @@ void FairShares::stop(FlowSlot slot) {
   const double high = first ? b.limit : a.limit;
   const double rest = (capacity - (first ? a.part : b.part) * low) / (first ? b.part : a.part);
   const double other = (high < both) | (high < rest) ? kInfinite : rest;
+  left = (rest - high) * (first ? b.part : a.part);
   return low >= both ? both : other;
 }
 
-double FairShares::fill(const LinkMembers& members, double capacity) {
+double FairShares::fill(const LinkMembers& members, double capacity, double& left) {
   double parts = members.followed;  // each has a part of 1, and nothing below the level
   double lowest = kInfinite;
   for (const LinkMember& m : members.first(members.loose())) {
@@ -240,13 +260,13 @@ double FairShares::fill(const LinkMembers& members, double capacity) {
     lowest = std::min(lowest, m.limit);
   }
   const double level = capacity / parts;
-  return lowest >= level ? level : fill_upwards(members, capacity, level);
+  return lowest >= level ? level : fill_upwards(members, capacity, level, left);
 }
 
 /// Those below the level are taken out until none is.
-double FairShares::fill_upwards(const LinkMembers& members, double capacity, double level) {
+double FairShares::fill_upwards(const LinkMembers& members, double capacity, double level, double& left) {
   const double followed = members.followed;
-  double left = capacity;
+  left = capacity;
   double parts = followed;
   std::size_t open = 0;
   if (limits_.size() < members.loose()) {
@@ -308,17 +328,19 @@ double FairShares::capacity_for(LinkIndex link) const {
 double FairShares::evaluate_with_crowds(LinkIndex index, bool& falls_asleep) {
   LinkState& link = links_[index];
   if (!crowds_.empty() && link.members.size() >= options_.crowd && !is_crowd(index)) gather(index);
-  double level = fill(link.members, capacity_for(index));
+  double left = 0;
+  double level = fill(link.members, capacity_for(index), left);
   while (link.members.followed > 0 && let_slow_ones_go(index, level))
-    level = fill(link.members, capacity_for(index));
+    level = fill(link.members, capacity_for(index), left);
   falls_asleep = crowds_alive_ > 0 && can_sleep(index);
   if (falls_asleep) level = kInfinite;
   if (options_.pause) level = std::min(level, held_up(link));
   return level;
 }
 
-// Tells the flows' other links, and marks those that see the change: those whose level is not below both values. One that
-// is not full stays so when what comes in becomes less.
+// Tells the flows' other links, and marks those that see the change: those of flows that nothing else holds below both values.
+// One that is not full stays so when what comes in becomes less, and while it has something left.
+template <bool Slack>
 [[gnu::always_inline]] inline void FairShares::spread(LinkIndex index, double before, double after) {
   const double lower = std::min(before, after);
   const bool more = after > before;
@@ -328,13 +350,22 @@ double FairShares::evaluate_with_crowds(LinkIndex index, bool& falls_asleep) {
     Flow& flow = flows_[m.slot];
     touch(m.slot, flow);
     if (flow.shared > simple) {
-      spread_further(flow, m.hop, before, after);
+      spread_further(flow, m, before, after);
       continue;
     }
     LinkMember& mate = *flow.at[m.hop ^ 1];  // if it is shared
     mate.limit = std::min(flow.own, after);
     const double level = links_[mate.link].level;
-    mark(mate.link, (level > lower) & (more | (level < kInfinite)) & (flow.own > lower) & (flow.shared == 2));
+    if constexpr (Slack) {
+      const bool seen = m.limit > lower;  // by the mate's level, and what the flow has for itself
+      const double gain = seen & more ? mate.part * (mate.limit - before) : 0;
+      const bool fuller = more & !(gain < slack_[mate.link]);
+      mark(mate.link, seen & (fuller | (level < kInfinite)) & (flow.shared == 2));
+      slack_[mate.link] -= gain;
+    } else {
+      mark(mate.link,
+           (level > lower) & (more | (level < kInfinite)) & (flow.own > lower) & (flow.shared == 2));
+    }
   }
   if (!is_crowd(index)) return;
   if (!std::exchange(crowds_[index]->moved, true)) moved_.push_back(index);
@@ -342,30 +373,37 @@ double FairShares::evaluate_with_crowds(LinkIndex index, bool& falls_asleep) {
 }
 
 // Together with `spread` the loop of `settle`, in one piece: a link is few instructions, and calls were a tenth of them.
+template <bool Slack>
 [[gnu::always_inline]] inline void FairShares::evaluate(LinkIndex index) {
   LinkState& link = links_[index];
   const std::size_t n = link.members.size();
   if (n < 2 || flags_[index].asleep) return;
   ++evaluated_;
   bool falls_asleep = false;
+  double left = 0;
   const double level =
       n < plain_below_ && crowds_alive_ == 0
-          ? (n == 2 ? fill_two(link.members, link.capacity) : fill(link.members, link.capacity))
+          ? (n == 2 ? fill_two(link.members, link.capacity, left) : fill(link.members, link.capacity, left))
           : evaluate_with_crowds(index, falls_asleep);
+  if (Slack) slack_[index] = left - kNearlyFull * link.capacity;
   const double before = link.level;
   if (!same(level, before, tolerance_)) {
     link.level = level;
-    spread(index, before, level);
+    spread<Slack>(index, before, level);
   }
   if (falls_asleep) sleep(index);
 }
 
-void FairShares::spread_further(const Flow& flow, std::uint32_t hop, double before, double after) {
+void FairShares::spread_further(const Flow& flow, const LinkMember& from, double before, double after) {
   tell_many_limits(flow);
-  if (flow.own <= std::min(before, after)) return;
+  if ((knows_slack_ ? from.limit : flow.own) <= std::min(before, after)) return;
   for (std::uint32_t i = 0; i < flow.shared; ++i) {
-    const LinkIndex link = hops_[flow.first + i].link;
-    mark(link, i != hop && sees(links_[link].level, before, after));
+    const FlowHop& hop = hops_[flow.first + i];
+    const double level = links_[hop.link].level;
+    if (i == from.hop || !sees(level, before, after)) continue;
+    const double gain = after > before ? hop.part * (member_at(hop).limit - before) : 0;
+    mark(hop.link, fills(hop.link, level, gain));
+    if (knows_slack_) slack_[hop.link] -= gain;
   }
 }
 
@@ -404,6 +442,20 @@ void FairShares::restart_levels() {
   return {changed_.data(), changes};
 }
 
+template <bool Slack>
+void FairShares::evaluate_dirty(std::size_t& patience) {
+  for (; head_ != tail_; ++head_) {
+    if (head_ == patience) {
+      tolerance_ *= 16;
+      restless_ = true;
+      patience += links_.size() + 16;
+    }
+    const LinkIndex link = queue_[head_ & queue_mask_];
+    flags_[link].dirty = false;
+    evaluate<Slack>(link);
+  }
+}
+
 std::span<const FlowSlot> FairShares::settle() {
   if (options_.pause && head_ != tail_) restart_levels();
   // Rounding could make two levels chase each other; what counts as equal then grows until they stop. No case
@@ -415,16 +467,7 @@ std::span<const FlowSlot> FairShares::settle() {
   moved_.clear();
   std::size_t patience = 64 * (links_.size() + 16);
   do {
-    for (; head_ != tail_; ++head_) {
-      if (head_ == patience) {
-        tolerance_ *= 16;
-        restless_ = true;
-        patience += links_.size() + 16;
-      }
-      const LinkIndex link = queue_[head_ & queue_mask_];
-      flags_[link].dirty = false;
-      evaluate(link);
-    }
+    knows_slack_ ? evaluate_dirty<true>(patience) : evaluate_dirty<false>(patience);
     if (!fresh_.empty()) take_in_fresh();  // may wake links
   } while (head_ != tail_);
   head_ = tail_ = 0;

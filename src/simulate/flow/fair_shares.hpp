@@ -46,6 +46,8 @@ struct IncastLoss {
 /// to iterate over are the links that two or more flows cross.
 /// Each of these keeps its flows' u_f (`LinkMember::limit`), which are told when a level changes: a link is evaluated from
 /// what lies beside it.
+/// A link that is not full knows how much it has left (`slack_`), less what its flows may have got since then: it is
+/// evaluated again when that is used up, not whenever one of them may be faster.
 /// Cost of `settle`: links reached x flows on them; of a crowd, the logarithm of its flows.
 ///
 /// Crowds (`Options::crowd`): where many flows meet at one link, most of them are held by no other. These are
@@ -155,6 +157,11 @@ class FairShares {
     tail_ += static_cast<std::size_t>(really & !dirty);
     dirty |= really;
   }
+  /// Whether a link with this level may be full when it carries so much more.
+  [[nodiscard]] bool fills(LinkIndex link, double level, double more) const {
+    return !knows_slack_ || level < kInfinite || !(more < slack_[link]);
+  }
+  void take_slack(const Flow& flow);
   void share_hop(FlowSlot slot, std::uint32_t hop);
   void own_hop(FlowSlot slot, std::uint32_t hop);
   void swap_hops(Flow& flow, std::uint32_t a, std::uint32_t b);
@@ -178,20 +185,25 @@ class FairShares {
     other.limit = std::min(flow.own, links_[one.link].level);
   }
   void tell_many_limits(const Flow& flow);
-  void spread_further(const Flow& flow, std::uint32_t hop, double before, double after);
+  void spread_further(const Flow& flow, const LinkMember& from, double before, double after);
   void find_again(LinkState& link);
+  template <bool Slack>
   void evaluate(LinkIndex link);
   [[nodiscard]] double evaluate_with_crowds(LinkIndex link, bool& falls_asleep);
+  template <bool Slack>
   void spread(LinkIndex link, double before, double after);
+  template <bool Slack>
+  void evaluate_dirty(std::size_t& patience);
   /// Whether a link with this level sees that another one's goes from `before` to `after`. One that is not full stays so
   /// when what comes in becomes less.
   [[nodiscard]] bool sees(double level, double before, double after) const {
     const double lower = std::min(before, after);
     return options_.pause ? lower <= level : (lower < level) & ((after > before) | (level < kInfinite));
   }
-  [[nodiscard]] static double fill_two(const LinkMembers& members, double capacity);
-  [[nodiscard]] double fill(const LinkMembers& members, double capacity);
-  [[nodiscard]] double fill_upwards(const LinkMembers& members, double capacity, double level);
+  /// `left`: of the capacity, where the link is not full.
+  [[nodiscard]] static double fill_two(const LinkMembers& members, double capacity, double& left);
+  [[nodiscard]] double fill(const LinkMembers& members, double capacity, double& left);
+  [[nodiscard]] double fill_upwards(const LinkMembers& members, double capacity, double level, double& left);
   [[nodiscard]] double held_up(const LinkState& link) const;
   void restart_levels();
   [[nodiscard]] std::span<const FlowSlot> take_changed();
@@ -225,8 +237,13 @@ class FairShares {
   Options options_;
   /// Links with fewer flows are evaluated by what is on them alone; 0 where incast or pause is modelled.
   std::size_t plain_below_ = std::numeric_limits<std::size_t>::max();
+  /// Links know their slack. Not with crowds and pause frames, which want to see every change, and not with incast, where a
+  /// link carries less when more cross it.
+  bool knows_slack_ = true;
   std::vector<LinkState> links_;  ///< and one behind them, for the hops of flows that have no two
   std::vector<LinkFlags> flags_;
+  std::vector<double>
+      slack_;  ///< per link that is not full: at least what it has left, bytes per second; if `knows_slack_`
   std::vector<Flow> flows_;
   std::vector<FlowHop> hops_;     ///< two or more of each flow
   std::vector<LinkIndex> queue_;  ///< of dirty links, first in first out: a ring, longer than they are many

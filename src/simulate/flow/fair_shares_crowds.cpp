@@ -58,6 +58,7 @@ void FairShares::cross_beside_crowds(FlowSlot slot, std::span<const Hop> hops) {
     swap_hops(flow, i, flow.shared++);
     mark(hop.link);
   }
+  tell_limits(flow);
 }
 
 /// The link has many flows now: each is looked at when `settle` ends.

@@ -147,12 +147,14 @@ struct Incast {
   }
 };
 
-// Beside each other with one rate per flow and with clocks: the same rates, from far fewer links that are looked at.
+// Beside each other with one rate per flow and with clocks: the same rates, from two to three links per change that are looked at.
+// Without clocks these were more than twenty before senders' cards, which are not full, knew what they have left.
 TEST(FairShares, FollowsACrowdAtTheCostOfItsChanges) {
   Incast each(0);
   Incast together(16);
   const RandomStream draw(11, 1);
-  for (std::uint64_t change = 0; change < 3000; ++change) {
+  constexpr std::int64_t kChanges = 3000;
+  for (std::uint64_t change = 0; change < kChanges; ++change) {
     const std::size_t f = draw.bits(change, 0) % (2 * Incast::kSenders);
     each.toggle(f);
     together.toggle(f);
@@ -168,7 +170,8 @@ TEST(FairShares, FollowsACrowdAtTheCostOfItsChanges) {
           << change << " flow " << g;
     }
   }
-  EXPECT_LT(10 * together.shares.evaluated(), each.shares.evaluated());
+  EXPECT_LT(together.shares.evaluated(), 3 * kChanges);
+  EXPECT_LT(each.shares.evaluated(), 3 * kChanges);
 }
 
 TEST(FairShares, SaysWhichLinkARateFollows) {
