@@ -186,8 +186,9 @@ void add_iteration(const Scenario& s, std::vector<Switch>& all) {
         [](model::IterationWork& to) { to.time_slice = {}; });
 }
 
-/// It has no off: the outcome has the job without it beside it.
+/// It has no off: the outcome has the job without it beside it. An option may have taken the common step that it needs.
 void add_pacing(const Scenario& s, std::vector<Switch>& all) {
+  if (!s.policy.in_step()) return;
   const auto* step = std::get_if<model::TrainingJob>(&s.job.work);
   const auto* job = std::get_if<model::IterationJob>(&s.job.work);
   if (step == nullptr && job == nullptr) return;

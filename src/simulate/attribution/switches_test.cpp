@@ -74,6 +74,16 @@ TEST(Mechanisms, OfIterations) {
   }
 }
 
+TEST(Mechanisms, PacingNeedsACommonStep) {
+  model::Scenario s;
+  model::TrainingJob job;
+  job.pace = {{"mode", "auto"}};
+  s.job.work = job;
+  EXPECT_EQ(mechanisms_of(s), (std::vector<std::string>{"pacing auto"}));
+  s.policy = {.kind = model::PolicyKind::Backup, .backups = 1};
+  EXPECT_EQ(mechanisms_of(s), (std::vector<std::string>{"policy backup"}));
+}
+
 TEST(Mechanisms, OneNodeHasNoFabric) {
   model::Scenario s;
   s.fabric.background_load = 0.5;
