@@ -232,7 +232,7 @@ void FlowEngine::enter(FlowCourseId id, int lane, int place) {
     const std::span<const std::uint32_t> receives = table.receives_of(place);
     const std::uint32_t end = table.sends_end(place);
     here.pending = static_cast<std::int32_t>(receives.size());
-    if (table.waits_for_sends(place))
+    if (!eager_ && table.waits_for_sends(place))
       here.pending += static_cast<std::int32_t>(end - table.sends_begin(place));
     for (std::uint32_t i = table.sends_begin(place); i < end; ++i)
       if (eager_ || course.cell(lane, table.messages[i].to).round >= k) start(id, lane, k, table, i);
@@ -304,18 +304,19 @@ void FlowEngine::start(FlowCourseId id, int lane, std::int64_t round, const Roun
   m.round = round;
   m.from = message.from;
   m.to = message.to;
-  m.sender_waits = table.waits_for_sends(message.from);
+  m.sender_waits = !eager_ && table.waits_for_sends(message.from);
   m.ordinal = noise_ == nullptr && course.losses.empty() ? 0 : table.ordinal_of(number);
   m.lost = 0;
+  // A switch has a port for each of its links.
+  const bool of_switch = course.what.schedule->is_switch(message.from);
   const std::uint32_t first_send = table.sends_begin(message.from);
   if (eager_) {
     // One port per sender and lane, first come first served.
-    m.chained = true;
+    m.chained = !of_switch;
     m.chain = course.key(lane, 0, message.from);
-    m.order = course.sends[static_cast<std::size_t>(m.chain)]++;
+    m.order = of_switch ? 0 : course.sends[static_cast<std::size_t>(m.chain)]++;
   } else {
-    m.chained =
-        table.sends_end(message.from) - first_send > 1 && !course.what.schedule->is_switch(message.from);
+    m.chained = table.sends_end(message.from) - first_send > 1 && !of_switch;
     m.chain = course.key(lane, round, message.from);
     m.order = number - first_send;
   }

@@ -359,6 +359,68 @@ TEST(Flow, EagerIsNeverLaterThanRendezvous) {
   EXPECT_NEAR(last(tree), closed(tree), 1e-9 * closed(tree));
 }
 
+// By hand: a sender waits for nothing, what it sends leaves in turn, and latencies pass beside each other.
+TEST(Flow, EagerListsAreOneStream) {
+  Setting chain = switched(4);
+  chain.spec.kind = model::Collective::Broadcast;
+  chain.spec.algorithm = model::Algorithm::Chain;
+  chain.spec.chunks = 8;
+  const double chunk = (1 << 20) / 8 / kRate;
+  Setting eager = chain;
+  eager.options.protocol = model::Protocol::Eager;
+  (void)run(eager);
+  EXPECT_NEAR(last(eager), 3 * 2 * kLatency + (3 + 8 - 1) * chunk, 1e-15);
+  (void)run(chain);  // the next chunk sets out when the one before is there
+  EXPECT_NEAR(last(chain), (3 + 8 - 1) * (2 * kLatency + chunk), 1e-15);
+}
+
+// By hand: up one link and down one for each chunk, all ranks beside each other, whatever the protocol. Of chunks of time c a
+// link L away, an eager rank sends the first two at once; the first is back at 2 L + 2 c, the second at 2 L + 3 c, when
+// the third and the fourth set out: back at 4 L + 4 c and 4 L + 5 c.
+TEST(Flow, EagerSwitchesHaveAPortForEveryRank) {
+  for (const int chunks : {1, 4})
+    for (const auto protocol : {model::Protocol::Rendezvous, model::Protocol::Eager}) {
+      Setting s = switched(8);
+      s.spec.algorithm = model::Algorithm::InNetwork;
+      s.spec.chunks = chunks;
+      s.options.protocol = protocol;
+      s.rank_of = {0, 1, 2, 3, 4, 5, 6, 7, 0};
+      const auto network = Network::make(s.cluster, s.fabric);
+      const auto schedule = model::Schedule::make(s.spec);
+      ASSERT_TRUE(network && schedule);
+      s.times.resize(8);
+      (void)run_flows(*schedule, *network, s.fabric, s.rank_of, s.options, s.times);
+      const double chunk = (1 << 20) / chunks / kRate;
+      const double latencies = protocol == model::Protocol::Eager && chunks == 4 ? 4 : chunks + 1;
+      EXPECT_NEAR(last(s), latencies * kLatency + (chunks + 1) * chunk, 1e-15) << chunks;
+    }
+}
+
+// By hand: four stages (to the leaf, to the top, and back) of a link each; a leaf is that of its ranks, wherever the caller
+// puts it, and the top is in nobody's leaf.
+TEST(Flow, SwitchesThatAddUpStandAtTheirLeavesAndAtTheTop) {
+  for (const int leaves : {2, 4}) {
+    Setting s = switched(4 * leaves);
+    s.fabric.kind = model::FabricKind::FatTree;
+    s.fabric.hosts_per_leaf = 4;
+    s.fabric.oversubscription = 4;
+    s.spec.algorithm = model::Algorithm::InNetwork;
+    s.spec.group = 4;
+    const auto network = Network::make(s.cluster, s.fabric);
+    const auto schedule = model::Schedule::make(s.spec);
+    ASSERT_TRUE(network && schedule);
+    ASSERT_EQ(schedule->participants(), 5 * leaves + 1);
+    for (int p = 0; p < schedule->participants(); ++p) s.rank_of.push_back(p < 4 * leaves ? p : 0);
+    s.times.resize(static_cast<std::size_t>(4 * leaves));
+    const FlowOutcome out = run_flows(*schedule, *network, s.fabric, s.rank_of, s.options, s.times);
+    EXPECT_NEAR(last(s), 4 * (kLatency + (1 << 20) / kRate), 1e-15);
+    double between = 0;
+    for (LinkIndex l = 0; l < network->links().size(); ++l)
+      if (network->between_switches(l)) between += out.link_bytes[l];
+    EXPECT_DOUBLE_EQ(between, 2.0 * (leaves - 1) * (1 << 20));  // rank 0's leaf is there
+  }
+}
+
 TEST(Flow, EveryAlgorithmFinishesAndConservesBytes) {
   using enum model::Algorithm;
   const struct {

@@ -38,11 +38,19 @@ void fixed_route(const Network& network, const model::Fabric& fabric, std::uint6
   network.route(from, to, choice, out);
 }
 
+/// The place whose device says where a participant is. A switch above leaves is where the first of all ranks is, a leaf
+/// where the first of its own is (the order of `model::Schedule`: leaves, then what is above them).
+int stands_with(const model::Schedule& schedule, int participant) {
+  if (!schedule.is_switch(participant)) return participant;
+  const bool above = participant + 1 == schedule.participants();
+  return above ? 0 : (participant - schedule.ranks()) * schedule.spec().group;
+}
+
 void FlowEngine::find_way(MessageState& m) {
   const FlowCourse& course = course_of(m);
   const model::Schedule& schedule = *course.what.schedule;
-  const int from = course.device(m.lane, m.from);
-  const int to = course.device(m.lane, m.to);
+  const int from = course.device(m.lane, stands_with(schedule, m.from));
+  const int to = course.device(m.lane, stands_with(schedule, m.to));
   const int ranks = schedule.ranks();
   m.crosses = m.from >= ranks || m.to >= ranks || network_.node_of(from) != network_.node_of(to);
   if (schedule.is_switch(m.from) || schedule.is_switch(m.to)) return use_switch(schedule, m, from, to);
@@ -80,12 +88,17 @@ int FlowEngine::choose(int from, int to) {
   return best;
 }
 
-// A switch that adds up stands where the fabric meets the node of the rank that it was given, or is the one between the
-// devices of a single node: no port of its own.
+// A switch that adds up stands where the fabric meets the node of a rank of its own, or is the one between the devices of a
+// single node: no port of its own. In a tree the one above leaves is at its top, where the way from leaf to leaf turns.
 void FlowEngine::use_switch(const model::Schedule& schedule, MessageState& m, int from, int to) {
   std::vector<LinkIndex> between;
   network_.route(from, to, network_.static_choice(from, to), between);
   std::erase_if(between, [&](LinkIndex l) { return !network_.between_switches(l); });
+  if (schedule.is_switch(m.from) && schedule.is_switch(m.to) && fabric_.kind == model::FabricKind::FatTree) {
+    const auto turn = between.begin() + static_cast<std::ptrdiff_t>(between.size() / 2);
+    m.to + 1 == schedule.participants() ? between.erase(turn, between.end())
+                                        : between.erase(between.begin(), turn);
+  }
   way_.clear();
   if (!schedule.is_switch(m.from)) network_.leave_node(from, way_);
   way_.insert(way_.end(), between.begin(), between.end());
