@@ -153,7 +153,7 @@ void add_notes(const CollectiveSetup& job, const model::CollectiveSpec& spec, Ou
   if (s.protocol == model::Protocol::EagerGap)
     return out.not_modelled.push_back(
         "messages that share a port or card: one goes after the other (eager-gap), and lanes have ports of their own "
-        "(--engine flow shares it)");
+        "(cost.protocol = \"eager\" shares it)");
   if (s.protocol == model::Protocol::Eager)
     return out.not_modelled.push_back(std::string(kEagerWaitsForNoPort));
   const std::size_t told = out.not_modelled.size();

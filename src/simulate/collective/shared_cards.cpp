@@ -114,18 +114,12 @@ std::string serves_in_turn_note(const model::Schedule& schedule) {
 }
 
 bool network_may_stand_in(const model::Scenario& s, const Network& network) {
-  return s.engine == model::EngineKind::Auto && s.protocol != model::Protocol::LogGops &&
-         are_costs_of(network, s);
-}
-
-bool links_say_costs(const model::Scenario& s, const Network& network) {
-  return s.engine == model::EngineKind::Auto && s.protocol != model::Protocol::LogGops &&
-         are_costs_of(network, s);
+  const bool shares = s.protocol == model::Protocol::Rendezvous || s.protocol == model::Protocol::Eager;
+  return s.engine == model::EngineKind::Auto && shares && are_costs_of(network, s);
 }
 
 bool flow_may_stand_in(const model::Scenario& s, const model::Schedule& schedule, const Network& network) {
-  const bool shares = s.protocol == model::Protocol::Rendezvous || s.protocol == model::Protocol::Eager;
-  return s.engine == model::EngineKind::Auto && shares && are_costs_of(network, s) && is_affordable(schedule);
+  return network_may_stand_in(s, network) && is_affordable(schedule);
 }
 
 }  // namespace cox::simulate

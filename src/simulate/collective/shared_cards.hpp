@@ -41,19 +41,15 @@ inline constexpr std::int64_t kMostPlayed = 4'000'000;
 [[nodiscard]] std::string serves_in_turn_note(const model::Schedule& schedule);
 
 /// Whether the flow engine may stand in for max-plus, which `auto` chose: the links say what the scenario's costs say (nobody
-/// wrote `cost.across` beside them), and messages take nothing of processors. Noise on messages and all other protocols flow has.
+/// wrote `cost.across` beside them), and the protocol is rendezvous or eager: under `eager-gap` ports serve in turn, which links do
+/// not, and under `loggops` messages take of processors. Whatever disturbs messages flow has.
 /// Held by: tests/property/auto_laws.cpp
 [[nodiscard]] bool network_may_stand_in(const model::Scenario& scenario, const Network& network);
-
-/// Whether the flow engine may price messages of workers that have no common step, which `auto` chose no links for: as above, and
-/// whatever disturbs messages, which flow has there too.
-[[nodiscard]] bool links_say_costs(const model::Scenario& scenario, const Network& network);
 
 /// Whether it has at most four million messages. Cost: O(messages) up to that.
 [[nodiscard]] bool is_affordable(const model::Schedule& schedule);
 
-/// For steps of one collective, which flow plays with noise on messages, too: rendezvous or eager (of `eager-gap` the ports serve in
-/// turn, which links do not), links that say what costs say, and at most four million messages.
+/// For steps of one collective: that, and at most four million messages.
 /// Cost: O(messages) up to that. Held by: src/simulate/collective/shared_cards_test.cpp
 [[nodiscard]] bool flow_may_stand_in(const model::Scenario& scenario, const model::Schedule& schedule,
                                      const Network& network);

@@ -473,7 +473,8 @@ Status check_engine(const Scenario& s, const JobKeys& job, const Notes& notes) {
 }
 
 /// Forms and protocols that the engine would take for others.
-Status check_forms(const Scenario& s, const Notes& notes) {
+Status check_forms(const Draft& draft, const Notes& notes) {
+  const Scenario& s = draft.scenario;
   if (s.engine == EngineKind::ClosedForm && s.protocol != Protocol::Rendezvous)
     return notes.clash(
         {"cost.protocol"},
@@ -482,6 +483,12 @@ Status check_forms(const Scenario& s, const Notes& notes) {
   if (s.engine == EngineKind::Flow && s.protocol == Protocol::EagerGap)
     return notes.clash({"cost.protocol"}, "cost.protocol \"eager-gap\" has no meaning for engine \"flow\"",
                        "there the links are the ports: say eager");
+  if (s.protocol == Protocol::EagerGap && plays_links(draft))
+    return notes.clash(
+        {"cost.protocol"},
+        "cost.protocol \"eager-gap\" has no meaning where messages are played on links, which this fabric, "
+        "these places or these neighbours ask for",
+        "there the links are the ports: say eager, or engine = \"max-plus\", which leaves links out");
   return {};
 }
 
@@ -590,7 +597,7 @@ Status check(const Draft& draft, const Notes& notes) {
   COX_CHECK(check_meanings(draft, notes));
   COX_CHECK(check_links(draft, notes));
   COX_CHECK(check_overridden(draft, notes));
-  COX_CHECK(check_forms(s, notes));
+  COX_CHECK(check_forms(draft, notes));
   if (!notes.first_of_file("job."))
     return notes.refuse("scenario-005", {}, "nothing says what runs: there is no [job]",
                         "write [job.collective], or [job] with another workload");

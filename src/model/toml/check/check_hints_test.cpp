@@ -53,6 +53,21 @@ TEST(ScenarioHints, LoggopsIsNotSentToFlow) {
   EXPECT_EQ(clash("cost.protocol = \"rendezvous\"\n" + no_overhead), "no error");
 }
 
+// What serves in turn is not played on links, whoever asks for these.
+TEST(ScenarioHints, EagerGapIsNotPlayedOnLinks) {
+  const std::string gap = "cost.protocol = \"eager-gap\"\n";
+  const std::string job =
+      "cluster.nodes = 4\ncluster.nic.bandwidth = \"1GB/s\"\njob.collective.bytes = \"1MB\"\n";
+  const std::string tree = "fabric.kind = \"fat-tree\"\nfabric.hosts_per_leaf = 2\n";
+  const std::string what =
+      "f.toml:1:6: cost.protocol \"eager-gap\" has no meaning where messages are played on links, which this fabric, these "
+      "places or these neighbours ask for | there the links are the ports: say eager, or engine = \"max-plus\", which "
+      "leaves links out";
+  EXPECT_EQ(clash(gap + job), "no error");
+  EXPECT_EQ(clash(gap + job + tree), what);
+  EXPECT_EQ(clash(gap + job + "neighbour = [{ nodes = [0, 1], bytes = \"1MB\" }]\n"), what);
+}
+
 // A node of one device: what its ranks would share, nobody shares.
 TEST(ScenarioHints, ADeviceANodeSharesNothing) {
   const std::string job =

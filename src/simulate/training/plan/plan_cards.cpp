@@ -48,9 +48,10 @@ class Cards {
 };
 
 std::string Plan::flow_does_it() const {
-  const bool plays =
-      scenario_.price == model::CollectivePrice::Rounds && scenario_.protocol != model::Protocol::LogGops;
-  return plays ? " (--engine flow does it)" : "";
+  if (scenario_.price != model::CollectivePrice::Rounds || scenario_.protocol == model::Protocol::LogGops)
+    return "";
+  return scenario_.protocol == model::Protocol::EagerGap ? " (cost.protocol = \"eager\" does it)"
+                                                         : " (--engine flow does it)";
 }
 
 /// Where not all meet in a step, only sets of shards have collectives with neighbours that are known.

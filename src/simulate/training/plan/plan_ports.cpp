@@ -178,6 +178,11 @@ std::string Plan::met_at_ports() const {
     return fmt::format(
         "messages of one group at a card that its devices share: each has its part of it, as if all ranks came together{}",
         flow_does_it());
+  if (scenario_.protocol == model::Protocol::EagerGap &&
+      !(streams(Way::Across).empty() && streams(Way::Inside).empty()))
+    return fmt::format(
+        "what a rank still sends of one collective when the next begins: ports are free then{}",
+        flow_does_it());
   return {};
 }
 

@@ -135,7 +135,7 @@ Status Plan::play_workers() {
       !workers_meet())
     return {};
   auto network = Network::make(scenario_.cluster, scenario_.fabric);
-  if (!network || !links_say_costs(scenario_, *network)) return {};  // no links are said, or others
+  if (!network || !network_may_stand_in(scenario_, *network)) return {};  // no links are said, or others
   COX_TRY(const double messages, messages_among_workers());
   misses_links_ = messages > static_cast<double>(kMostPlayed);
   if (!misses_links_) take_network(std::make_shared<const Network>(*std::move(network)));

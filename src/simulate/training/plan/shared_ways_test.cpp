@@ -143,6 +143,21 @@ TEST(SharedWays, EagerMessagesInsideANodeAreSaidByMaxPlus) {
   EXPECT_EQ(by(s, EngineKind::Auto).engine, EngineKind::Flow);
 }
 
+// Links do not serve in turn: it was played as eager, unsaid.
+TEST(SharedWays, EagerGapStaysWithItsPortsAndSaysSo) {
+  model::Scenario s = over_pcie(4);
+  s.protocol = model::Protocol::EagerGap;
+  work_of(s).layout = {.data = 8};
+  const Outcome two_streams = by(s, EngineKind::Auto);
+  EXPECT_EQ(two_streams.engine, EngineKind::MaxPlus);
+  s.cluster = cluster(1, 4);
+  s.cluster.scale_up = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(10)};
+  work_of(s).layout = {.data = 4};
+  const Outcome ring = by(s, EngineKind::Auto);
+  EXPECT_EQ(ring.engine, EngineKind::MaxPlus);
+  EXPECT_TRUE(tells(ring, "ports are free then (cost.protocol = \"eager\" does it)"));
+}
+
 TEST(SharedWays, LocalStepsThatNeverMeetAreNoted) {
   model::Scenario s = over_pcie(2);
   work_of(s).layout = {.data = 4};
