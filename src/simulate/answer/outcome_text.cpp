@@ -32,12 +32,12 @@ std::string with_interval(const ReplicaSpread& s) {
   return fmt::format("{} (95 %: 0 to {}, cut at 0)", shown(s.mean), shown(s.high_95()));
 }
 
-/// Binary where that is whole, as people write message sizes.
+/// Binary where that is whole, and thousands are not, as people write message sizes.
 std::string size(Bytes b) {
   constexpr std::int64_t kKiB = 1 << 10;
   constexpr std::int64_t kMiB = 1 << 20;
   if (b.count() >= kMiB && b.count() % kMiB == 0) return fmt::format("{} MiB", b.count() / kMiB);
-  if (b.count() >= kKiB && b.count() % kKiB == 0) return fmt::format("{} KiB", b.count() / kKiB);
+  if (b.count() >= kKiB && b.count() % kKiB == 0 && b.count() % 1000 != 0) return fmt::format("{} KiB", b.count() / kKiB);
   return to_string(b);
 }
 
