@@ -121,8 +121,9 @@ std::string any_workers() {
   const int devices = *rc::gen::element(1, 2, 4), nodes = *rc::gen::element(1, 2, 3, 4);
   const int tensor = devices > 1 ? *rc::gen::element(1, 1, 2) : 1;
   const int context = devices > 1 ? *rc::gen::element(1, 1, 2) : 1;
-  const int workers = devices * nodes / tensor / context;
-  if (workers < 3) return {};
+  const int stages = *rc::gen::element(1, 1, 1, 2);
+  const int workers = devices * nodes / tensor / context / stages;
+  if (workers < 3 || devices * nodes % (tensor * context * stages) != 0) return {};
   std::string text = fmt::format("[cluster]\nnodes = {}\ndevices_per_node = {}\n", nodes, devices);
   if (nodes > 1)
     text += fmt::format("nic.latency = \"1us\"\nnic.bandwidth = \"{}GB/s\"\n", *rc::gen::element(1, 10, 50));
@@ -130,6 +131,10 @@ std::string any_workers() {
   if (devices > 1)
     text += fmt::format("scale_up.latency = \"700ns\"\nscale_up.bandwidth = \"{}GB/s\"\n",
                         *rc::gen::element(1, 20, 100));
+  if (nodes > 1)
+    text += *rc::gen::element<std::string>(
+        "", "", "", "[fabric]\nswitching = \"store-and-forward\"\n",
+        "[fabric]\nkind = \"fat-tree\"\nhosts_per_leaf = 1\nbackground_load = 0.5\n");
   text += fmt::format("[job]\nworkload = \"training\"\nsteps = {}\n", *rc::gen::element(1, 3, 8));
   const auto kind =
       *rc::gen::element<std::string>("backup", "backup", "asynchronous", "bounded-wait", "bounded-discard");
@@ -138,11 +143,11 @@ std::string any_workers() {
         fmt::format("collective.algorithm = \"{}\"\n",
                     *rc::gen::element<std::string>("ring", "ring", "halving-doubling", "recursive-doubling",
                                                    "binomial-tree", "double-binary-tree"));
-  if (tensor > 1 || context > 1)
-    text += fmt::format("[job.layout]\ntensor = {}\ncontext = {}\n", tensor, context);
+  if (tensor > 1 || context > 1 || stages > 1)
+    text += fmt::format("[job.layout]\ntensor = {}\npipeline = {}\ncontext = {}\n", tensor, stages, context);
   text += fmt::format(
       "[[job.layers]]\ncount = 4\nforward = \"1ms\"\nbackward = \"2ms\"\ngradients = \"{}MB\"\n{}",
-      *rc::gen::element(1, 10, 40), tensor * context > 1 ? "activations = \"1MB\"\n" : "");
+      *rc::gen::element(1, 10, 40), tensor * context * stages > 1 ? "activations = \"1MB\"\n" : "");
   text += fmt::format("[policy]\nkind = \"{}\"\n", kind);
   text += kind == "backup" ? "backups = 1\n" : fmt::format("servers = {}\n", *rc::gen::element(1, 2));
   if (kind.starts_with("bounded")) text += fmt::format("staleness = {}\n", *rc::gen::element(1, 4));
@@ -164,7 +169,7 @@ RC_GTEST_PROP(TrainingLaws, AutoIsWhatFlowSaysOfWorkersWithoutACommonStep, ()) {
   RC_ASSERT(ours.has_value() && flow.has_value());
   const model::Layout& layout = s.job.as<model::TrainingJob>().layout;
   const bool inside = s.cluster.devices_per_node > 1 && s.policy.has_servers();
-  if (s.cluster.devices_per_node > layout.tensor * layout.context || inside)
+  if (s.cluster.devices_per_node > layout.tensor * layout.context * layout.pipeline || inside)
     RC_ASSERT(ours->engine == model::EngineKind::Flow);
   const bool told = std::ranges::any_of(
       ours->notes, [](const std::string& line) { return line.find("engine flow") != std::string::npos; });

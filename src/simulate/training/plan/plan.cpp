@@ -150,6 +150,7 @@ Result<Plan> Plan::make(const model::Scenario& scenario) {
   COX_CHECK(plan.find_who_meets());
   COX_CHECK(plan.play_ports());
   COX_CHECK(plan.play_workers());
+  COX_CHECK(plan.play_inside_workers());
   COX_CHECK(plan.find_own_links());
   return plan;
 }
@@ -541,7 +542,7 @@ std::vector<std::string> Plan::notes() const {
       break;
     }
   if (l.pipeline > 1)
-    notes.emplace_back(network_
+    notes.emplace_back(network_ || workers_on_links_
                            ? "messages between stages are sent beside the computation, and share the links"
                            : "messages between stages are sent beside the computation, one after the other, "
                              "and are received when they arrive");

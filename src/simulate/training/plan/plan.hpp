@@ -241,6 +241,11 @@ class Plan {
   [[nodiscard]] const Network* network() const { return own_links_ ? nullptr : network_.get(); }
   /// What workers and servers share, or backup workers that are in time; null where their messages are priced alone.
   [[nodiscard]] const Network* server_network() const { return server_network_.get(); }
+  /// What the messages of one worker's step share among themselves, and nobody else's: between its stages, exchanges of its experts,
+  /// sums in its group. Null where they are priced alone.
+  [[nodiscard]] const Network* worker_network() const {
+    return workers_on_links_ ? server_network_.get() : nullptr;
+  }
   /// Where the servers sit: beside ranks, evenly spread.
   [[nodiscard]] std::vector<int> server_devices() const;
   /// The network on which no two of them ever meet, so that they are priced alone and it is exact; or null.
@@ -338,6 +343,8 @@ class Plan {
   [[nodiscard]] bool sums_share_cards_both_ways() const;
   [[nodiscard]] bool workers_meet() const;
   [[nodiscard]] Status play_workers();
+  [[nodiscard]] bool workers_send_inside() const;
+  [[nodiscard]] Status play_inside_workers();
   [[nodiscard]] std::vector<std::string> unmodelled_among_workers() const;
   /// For `not_modelled`: what meets and is priced as if it had the port to itself; empty = nothing.
   [[nodiscard]] std::string met_at_ports() const;
@@ -377,6 +384,7 @@ class Plan {
   /// the channels of the data group meet only at devices' ports: see striped_ring.hpp
   bool striped_ = false;
   bool own_links_ = false;
+  bool workers_on_links_ = false;  ///< each one's own step is played there
   bool misses_links_ = false;      ///< workers without a common step have too many messages for them
   bool lists_meet_ = false;        ///< messages of one group's collectives, in a port or card
   bool parts_differ_ = false;      ///< by a byte, in rounds that are taken to end together

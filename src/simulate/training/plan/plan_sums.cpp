@@ -142,6 +142,24 @@ Status Plan::play_workers() {
   return {};
 }
 
+/// Between stages, among experts, or in the group that holds a set of shards.
+bool Plan::workers_send_inside() const {
+  return stages() > 1 || (layout().expert > 1 && job().moe_layers > 0) ||
+         (job().is_hybrid() && costs(ReplicaGroup::Shards).members > 1);
+}
+
+/// Where the fabric or places ask for links, what a worker sends within itself goes over them, too: alone, as no step is common to all.
+/// On plain wires it costs what the scenario says.
+Status Plan::play_inside_workers() {
+  model::Scenario ours = scenario_;
+  ours.engine = model::EngineKind::Auto;
+  if (!server_network_ || !workers_send_inside() || !plays_links(ours, model::Workload::Training)) return {};
+  COX_TRY(const double messages, messages_of_step());
+  workers_on_links_ =
+      messages <= static_cast<double>(kMostPlayed) || scenario_.engine == model::EngineKind::Flow;
+  return {};
+}
+
 std::vector<std::string> Plan::unmodelled_among_workers() const {
   const model::PolicySpec& policy = scenario_.policy;
   std::vector<std::string> all;
@@ -180,9 +198,11 @@ std::vector<std::string> Plan::unmodelled_among_workers() const {
   const bool only_links = fabric.background_load > 0 ||
                           fabric.switching == model::Switching::StoreAndForward ||
                           model::has_unlike_ways(scenario_.cluster);
-  if (only_links && (stages() > 1 || layout().expert > 1))
-    all.emplace_back(
-        "background load, store and forward, and cards of classes in messages between stages and exchanges of experts");
+  if (only_links && workers_send_inside() && !workers_on_links_)
+    all.push_back(fmt::format(
+        "background load, store and forward, and cards of classes in what a worker sends between its stages, experts and "
+        "shards{}",
+        server_network_ ? flow_does_it() : ""));
   if (policy.backups > 0)
     all.emplace_back(server_network_ ? "what a late worker reads, on links that the others use"
                                      : "what a late worker reads, on cards that the others use");

@@ -95,6 +95,8 @@ class Job {
     }
     if (stopped_) return std::move(out_);
     if (network_) take_network();
+    for (std::size_t l = 0; l < engine_.link_bytes().size(); ++l)
+      out_.link_bytes[l] += engine_.link_bytes()[l];
     const Seconds end = *std::ranges::max_element(out_.step_ends);
     out_.accounts = times_.close(end);
     if (loads_) {
@@ -106,6 +108,7 @@ class Job {
     out_.messages += engine_.messages();
     out_.evaluated += engine_.evaluated();
     out_.closure = engine_.closure();
+    out_.memo = out_.memo || engine_.memo();
     return std::move(out_);
   }
 

@@ -10,9 +10,11 @@
 
 namespace cox::simulate::training {
 
-SharedNetwork::SharedNetwork(const Plan& plan, FlowOptions options, Seconds origin)
-    : plan_(plan), engine_(*plan.network(), plan.scenario().fabric, std::move(options), origin) {
-  if (!plan.scenario().neighbours.empty()) neighbours_.emplace(plan.scenario(), engine_);
+SharedNetwork::SharedNetwork(const Plan& plan, const Network& network, int first, FlowOptions options,
+                             Seconds origin)
+    : plan_(plan), first_(first), engine_(network, plan.scenario().fabric, std::move(options), origin) {
+  if (plan.network() != nullptr && !plan.scenario().neighbours.empty())
+    neighbours_.emplace(plan.scenario(), engine_);
 }
 
 void SharedNetwork::open_step(std::int64_t step, Seconds offset) {
@@ -61,11 +63,13 @@ void SharedNetwork::join(const Key& key, const model::Schedule& schedule, int me
   auto known = by_key_.find(key);
   if (known == by_key_.end()) {
     const int groups = plan_.ranks_per_unit() / ranks;
+    Key ours = key;
+    ours.group += plan_.groups().group_of(key.of, first_);
     begin(key,
           {.schedule = &schedule,
-           .rank_of = devices_of(plan_, key, schedule.participants(), groups),
+           .rank_of = devices_of(plan_, ours, schedule.participants(), groups),
            .groups = groups,
-           .number = draw_number(plan_, key, groups)},
+           .number = draw_number(plan_, ours, groups)},
           ranks);
     known = by_key_.find(key);
   }
@@ -87,7 +91,7 @@ void SharedNetwork::meet(const Key& key, const InnerCollective& what, Seconds at
     std::vector<int> group;
     group.reserve(static_cast<std::size_t>(places));
     for (int p = 0; p < places; ++p)
-      group.push_back(plan_.device_of(plan_.rank_of(0, key.stage, tensor ? g * places + p : p * groups + g)));
+      group.push_back(device_of(key.stage, tensor ? g * places + p : p * groups + g));
     add_servers(group, known->second.participants());
     devices.insert(devices.end(), group.begin(), group.end());
   }
@@ -138,7 +142,7 @@ void SharedNetwork::begin_message(const Message& what, int from_unit) {
   const int groups = plan_.ranks_per_unit();
   std::vector<int> devices;
   for (int g = 0; g < groups; ++g)
-    for (const int unit : {from_unit, what.key.stage}) devices.push_back(plan_.device_of(unit * groups + g));
+    for (const int unit : {from_unit, what.key.stage}) devices.push_back(device_of(unit, g));
   const FlowCourseId course = begin(what.key,
                                     {.schedule = &known->second,
                                      .rank_of = std::move(devices),

@@ -36,8 +36,9 @@ class SharedNetwork {
     Seconds at{};
   };
 
-  /// `plan` has a network; it and the noise of `options` outlive this.
-  SharedNetwork(const Plan& plan, FlowOptions options, Seconds origin);
+  /// Of `plan`, whose replicas from `first` on are meant by the units and groups of all keys. It, `network` and the noise of `options`
+  /// outlive this. Neighbours are on the plan's network for all alone.
+  SharedNetwork(const Plan& plan, const Network& network, int first, FlowOptions options, Seconds origin);
   SharedNetwork(const SharedNetwork&) = delete;
   SharedNetwork& operator=(const SharedNetwork&) = delete;
 
@@ -76,7 +77,12 @@ class SharedNetwork {
   FlowCourseId begin(const Key& key, FlowCollective what, int ranks_per_member);
   [[nodiscard]] Seconds on_clock(Seconds at);
   [[nodiscard]] Transfer* transfer_of(FlowCourseId course);
+  /// Of place `inner` of a unit.
+  [[nodiscard]] int device_of(int unit, int inner) const {
+    return plan_.device_of((first_ * plan_.stages() + unit) * plan_.ranks_per_unit() + inner);
+  }
   const Plan& plan_;
+  int first_;  ///< replica
   FlowEngine engine_;
   std::map<Key, std::uint32_t> by_key_;
   std::vector<Transfer> transfers_;

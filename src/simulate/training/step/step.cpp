@@ -23,6 +23,8 @@ void add(std::vector<StepParts>& to, const std::vector<StepParts>& more) {
 StepEngine::StepEngine(const Plan& plan, const Noise* noise, std::uint64_t seed, int first, int count,
                        StepShortcuts shortcuts)
     : plan_(plan),
+      network_(plan.network() != nullptr ? plan.network() : plan.worker_network()),
+      beside_neighbours_(plan.network() != nullptr && !plan.scenario().neighbours.empty()),
       noise_(noise),
       seed_(seed),
       timeouts_(plan.scenario().fabric.timeouts, seed),
@@ -134,8 +136,8 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
 /// Plays the step, unless it is one that is known.
 Status StepEngine::run_on_own_clock(std::span<Seconds> now, Watcher* watcher) {
   const bool draws = draws_messages() || plan_.dips() || timeouts_.happen();
-  const bool beside_others = !plan_.scenario().neighbours.empty();
-  if (draws || watcher != nullptr || !shortcuts_.memo || beside_others) return play_accounted(now, watcher);
+  if (draws || watcher != nullptr || !shortcuts_.memo || beside_neighbours_)
+    return play_accounted(now, watcher);
   const KnownStep* known = known_steps_.find([&](const KnownStep& k) {
     return k.meeting == meeting_ && k.first == first_ && k.times.stand_for(now) && k.factors == factors_ &&
            k.longer == longer_ && k.input_from == input_from();
@@ -166,7 +168,7 @@ Status StepEngine::run_on_own_clock(std::span<Seconds> now, Watcher* watcher) {
   if (plan_.job().overlap_feedback > 0)
     for (const Unit& u : units_) fresh.exposed.push_back(u.exposed);
   // Shared links, and computation that is slower beside communication, are no sums and maxima.
-  if (plan_.network() == nullptr && plan_.job().overlap_slowdown == 0 && !input_ && given_.empty())
+  if (network_ == nullptr && plan_.job().overlap_slowdown == 0 && !input_ && given_.empty())
     fresh.times.tolerance = tolerated(now);
   fresh.messages = messages_ - fresh.messages;
   fresh.link_bytes = link_bytes_;
@@ -188,7 +190,7 @@ Status StepEngine::play_accounted(std::span<Seconds> now, Watcher* watcher) {
 
 Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
   ++played_;
-  if (plan_.network() == nullptr) {
+  if (network_ == nullptr) {
     const std::vector<double>& carried = plan_.own_link_bytes(meeting_);
     link_bytes_.resize(carried.size());
     for (std::size_t l = 0; l < carried.size(); ++l) link_bytes_[l] += carried[l];
@@ -202,7 +204,7 @@ Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
   Status played = pass(now, nullptr);
   const FlowOutcome outcome = shared_->take_outcome();
   std::unique_ptr<SharedNetwork> kept = std::move(shared_);
-  if (!plan_.scenario().neighbours.empty() && watcher == nullptr) shared_ = std::move(kept);
+  if (beside_neighbours_ && watcher == nullptr) shared_ = std::move(kept);
   messages_ += outcome.messages;
   evaluated_ += outcome.played + outcome.evaluated;
   memo_used_ = memo_used_ || outcome.memo;
@@ -215,7 +217,7 @@ Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
   Status told = pass(now, watcher);
   messages_ = messages;
   evaluated_ = evaluated;
-  if (!plan_.scenario().neighbours.empty()) shared_ = std::move(kept);
+  if (beside_neighbours_) shared_ = std::move(kept);
   return told;
 }
 
@@ -223,16 +225,17 @@ Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
 void StepEngine::open_network() {
   const model::Scenario& s = plan_.scenario();
   if (!shared_)
-    shared_ = std::make_unique<SharedNetwork>(plan_,
-                                              FlowOptions{.memo = shortcuts_.memo,
-                                                          .noise = noise_,
-                                                          .timeouts = &timeouts_,
-                                                          .step = step_,
-                                                          .seed = seed_,
-                                                          .protocol = s.protocol,
-                                                          .limits = NeighbourJobs::limits(s)},
-                                              Seconds{});
-  if (!s.neighbours.empty()) shared_->open_step(step_, clock_.origin);
+    shared_ = std::make_unique<SharedNetwork>(
+        plan_, *network_, first_,
+        FlowOptions{.memo = shortcuts_.memo,
+                    .noise = noise_,
+                    .timeouts = &timeouts_,
+                    .step = step_,
+                    .seed = seed_,
+                    .protocol = s.protocol,
+                    .limits = beside_neighbours_ ? NeighbourJobs::limits(s) : std::vector<Bandwidth>{}},
+        Seconds{});
+  if (beside_neighbours_) shared_->open_step(step_, clock_.origin);
 }
 
 }  // namespace cox::simulate::training

@@ -47,7 +47,7 @@ struct StepShortcuts {
 /// Held by: src/simulate/training/step/repeats_test.cpp
 class StepEngine {
  public:
-  /// Replicas [first, first + count): all of them where the plan has a network. `noise` may be null and
+  /// Replicas [first, first + count): all of them where the plan has a network for all. `noise` may be null and
   /// outlives the engine; `seed` is of what a network draws.
   StepEngine(const Plan& plan, const Noise* noise, std::uint64_t seed, int first, int count,
              StepShortcuts shortcuts = {});
@@ -172,7 +172,7 @@ class StepEngine {
   [[nodiscard]] Instance& instance(int stage, int group, int slot) {
     return data_[static_cast<std::size_t>(group * plan_.stages() + stage)][static_cast<std::size_t>(slot)];
   }
-  [[nodiscard]] bool is_told() const { return watcher_ != nullptr && plan_.network() != nullptr; }
+  [[nodiscard]] bool is_told() const { return watcher_ != nullptr && network_ != nullptr; }
   void open_network();
   [[nodiscard]] const std::vector<Seconds>& told(const SharedNetwork::Key& key) const;
   void draw(std::int64_t step, std::span<const Seconds> now, std::span<const Seconds> holds);
@@ -221,6 +221,8 @@ class StepEngine {
   void feed_back();
 
   const Plan& plan_;
+  const Network* network_;          ///< that steps are played on; null: what is sent is priced alone
+  bool beside_neighbours_ = false;  ///< on it
   const Noise* noise_;
   NoiseMemory memory_;
   std::uint64_t seed_;

@@ -76,7 +76,7 @@ void StepEngine::collect(Gathering g, std::vector<Seconds>& times) {
     times = told({.kind = g.is_exchange() ? SharedNetwork::Kind::Exchange : SharedNetwork::Kind::Data,
                   .of = g.of,
                   .stage = g.stage,
-                  .group = g.group,
+                  .group = g.group - plan_.groups().group_of(g.of, first_),
                   .slot = g.slot});
     g.departures = times;
     return watcher_->met(g);
