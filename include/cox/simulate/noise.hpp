@@ -25,6 +25,8 @@ struct SharedPlaces {
   int stages = 1;
   /// Device of each rank, where they do not sit on them in their order; else empty.
   std::vector<int> devices{};
+  /// Card of each device of the machine, where devices do not have equal parts of all cards in their order; else empty.
+  std::vector<int> card_of_device{};
 };
 
 /// What the draws of one step leave for the next, where the same ranks are asked for step by step: results are the same

@@ -57,7 +57,8 @@ Result<Noise> collective_noise(const model::Scenario& s, const std::vector<int>&
                       .ranks_per_node = s.cluster.devices_per_node,
                       .nodes_per_switch = std::max(1, s.fabric.hosts_per_leaf),
                       .rails = std::max(1, s.cluster.nics_per_node),
-                      .devices = s.job.places.packed() ? std::vector<int>{} : devices},
+                      .devices = s.job.places.packed() ? std::vector<int>{} : devices,
+                      .card_of_device = cards_of_devices(s.cluster)},
                      seed);
 }
 

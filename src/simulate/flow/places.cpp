@@ -181,6 +181,17 @@ Result<std::vector<int>> devices_of_job(const model::Scenario& s, std::uint64_t 
   return out;
 }
 
+std::vector<int> cards_of_devices(const model::Cluster& cluster) {
+  if (!model::has_unlike_ways(cluster)) return {};
+  std::vector<int> out;
+  out.reserve(static_cast<std::size_t>(cluster.nodes) * static_cast<std::size_t>(cluster.devices_per_node));
+  for (int node = 0; node < cluster.nodes; ++node) {
+    const model::NodeClass* of = model::class_of(cluster, node);
+    for (int d = 0; d < cluster.devices_per_node; ++d) out.push_back(model::nic_of(cluster, of, d));
+  }
+  return out;
+}
+
 std::vector<double> slowness_of(const model::Cluster& cluster, const std::vector<int>& devices) {
   const bool any =
       std::ranges::any_of(cluster.classes, [](const model::NodeClass& c) { return c.speed != 1; });

@@ -21,6 +21,10 @@ namespace cox::simulate {
 [[nodiscard]] Result<std::vector<int>> devices_of_job(const model::Scenario& scenario, std::uint64_t seed,
                                                       int ranks);
 
+/// Card of each device of the machine, within its node; empty where a node's devices have equal parts of its cards, in their order.
+/// For SharedPlaces::card_of_device. Held by: src/simulate/noise/noise_rails_test.cpp
+[[nodiscard]] std::vector<int> cards_of_devices(const model::Cluster& cluster);
+
 /// How much longer than elsewhere the device of each rank computes: 1 / speed of its node's class. Empty where no
 /// class says a speed.
 /// Held by: src/simulate/training/plan/places_test.cpp

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 #include <variant>
 
@@ -118,13 +119,20 @@ NoiseUnits::NoiseUnits(NoiseScope scope, const SharedPlaces& p) {
 NoiseUnits NoiseUnits::where_ranks_sit(NoiseScope scope, const SharedPlaces& p) {
   const bool of_devices =
       scope == NoiseScope::Node || scope == NoiseScope::Switch || scope == NoiseScope::Rail;
-  if (p.devices.empty() || !of_devices) return {scope, p};
+  const bool own_cards = scope == NoiseScope::Rail && !p.card_of_device.empty();
+  if ((p.devices.empty() && !own_cards) || !of_devices) return {scope, p};
   SharedPlaces all = p;  // of the devices, in their order
-  for (const int device : p.devices) all.ranks = std::max(all.ranks, device + 1);
+  if (p.devices.empty()) {
+    all.devices.resize(static_cast<std::size_t>(std::max(1, p.ranks)));
+    std::iota(all.devices.begin(), all.devices.end(), 0);
+  }
+  for (const int device : all.devices) all.ranks = std::max(all.ranks, device + 1);
   NoiseUnits units(scope, all);
   std::vector<std::uint64_t> used;
-  used.reserve(p.devices.size());
-  for (const int device : p.devices) used.push_back(units.of(device));
+  used.reserve(all.devices.size());
+  for (const int device : all.devices)
+    used.push_back(own_cards ? static_cast<std::uint64_t>(p.card_of_device[static_cast<std::size_t>(device)])
+                             : units.of(device));
   std::vector<std::uint64_t> numbered = used;
   std::ranges::sort(numbered);
   const auto again = std::ranges::unique(numbered);

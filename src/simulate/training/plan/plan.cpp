@@ -325,7 +325,8 @@ SharedPlaces Plan::placement() const {
           .rails = std::max(1, c.nics_per_node),
           .ranks_per_stage = ranks_per_unit(),
           .stages = stages(),
-          .devices = scenario_.job.places.packed() ? std::vector<int>{} : devices_};
+          .devices = scenario_.job.places.packed() ? std::vector<int>{} : devices_,
+          .card_of_device = cards_of_devices(c)};
 }
 
 Result<Plan::Inner> Plan::inner_time(model::Collective kind, Bytes bytes, const GroupCosts& group) {
