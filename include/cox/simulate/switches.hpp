@@ -36,10 +36,11 @@ struct Switch {
   /// switched off by `switch_off`.
   std::function<void(model::Scenario&)> off;
   bool of_links = false;  ///< only links that are played have it
+  std::string unmet{};    ///< why the job does not meet it, and it is not on; empty = it does
 };
 
 /// In a fixed order; names as `mechanisms_of`. Without what changes nothing: what only links have, where none are played
-/// (`unplayed_mechanisms`), and overlap of a single replica, which sums with nobody. Failures and checkpoints are one: without checkpoints a failing job never ends.
+/// (`unplayed_mechanisms`), what the job does not meet where it sits (`unmet_mechanisms`), and overlap of a single replica, which sums with nobody. Failures and checkpoints are one: without checkpoints a failing job never ends.
 /// Reads `cost.table` where the scenario names one: dips are known from it only.
 /// Held by: src/simulate/attribution/switches_test.cpp
 [[nodiscard]] std::vector<Switch> switches_of(const model::Scenario& scenario);
@@ -53,6 +54,11 @@ struct Switch {
 /// are priced as a whole. The scenario may say it all the same: an option has chosen the engine.
 /// Held by: src/simulate/attribution/switches_test.cpp
 [[nodiscard]] std::vector<std::string> unplayed_mechanisms(const model::Scenario& scenario, Seconds end);
+
+/// What the scenario says and the job does not meet where it sits, a sentence for each reason: switches of a job on one node, ratios and
+/// loads above the one leaf or pod that it is below, a class of nodes that it has no rank on. Nothing beside neighbours, who may.
+/// Held by: src/simulate/attribution/unmet_test.cpp
+[[nodiscard]] std::vector<std::string> unmet_mechanisms(const model::Scenario& scenario);
 
 /// Names of `switches_within`.
 /// Held by: src/simulate/attribution/switches_test.cpp

@@ -82,8 +82,18 @@ struct SimulatedSteps {
   std::vector<QuantileSketch> lengths;  ///< by size, with nothing off
 };
 
-Result<SimulatedSteps> simulate_steps(const std::vector<model::Scenario>& sizes, std::size_t mechanisms,
-                                      int threads) {
+/// What concerns steps at the largest size, which may meet more than smaller ones do.
+std::vector<std::string> names_of_mechanisms(const std::vector<model::Scenario>& sizes) {
+  std::vector<std::string> names;
+  for (const Switch& s : simulate::switches_of(sizes.back()))
+    if (concerns_steps(s)) names.push_back(s.name);
+  return names;
+}
+
+/// With each of `names` off, where the size has it, and behind these with nothing off.
+Result<SimulatedSteps> simulate_steps(const std::vector<model::Scenario>& sizes,
+                                      const std::vector<std::string>& names, int threads) {
+  const std::size_t mechanisms = names.size();
   const auto replicas = static_cast<std::size_t>(std::max(1, sizes[0].replicas));
   const std::size_t per_size = (mechanisms + 1) * replicas;
   std::vector<Result<Seconds>> found(sizes.size() * per_size, Seconds{});
@@ -93,9 +103,10 @@ Result<SimulatedSteps> simulate_steps(const std::vector<model::Scenario>& sizes,
     const std::size_t at = found.size() - 1 - i;
     model::Scenario one = sizes[at / per_size];
     const std::size_t off = at % per_size / replicas;
-    std::vector<Switch> switches = simulate::switches_of(one);
-    std::erase_if(switches, [](const Switch& s) { return !concerns_steps(s); });
-    if (off < mechanisms) switches[off].off(one);
+    const std::vector<Switch> switches = simulate::switches_of(one);
+    const auto found_there =
+        off < mechanisms ? std::ranges::find(switches, names[off], &Switch::name) : switches.end();
+    if (found_there != switches.end()) found_there->off(one);
     one.seed += at % replicas;
     one.replicas = 1;
     const auto outcome = simulate::simulate(one, {.threads = 1});
@@ -205,9 +216,10 @@ Curves curves_of(const Sizes& sizes, const Steps& steps, const std::vector<std::
 
 Result<SimulatedScaling> simulate_scaling(const ScenarioAt& at, const SimulatedScalingOptions& options) {
   COX_TRY(const Sizes sizes, sizes_of(at, options));
-  const auto switched = std::ranges::count_if(simulate::switches_of(sizes.simulated[0]), concerns_steps);
-  const std::size_t mechanisms = options.mechanisms ? static_cast<std::size_t>(switched) : 0;
-  COX_TRY(const SimulatedSteps simulated, simulate_steps(sizes.simulated, mechanisms, options.threads));
+  const std::vector<std::string> switched =
+      options.mechanisms ? names_of_mechanisms(sizes.simulated) : std::vector<std::string>{};
+  const std::size_t mechanisms = switched.size();
+  COX_TRY(const SimulatedSteps simulated, simulate_steps(sizes.simulated, switched, options.threads));
   const Steps& steps = simulated.means;
 
   const std::size_t replicas = steps[0][0].size();

@@ -180,6 +180,7 @@ Result<Outcome> simulate(const model::Scenario& scenario, const SimulateOptions&
   COX_TRY(Outcome out, simulate_job(scenario, options));
   say_overfull(scenario, out);
   say_unplayed(scenario, out);
+  for (std::string& line : unmet_mechanisms(scenario)) out.notes.push_back(std::move(line));
   if (out.steps.count() > 0) return out;
   Seconds before{};
   for (const Seconds end : out.step_ends) {

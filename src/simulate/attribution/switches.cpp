@@ -2,6 +2,7 @@
 #include "cox/simulate/switches.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include "cox/base/units_text.hpp"
 #include "cox/simulate/attribution.hpp"
 
+#include "simulate/attribution/unmet.hpp"
 #include "simulate/collective/measured.hpp"
 #include "simulate/collective/unlike.hpp"
 
@@ -47,17 +49,20 @@ void add_noise(const Scenario& s, std::vector<Switch>& all) {
   }
 }
 
-void add_fabric(const model::Fabric& f, std::vector<Switch>& all) {
+void add_fabric(const Scenario& s, std::vector<Switch>& all) {
+  const model::Fabric& f = s.fabric;
+  const WhereItSits sits(s);
   const std::size_t first = all.size();
   if (f.oversubscription > 1)
     all.push_back({fmt::format("{:g}:1 oversubscription", f.oversubscription), SwitchKind::Fabric,
-                   [](Scenario& to) { to.fabric.oversubscription = 1; }});
+                   [](Scenario& to) { to.fabric.oversubscription = 1; }, true, sits.below_one_leaf()});
   if (f.pod_oversubscription > 1)
     all.push_back({fmt::format("{:g}:1 oversubscription above the pods", f.pod_oversubscription),
-                   SwitchKind::Fabric, [](Scenario& to) { to.fabric.pod_oversubscription = 1; }});
+                   SwitchKind::Fabric, [](Scenario& to) { to.fabric.pod_oversubscription = 1; }, true,
+                   sits.below_one_pod()});
   if (f.background_load > 0)
     all.push_back({fmt::format("background load {}", percent(f.background_load)), SwitchKind::Fabric,
-                   [](Scenario& to) { to.fabric.background_load = 0; }});
+                   [](Scenario& to) { to.fabric.background_load = 0; }, true, sits.below_one_leaf()});
   if (f.incast_loss)
     all.push_back({"incast loss", SwitchKind::Fabric, [](Scenario& to) { to.fabric.incast_loss = false; }});
   if (f.pause)
@@ -70,12 +75,15 @@ void add_fabric(const model::Fabric& f, std::vector<Switch>& all) {
                    [](Scenario& to) { to.fabric.switching = model::Switching::CutThrough; }});
   if (f.routing != model::Routing::Static)
     all.push_back({fmt::format("routing {}", name_of(f.routing)), SwitchKind::Fabric, nullptr});
-  for (std::size_t i = first; i < all.size(); ++i)
+  for (std::size_t i = first; i < all.size(); ++i) {
     all[i].of_links = all[i].kind != SwitchKind::Timeouts || f.timeouts.loss == 0;
+    if (std::string why = sits.on_one_node(); !why.empty()) all[i].unmet = std::move(why);
+  }
 }
 
 /// Nodes that are unlike, and who else is there before `end`. Where the job sits has no off: it is somewhere.
 void add_places(const Scenario& s, Seconds end, std::vector<Switch>& all) {
+  const WhereItSits sits(s);
   for (std::size_t i = 0; i < s.cluster.classes.size(); ++i) {
     if (!is_unlike(s.cluster.classes[i])) continue;
     const std::string& name = s.cluster.classes[i].name;
@@ -83,11 +91,12 @@ void add_places(const Scenario& s, Seconds end, std::vector<Switch>& all) {
                    [i](Scenario& to) {
                      model::NodeClass& c = to.cluster.classes[i];
                      c = {.name = c.name, .first = c.first, .count = c.count};
-                   }});
+                   },
+                   false, sits.off(s.cluster.classes[i])});
   }
   if (!s.cluster.nic_of.empty())
     all.push_back({"cards that are not a device's own", SwitchKind::Place,
-                   [](Scenario& to) { to.cluster.nic_of.clear(); }, true});
+                   [](Scenario& to) { to.cluster.nic_of.clear(); }, true, sits.on_one_node()});
   for (std::size_t i = 0; i < s.neighbours.size(); ++i) {
     if (s.neighbours[i].start >= end) continue;
     const std::string& name = s.neighbours[i].name;
@@ -201,7 +210,7 @@ void add_pacing(const Scenario& s, std::vector<Switch>& all) {
 std::vector<Switch> said_until(const Scenario& s, Seconds end) {
   std::vector<Switch> all;
   add_noise(s, all);
-  if (s.cluster.nodes > 1) add_fabric(s.fabric, all);
+  if (s.cluster.nodes > 1) add_fabric(s, all);
   add_failures(s.failures, all);
   add_start_and_input(s, all);
   add_iteration(s, all);
@@ -234,16 +243,36 @@ std::vector<Switch> switches_of(const Scenario& s) {
 
 std::vector<Switch> switches_within(const Scenario& s, Seconds end) {
   std::vector<Switch> all = said_until(s, end);
+  std::erase_if(all, [](const Switch& one) { return !one.unmet.empty(); });
   if (!has_links(s)) std::erase_if(all, &Switch::of_links);
+  return all;
+}
+
+std::vector<std::string> unmet_mechanisms(const Scenario& s) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> names;  // by reason
+  std::vector<Switch> switches;
+  if (s.cluster.nodes > 1) add_fabric(s, switches);
+  add_places(s, Seconds{std::numeric_limits<double>::infinity()}, switches);
+  for (const Switch& one : switches) {
+    if (one.unmet.empty()) continue;
+    auto known = std::ranges::find(names, one.unmet, &decltype(names)::value_type::first);
+    if (known == names.end()) known = names.insert(known, {one.unmet, {}});
+    known->second.push_back(one.name);
+  }
+  std::vector<std::string> all;
+  for (const auto& [why, which] : names)
+    all.push_back(fmt::format("{} {} nothing, and {} not switched on: {}", fmt::join(which, ", "),
+                              which.size() == 1 ? "changes" : "change", which.size() == 1 ? "is" : "are",
+                              why));
   return all;
 }
 
 std::vector<std::string> unplayed_mechanisms(const Scenario& s, Seconds end) {
   if (has_links(s)) return {};
   std::vector<Switch> all;
-  if (s.cluster.nodes > 1) add_fabric(s.fabric, all);
+  if (s.cluster.nodes > 1) add_fabric(s, all);
   add_places(s, end, all);
-  std::erase_if(all, [](const Switch& one) { return !one.of_links; });
+  std::erase_if(all, [](const Switch& one) { return !one.of_links || !one.unmet.empty(); });
   return names_of(std::move(all));
 }
 

@@ -31,6 +31,7 @@ TEST(Mechanisms, AreSaidInAFewWords) {
   noise.target = model::NoiseTarget::Message;
   s.noise.push_back(noise);
   s.fabric.kind = model::FabricKind::FatTree;
+  s.fabric.hosts_per_leaf = 1;
   s.job.work = model::TrainingJob{.layout = {.data = 2}, .overlap_slowdown = 0.05};
   EXPECT_EQ(mechanisms_of(s),
             (std::vector<std::string>{"pareto noise, target message (jitter)", "4:1 oversubscription",
@@ -95,6 +96,7 @@ TEST(Mechanisms, WhatOnlyLinksHaveIsOnWhereTheyArePlayed) {
   model::Scenario s;
   s.cluster.nodes = 4;
   s.fabric.kind = model::FabricKind::FatTree;
+  s.fabric.hosts_per_leaf = 2;
   s.fabric.oversubscription = 4;
   s.fabric.timeouts = {.wait = Seconds{1}, .loss = 0.1};
   s.neighbours = {{.name = "a"}, {.name = "late", .start = Seconds{5}}};
@@ -189,6 +191,7 @@ TEST(Mechanisms, NeighboursThatComeTooLateAreNotOn) {
 TEST(Mechanisms, AClassWithNothingButANameIsNone) {
   model::Scenario s;
   s.cluster.nodes = 4;
+  s.job.as<model::CollectiveJob>().collective.ranks = 4;
   s.cluster.classes = {{.name = "named", .first = 0}, {.name = "slow", .first = 1, .speed = 0.5}};
   EXPECT_EQ(mechanisms_of(s), std::vector<std::string>{"class slow"});
 }
