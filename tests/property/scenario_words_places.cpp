@@ -157,7 +157,8 @@ TEST_F(PlaceWords, OfClasses) {
   for (const std::string policy : {"synchronous", "asynchronous", "backup"})
     for (const char* only : {"cluster.classes[].power_", "cluster.classes[].node_hour"})
       walk({"step, " + policy + ", nodes that draw otherwise",
-            kEight + training_without_buckets_ + known + Table{{"policy.kind", "\"" + policy + "\""}},
+            kEight + training_without_buckets_ + known + Table{{"policy.kind", "\"" + policy + "\""}} +
+                (policy == "backup" ? Table{{"policy.backups", "1"}} : Table{}),
             layers_,
             {},
             {},

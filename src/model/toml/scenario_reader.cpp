@@ -120,6 +120,7 @@ class Reader {
       return a.at.line != b.at.line ? a.at.line < b.at.line : a.at.column < b.at.column;
     });
     COX_CHECK(read_preset(leaves));
+    note_empty_tables(document, "");
     for (const Leaf& leaf : leaves) COX_CHECK(read_leaf(leaf));
     expand_layers();
     draft_.scenario.job.places = draft_.job.places;  // who plays links is asked of the scenario
@@ -241,6 +242,17 @@ class Reader {
       node.integer = number;
     }
     return node;
+  }
+
+  /// Recursion is bounded by the depth of known keys.
+  void note_empty_tables(const DocumentNode& table, const std::string& prefix) {
+    for (const DocumentNode::Entry& entry : table.entries) {
+      const std::string key = prefix + entry.name;
+      if (entry.value.kind != DocumentNode::Kind::Table || !begins_a_key(key)) continue;
+      note_empty_tables(entry.value, key + ".");
+      if (entry.value.entries.empty())
+        notes_.set_empty_table(key, entry.at.line != 0 ? entry.at : entry.value.at);
+    }
   }
 
   void note_file(const std::string& key, TextPosition at) {

@@ -110,8 +110,12 @@ TEST(ScenarioReader, AnEmptyFileIsAnError) {
   const std::string wanted =
       "scenario-005 f.toml: nothing says what runs: there is no [job] | "
       "write [job.collective], or [job] with another workload";
-  for (const std::string text : {"", "# nothing\n", "[job]\n", "seed = 3\n[cluster]\nnodes = 1\n"})
+  for (const std::string text : {"", "# nothing\n", "seed = 3\n[cluster]\nnodes = 1\n"})
     EXPECT_EQ(error_of(text), wanted) << text;
+  const std::string hint = " | write [job.collective], or [job] with another workload";
+  EXPECT_EQ(error_of("[job]\n"), "scenario-005 f.toml:1:2: nothing says what runs: [job] is empty" + hint);
+  EXPECT_EQ(error_of("[cluster]\nnodes = 1\n\n[job.layout]\n"),
+            "scenario-005 f.toml:4:6: nothing says what runs: [job.layout] is empty" + hint);
   const Scenario s = scenario_of("[job]\nsteps = 1\n");
   EXPECT_EQ(s.cluster.ranks(), 1);
   EXPECT_EQ(s.name, "f");

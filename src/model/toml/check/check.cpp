@@ -492,20 +492,6 @@ Status check_forms(const Draft& draft, const Notes& notes) {
   return {};
 }
 
-Status check_policy(const Scenario& s, const JobKeys& job, const Notes& notes) {
-  if (s.policy.kind == PolicyKind::LocalSgd && !notes.said("policy.local_steps"))
-    return notes.clash({"policy.kind"}, "policy.kind is \"local-sgd\" and policy.local_steps is missing",
-                       "say how many steps lie between two averages; 1 is the synchronous policy");
-  const int each = job.training.replicas_per_worker();
-  const int workers = job.training.layout.data / each;
-  if (job.workload == Workload::Training && s.policy.backups >= workers)
-    return notes.clash(
-        {"policy.backups"},
-        fmt::format("policy.backups = {} of {} workers: nobody is left", s.policy.backups, workers),
-        each > 1 ? "replicas that share experts or shards are one worker" : "");
-  return {};
-}
-
 /// A cost that is said twice: as that of a message, and by the links of its way.
 Status check_overridden(const Draft& draft, const Notes& notes) {
   if (plays_links(draft)) return {};
@@ -592,16 +578,13 @@ Status check(const Draft& draft, const Notes& notes) {
         "write cost.across.latency and cost.across.bandwidth, or let the flow engine run it");
   COX_CHECK(check_noise(draft, notes));
   COX_CHECK(check_running(draft, notes));
-  COX_CHECK(check_policy(s, job, notes));
+  COX_CHECK(check_policy(draft, notes));
   COX_CHECK(check_price(draft, notes));
   COX_CHECK(check_meanings(draft, notes));
   COX_CHECK(check_links(draft, notes));
   COX_CHECK(check_overridden(draft, notes));
   COX_CHECK(check_forms(draft, notes));
-  if (!notes.first_of_file("job."))
-    return notes.refuse("scenario-005", {}, "nothing says what runs: there is no [job]",
-                        "write [job.collective], or [job] with another workload");
-  return {};
+  return check_says_a_job(notes);
 }
 
 }  // namespace cox::model

@@ -23,4 +23,9 @@ namespace cox::model {
 /// Of what prices collectives, and of compression.
 [[nodiscard]] Status check_price(const Draft& draft, const Notes& notes);
 
+/// Whether the policy is whole.
+[[nodiscard]] Status check_policy(const Draft& draft, const Notes& notes);
+/// Whether anything says what runs. Errors: scenario-005, at a table of the job that is empty.
+[[nodiscard]] Status check_says_a_job(const Notes& notes);
+
 }  // namespace cox::model

@@ -27,6 +27,8 @@ TEST(ScenarioPlaces, OfJobs) {
             "f.toml:9:1: job.nodes names node 4, expected 0 to 3 | ");
   EXPECT_EQ(clash(kFour + "[job]\nnodes = [1, 1]\n"),
             "f.toml:9:1: job.nodes names node 1 twice | a rank sits on each device of a node");
+  EXPECT_EQ(clash(kFour + "[job]\nnodes = []\nsteps = 1\n"), "no error")
+      << "all of them, on one switch as well";
   EXPECT_EQ(
       clash(kFour + "[job]\nplacement = \"file\"\n"),
       "f.toml:9:1: job.placement is \"file\" and job.placement_file is missing | name the file with a device for "
@@ -45,8 +47,10 @@ TEST(ScenarioPlaces, OfJobs) {
       "f.toml:10:1: job.nodes has no meaning for engine \"max-plus\" | only the flow engine plays links: leave "
       "`engine` out, or say flow");
   EXPECT_EQ(
-      clash(kFour + "[job]\nworkload = \"training\"\nplacement = \"random\"\n[policy]\nkind = \"backup\"\n"
-                    "[[job.layers]]\nforward = \"1ms\"\ngradients = \"1MB\"\n"),
+      clash(
+          kFour +
+          "[job]\nworkload = \"training\"\nplacement = \"random\"\n[policy]\nkind = \"backup\"\nbackups = 0\n"
+          "[[job.layers]]\nforward = \"1ms\"\ngradients = \"1MB\"\n"),
       "no error");
   EXPECT_EQ(
       clash(kFour + "[job]\nnodes = [0, 1]\ncollective.ranks = 6\n"),

@@ -342,6 +342,11 @@ TEST(ScenarioCheck, Policies) {
   EXPECT_EQ(
       clash(kTraining + "[policy]\nlocal_steps = 3\n"),
       "f.toml:8:1: policy.local_steps has no meaning for policy.kind \"synchronous\" | only local-sgd has one");
+  EXPECT_EQ(
+      clash(kTraining + "[policy]\nkind = \"backup\"\n"),
+      "f.toml:8:1: policy.kind is \"backup\" and policy.backups is missing | say how many of the slowest "
+      "workers are not waited for; 0 waits for all");
+  EXPECT_EQ(clash(kTraining + "[policy]\nkind = \"backup\"\nbackups = 0\n"), "no error");
   EXPECT_EQ(clash(kTraining + "[policy]\nkind = \"backup\"\nbackups = 32\n"),
             "f.toml:9:1: policy.backups = 32 of 32 workers: nobody is left | ");
   EXPECT_EQ(

@@ -67,6 +67,16 @@ class Notes {
   }
   [[nodiscard]] const std::string& file() const { return file_; }
 
+  void set_empty_table(std::string key, TextPosition at) { empty_tables_.emplace_back(std::move(key), at); }
+  /// The first table of the file that is `key` or in it, and says nothing.
+  [[nodiscard]] const std::pair<std::string, TextPosition>* empty_table(std::string_view key) const {
+    const auto is_in = [&](const auto& one) {
+      return one.first.starts_with(key) && (one.first.size() == key.size() || one.first[key.size()] == '.');
+    };
+    const auto at = std::find_if(empty_tables_.begin(), empty_tables_.end(), is_in);
+    return at == empty_tables_.end() ? nullptr : &*at;
+  }
+
   /// An error at a place of the file.
   [[nodiscard]] tl::unexpected<Error> refuse(std::string id, TextPosition at, std::string message,
                                              std::string hint) const {
@@ -88,6 +98,7 @@ class Notes {
  private:
   std::string file_;
   std::map<std::string, Note> notes_;
+  std::vector<std::pair<std::string, TextPosition>> empty_tables_;  ///< whose keys there are
 };
 
 }  // namespace cox::model

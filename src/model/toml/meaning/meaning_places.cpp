@@ -36,6 +36,7 @@ std::optional<Unread> unread_in_job_places(std::string_view key, const Draft& d)
   if (w == Workload::Goal || w == Workload::Iteration)
     return Unread{.chooses = "job.workload", .whose = "collective, training or chakra"};
   if (key == "job.placement" && d.job.places.rule == PlaceRule::Packed) return std::nullopt;  // as ever
+  if (key == "job.nodes" && d.job.places.nodes.empty()) return std::nullopt;                  // all of them
   if (d.scenario.cluster.nodes == 1) return one_node();
   if (key == "job.placement_file" && d.job.places.rule != PlaceRule::File)
     return Unread{.chooses = "job.placement", .whose = "file"};
