@@ -37,7 +37,8 @@ std::string size(Bytes b) {
   constexpr std::int64_t kKiB = 1 << 10;
   constexpr std::int64_t kMiB = 1 << 20;
   if (b.count() >= kMiB && b.count() % kMiB == 0) return fmt::format("{} MiB", b.count() / kMiB);
-  if (b.count() >= kKiB && b.count() % kKiB == 0 && b.count() % 1000 != 0) return fmt::format("{} KiB", b.count() / kKiB);
+  if (b.count() >= kKiB && b.count() % kKiB == 0 && b.count() % 1000 != 0)
+    return fmt::format("{} KiB", b.count() / kKiB);
   return to_string(b);
 }
 
