@@ -75,6 +75,18 @@ TEST(Mechanisms, OfIterations) {
   }
 }
 
+TEST(Mechanisms, OfLinksLeaveNothingOutOnOneNode) {
+  model::Scenario s;
+  s.job.work = model::TrainingJob{};
+  s.job.places.rule = model::PlaceRule::Random;
+  s.cluster.nodes = 2;
+  s.cluster.devices_per_node = 2;
+  s.engine = model::EngineKind::MaxPlus;
+  EXPECT_EQ(unplayed_mechanisms(s, {}).size(), 1u);
+  s.cluster.nodes = 1;
+  EXPECT_TRUE(unplayed_mechanisms(s, {}).empty());
+}
+
 TEST(Mechanisms, PacingNeedsACommonStep) {
   model::Scenario s;
   model::TrainingJob job;
