@@ -95,6 +95,21 @@ RC_GTEST_PROP(TrainingLaws, AutoIsWhatFlowSays, ()) {
                         flow->total.count(), told ? "told that it may differ" : "nothing told", text));
 }
 
+// Asked for, max-plus says that it leaves something out wherever flow says something else; eager senders on one node as well.
+RC_GTEST_PROP(TrainingLaws, MaxPlusIsWhatFlowSaysOrLeavesSomethingOut, ()) {
+  const std::string text = any_job();
+  RC_PRE(!text.empty());
+  auto read = model::parse_scenario(text, "generated.toml", "", {});
+  RC_PRE(read.has_value());
+  const auto flow = play(read->scenario).flow;
+  read->scenario.engine = model::EngineKind::MaxPlus;
+  const auto ours = simulate(read->scenario, {});
+  RC_ASSERT(ours.has_value() && flow.has_value());
+  if (std::abs(ours->total / flow->total - 1) > 1e-6 && ours->not_modelled.empty())
+    RC_FAIL(fmt::format("{} s by max-plus, {} by flow, nothing told:\n{}", ours->total.count(),
+                        flow->total.count(), text));
+}
+
 // As it was found, by max-plus: 27.0 ms, 23.0 by flow. Two devices a node: a rank's last message of a round leaves by its card while the
 // first of the next round goes over the scale-up port.
 TEST(TrainingLaws, AutoIsWhatFlowSaysOfListsOverCardsAndPorts) {
