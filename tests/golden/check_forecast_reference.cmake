@@ -14,9 +14,13 @@ endforeach()
 file(WRITE ${MADE}/work.csv "${table}")
 file(WRITE ${MADE}/sizes.csv "ranks,step_ms\n4,100\n8,104\n16,110\n")
 file(COPY ${CMAKE_CURRENT_LIST_DIR}/../../examples/scenarios/injected-delay.toml
+          ${CMAKE_CURRENT_LIST_DIR}/../../examples/scenarios/learn-uneven.toml
           ${CMAKE_CURRENT_LIST_DIR}/../../studies/hyperscale-fabric.toml DESTINATION ${MADE})
-foreach(what work.csv sizes.csv injected-delay.toml hyperscale-fabric.toml)
+foreach(what work.csv sizes.csv injected-delay.toml hyperscale-fabric.toml learn-uneven.toml)
   set(structure --structure)
+  if(what STREQUAL learn-uneven.toml)
+    set(structure --levers --learn quadratic,dimension=5,condition=4)
+  endif()
   if(what MATCHES "^(sizes.csv|hyperscale-fabric.toml)$")  # says nothing of who sets the pace
     set(structure)
   endif()

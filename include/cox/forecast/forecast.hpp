@@ -17,6 +17,7 @@
 #include "cox/forecast/checkpoints.hpp"
 #include "cox/forecast/control.hpp"
 #include "cox/forecast/curves.hpp"
+#include "cox/forecast/learning.hpp"
 #include "cox/forecast/margin.hpp"
 #include "cox/forecast/over_time.hpp"
 #include "cox/forecast/project.hpp"
@@ -208,6 +209,10 @@ class MadeForecast {
   /// Errors: forecast-035 (there is no scenario to change), those of the parts.
   [[nodiscard]] Status add_control(const ControlQuestion& question, const ReadEvidence& evidence,
                                    const Question& asked);
+  /// What levers and sizes of a Scenario do to learning, beside what they do to throughput. Behind `add_control`, whose levers it takes.
+  /// Errors: forecast-038 (the input is no Scenario of training steps); those of the question's `learn`.
+  [[nodiscard]] Status add_learning(const LearningQuestion& question, const ReadEvidence& evidence,
+                                    const Question& asked);
   /// The first screen, a line each.
   [[nodiscard]] std::vector<TextLine> text_lines(bool all = false) const;
   /// Schema cox.forecast/1: docs/reference/forecast-json.md.

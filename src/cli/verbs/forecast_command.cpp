@@ -22,6 +22,7 @@
 #include "cli/output/output_file.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/verbs/forecast_control.hpp"
+#include "cli/verbs/forecast_learning.hpp"
 
 namespace cox::cli {
 namespace {
@@ -88,12 +89,14 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   question.threads = call.common.threads;
   COX_TRY(question.structure, structure_question(call));
   COX_TRY(const std::optional<forecast::ControlQuestion> control, control_question(call));
+  COX_TRY(const std::optional<forecast::LearningQuestion> learning, learning_question(call));
   // A forecast of a second should not say so in a log: on terminals only.
   const auto progress = make_progress(call, console, "forecasting");
   if (console.err_is_terminal) question.progress = callback(*progress);
   COX_TRY(forecast::MadeForecast made, forecast::make_forecast(evidence, question));
   progress->finish();
   if (control) COX_CHECK(made.add_control(*control, evidence, question));
+  if (learning) COX_CHECK(made.add_learning(*learning, evidence, question));
   COX_CHECK(write_report(call, made, console));
   COX_CHECK(write_scenario(call.value("scenario"), made.shown(), call, console));
   if (call.common.json) {
@@ -122,6 +125,8 @@ const Command& forecast_command() {
                 {"cox forecast sizes.csv --to 512", "a table `ranks,step_ms`: curves, with their spread"},
                 {"cox forecast job.toml --to 16384 --levers --target 'p99 <= 1.2 * median' --report job.html",
                  "what would help, and a page of it"},
+                {"cox forecast job.toml --levers --learn quadratic,noise=0.2",
+                 "time to a target beside throughput: what samples are worth is learned"},
                 {"cox forecast run --structure --delay 50ms", "who sets the pace; where a delay goes"},
                 {"cox forecast job.toml --tokens 15e12 --tokens-per-step 4e6 --days 30",
                  "how long a training takes, and how many nodes finish in a month"},
@@ -166,6 +171,13 @@ const Command& forecast_command() {
                 {.name = "price",
                  .value = "LEVER=X,...",
                  .help = "what a lever costs to have; without it 1 a setting, 3 code, 5 a rank, 30 hardware"},
+                {.name = "learn",
+                 .value = "KIND,KEY=VALUE,...",
+                 .help = "a problem as in cox learn: sizes, and levers, in samples that count"},
+                {.name = "learn-batch",
+                 .value = "N",
+                 .help = "samples of a replica in a step",
+                 .fallback = "1"},
                 {.name = "tokens",
                  .value = "N",
                  .help = "train on so many: days, energy, cost, and what they go into"},

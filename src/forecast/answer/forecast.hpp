@@ -13,6 +13,7 @@
 
 #include "forecast/answer/detail.hpp"
 #include "forecast/answer/goodness.hpp"
+#include "forecast/answer/learned_control.hpp"
 #include "forecast/answer/simulated_sizes.hpp"
 #include "forecast/calibrate/parts.hpp"
 #include "forecast/calibrate/run_parameters.hpp"
@@ -53,6 +54,7 @@ struct FullForecast : Forecast {
   RunParameters run{};                        ///< what Runs tell beside own work; empty for other inputs
   std::optional<StructureDetail> detail{};    ///< where it was asked for
   std::optional<FullControl> full_control{};  ///< `control` is what a page shows of it
+  std::optional<LearnedControl> learned{};    ///< where it was asked for
 };
 
 /// Reads nothing, prints nothing.

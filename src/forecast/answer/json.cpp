@@ -212,6 +212,36 @@ Json json_of(const ControlledJob& c) {
   return j;
 }
 
+Json json_of(const LeverRatio& r) {
+  return {{"value", r.value}, {"low", r.low}, {"high", r.high}};
+}
+
+Json json_of(const LearnedControl& c) {
+  Json j{{"what", c.what}, {"levers", Json::array()}, {"sizes", Json::array()}};
+  for (const LearnedLever& l : c.levers) {
+    Json one{{"lever", l.name}, {"not_computed", l.why_not.empty() ? Json(nullptr) : Json(l.why_not)}};
+    if (l.why_not.empty()) {
+      one["throughput_ratio"] = json_of(l.throughput);
+      one["samples_ratio"] = json_of(l.samples);
+      one["time_to_target_ratio"] = json_of(l.time);
+    }
+    j["levers"].push_back(std::move(one));
+  }
+  for (const LearnedSize& s : c.sizes) {
+    Json one{{"ranks", s.ranks}, {"not_computed", s.why_not.empty() ? Json(nullptr) : Json(s.why_not)}};
+    if (s.why_not.empty()) {
+      one["throughput_ratio"] = s.throughput;
+      one["samples_ratio"] = json_of(s.samples);
+      one["time_to_target_ratio"] = s.time;
+    }
+    j["sizes"].push_back(std::move(one));
+  }
+  j["regimes"] = c.no_regimes.empty() ? json_of(c.regimes) : Json(nullptr);
+  j["no_regimes"] = c.no_regimes.empty() ? Json(nullptr) : Json(c.no_regimes);
+  j["notes"] = c.notes;
+  return j;
+}
+
 template <class T>
 Json or_null_json(const std::optional<T>& value) {
   return value ? json_of(*value) : Json(nullptr);
@@ -247,6 +277,7 @@ std::string to_json(const FullForecast& f, const std::vector<std::string>& input
   j["structure_detail"] = f.detail ? structure_detail_json(*f.detail) : Json(nullptr);
   j["stated_control"] = or_null_json(f.controlled_job);
   j["control"] = f.full_control ? control_json(*f.full_control) : Json(nullptr);
+  j["learning"] = or_null_json(f.learned);
   return framed({.schema = "cox.forecast/1", .inputs = inputs}, std::move(j));
 }
 

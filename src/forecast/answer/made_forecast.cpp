@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "forecast/answer/forecast.hpp"
+#include "forecast/answer/learned.hpp"
 #include "forecast/sample/read.hpp"
 
 namespace cox::forecast {
@@ -191,6 +192,11 @@ Status MadeForecast::add_control(const ControlQuestion& question, const ReadEvid
   if (by_parts && question.levers && !evidence.all().scenario) add_played_levers(*whole_, question);
   whole_->control = *whole_->full_control;
   return {};
+}
+
+Status MadeForecast::add_learning(const LearningQuestion& question, const ReadEvidence& evidence,
+                                  const Question& asked) {
+  return add_learned(*whole_, evidence.all(), asked_of(asked), question);
 }
 
 std::vector<TextLine> MadeForecast::text_lines(bool all) const {

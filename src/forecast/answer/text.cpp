@@ -321,6 +321,60 @@ void add_goodness(Lines& out, const FullForecast& f) {
     if (!m.inside) out.push_back(outside_line(m));
 }
 
+std::string interval(const LeverRatio& r) {
+  return fmt::format("{:.3f}..{:.3f}", r.low, r.high);
+}
+
+/// Throughput beside time to a target.
+void add_learned_levers(Lines& out, const LearnedControl& c) {
+  if (c.levers.empty()) return;
+  out.push_back(TextLine::row(fmt::format("{:<19} {:>6} {:>8} {:>14} {:>9} {:>14}", "", "rate", "samples",
+                                          "90 % interval", "to target", "90 % interval")));
+  for (const LearnedLever& l : c.levers)
+    out.push_back(l.why_not.empty()
+                      ? TextLine::row(fmt::format("{:<19} {:>6.3f} {:>8.3f} {:>14} {:>9.3f} {:>14}", l.name,
+                                                  l.throughput.value, l.samples.value, interval(l.samples),
+                                                  l.time.value, interval(l.time)))
+                      : TextLine::row(fmt::format("{:<19} no number: {}", l.name, l.why_not)));
+}
+
+/// Sizes, and where more of them stop to pay, when samples count by what they are worth.
+void add_learned_sizes(Lines& out, const LearnedControl& c) {
+  if (!c.sizes.empty())
+    out.push_back(TextLine::row(fmt::format("{:>19} {:>6} {:>8} {:>14} {:>9}", "ranks", "rate", "samples",
+                                            "90 % interval", "to target")));
+  for (const LearnedSize& s : c.sizes)
+    out.push_back(
+        s.why_not.empty()
+            ? TextLine::row(fmt::format("{:>19} {:>6.4g} {:>8.3f} {:>14} {:>9.3f}", grouped(s.ranks),
+                                        s.throughput, s.samples.value, interval(s.samples), s.time))
+            : TextLine::row(fmt::format("{:>19} no number: {}", grouped(s.ranks), s.why_not)));
+  if (!c.no_regimes.empty()) {
+    out.push_back("bends in samples that count: " + c.no_regimes);
+    return;
+  }
+  const Regimes& r = c.regimes;
+  const auto because = [](const TransitionBand& t) {
+    return t.because.empty() ? "" : fmt::format(" ({})", t.because);
+  };
+  out.push_back(fmt::format(
+      "bends in samples that count: doubling gives less than x 1.93 {}{}, less than x 1.41 {}{}; by seed {}, and {}",
+      place(r.n1.value), because(r.n1), place(r.n2.value), because(r.n2), range(r.n1.low, r.n1.high),
+      range(r.n2.low, r.n2.high)));
+  out.push_back(fmt::format("least time to the target: {} ranks{}, by seed {}", place(r.n_star.value),
+                            because(r.n_star), range(r.n_star.low, r.n_star.high)));
+}
+
+void add_learned_lines(Lines& out, const LearnedControl& c) {
+  out.push_back("with what they do to learning: " + c.what);
+  add_learned_levers(out, c);
+  add_learned_sizes(out, c);
+  out.emplace_back(
+      "samples: that count until the target, each job at its own best step size; to target: time, samples over rate; a "
+      "problem of this size says nothing of how well a large model generalises");
+  add_list(out, "note", c.notes, true);
+}
+
 /// Own work by position and role, for --all.
 void add_parts(Lines& out, const FullForecast& f) {
   if (!f.parts) return;
@@ -387,6 +441,7 @@ std::vector<TextLine> text_lines(const FullForecast& f, bool all) {
     const Lines control = text_lines(*f.full_control);
     out.insert(out.end(), control.begin(), control.end());
   }
+  if (f.learned) add_learned_lines(out, *f.learned);
   if (all) add_parts(out, f);
   return out;
 }

@@ -30,7 +30,7 @@ constexpr int kBody = 100;                        ///< quantiles of a law's body
 constexpr double kTailFrom = 0.01;                ///< where the tail of a law without one begins
 
 /// How a collective is carried out, by its kind and size: what libraries do.
-struct Way {
+struct PricedWay {
   Collective kind = Collective::AllReduce;
   Algorithm algorithm = Algorithm::RecursiveDoubling;
   Bytes bytes{8};
@@ -38,8 +38,8 @@ struct Way {
   std::optional<double> latency_share{};  ///< of its time, where several sizes told it
 };
 
-Way way_of(const Traffic& traffic) {
-  Way way;
+PricedWay way_of(const Traffic& traffic) {
+  PricedWay way;
   const bool small = traffic.bytes <= kSmall;
   switch (traffic.kind) {
     case Collective::Barrier:
@@ -63,16 +63,16 @@ Way way_of(const Traffic& traffic) {
   }
 }
 
-model::CollectiveSpec spec_of(const Way& way, std::int64_t ranks) {
+model::CollectiveSpec spec_of(const PricedWay& way, std::int64_t ranks) {
   return {.kind = way.kind, .algorithm = way.algorithm, .ranks = static_cast<int>(ranks), .bytes = way.bytes};
 }
 
-double latency_share(const Way& way) {
+double latency_share(const PricedWay& way) {
   return way.latency_share.value_or(way.by_latency ? 1 : 0);
 }
 
 /// Time of the collective where a message costs one second, or one second per byte.
-double price(const Way& way, bool by_latency, std::int64_t ranks) {
+double price(const PricedWay& way, bool by_latency, std::int64_t ranks) {
   model::MessageCost cost;
   if (by_latency)
     cost.latency = Seconds{1};
@@ -83,7 +83,7 @@ double price(const Way& way, bool by_latency, std::int64_t ranks) {
 }
 
 /// The same, a power of the ranks between powers of two: elsewhere a collective has rounds of its own.
-double smooth_price(const Way& way, bool by_latency, std::int64_t ranks) {
+double smooth_price(const PricedWay& way, bool by_latency, std::int64_t ranks) {
   std::int64_t below = 2;
   while (below <= ranks / 2) below *= 2;
   const double low = price(way, by_latency, below);
@@ -93,7 +93,7 @@ double smooth_price(const Way& way, bool by_latency, std::int64_t ranks) {
 }
 
 /// Its time over that at another number of ranks; nothing where no algorithm is known for it.
-std::optional<double> growth_of(const Way& way, std::int64_t ranks, std::int64_t seen) {
+std::optional<double> growth_of(const PricedWay& way, std::int64_t ranks, std::int64_t seen) {
   double out = 0;
   for (const bool by_latency : {true, false}) {
     const double share = by_latency ? latency_share(way) : 1 - latency_share(way);
@@ -109,7 +109,7 @@ std::optional<double> growth_of(const Way& way, std::int64_t ranks, std::int64_t
 constexpr TimePerByte kHardlyAny = TimePerByte::seconds_per_byte(1e-16);
 
 /// The cost of a message with which the collective takes so long.
-model::MessageCost cost_of(const Way& way, std::int64_t ranks, Seconds time) {
+model::MessageCost cost_of(const PricedWay& way, std::int64_t ranks, Seconds time) {
   model::MessageCost cost;
   cost.per_byte = kHardlyAny;
   const double share = latency_share(way);
@@ -316,9 +316,9 @@ void say_alike(const Parts& parts, const AlikeStep& step, std::vector<std::strin
 }
 
 /// How the main collective is carried out; what of its time is latency by the fit over its sizes, where it told it.
-Way told_way(const Parts& parts, const Sample& sample) {
+PricedWay told_way(const Parts& parts, const Sample& sample) {
   const Traffic traffic = traffic_of(parts, sample);
-  Way way = way_of(traffic);
+  PricedWay way = way_of(traffic);
   if (traffic.bytes <= Bytes{}) return way;
   for (const MessageFit& fit : run_parameters(std::span(&sample, 1)).messages) {
     if (fit.kind != traffic.kind || fit.ranks != sample.size() || fit.latency.origin != Origin::Measured)
@@ -344,7 +344,7 @@ Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample)
   out.roles = static_cast<std::int64_t>(step.roles.size());
   out.exchange = traffic_of(parts, sample);
   const std::int64_t ranks = s.cluster.ranks();
-  const Way way = told_way(parts, sample);
+  const PricedWay way = told_way(parts, sample);
   const PositionParts shared = shared_by(step.roles);
   const Seconds least =
       std::ranges::min_element(step.roles, {}, [](const auto& r) { return r.level.value; })->level.value;
@@ -381,11 +381,11 @@ Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample)
 
 RestAt rest_of(const Parts& parts, const Sample& sample) {
   if (parts.positions.empty() || parts.ranks < 2 || parts.rest.value <= Seconds{}) return {};
-  const Way way = told_way(parts, sample);
+  const PricedWay way = told_way(parts, sample);
   if (!growth_of(way, parts.ranks, parts.ranks)) return {};
   const TimeEstimate rest = parts.rest;
   const std::int64_t seen = parts.ranks;
-  const Way by_rounds{.kind = Collective::AllReduce, .algorithm = Algorithm::RecursiveDoubling};
+  const PricedWay by_rounds{.kind = Collective::AllReduce, .algorithm = Algorithm::RecursiveDoubling};
   return [=](std::int64_t ranks) {
     if (ranks == seen) return rest;
     const double grows = growth_of(way, ranks, seen).value_or(1);

@@ -7,6 +7,7 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
+#include "cox/learn/price.hpp"
 
 #include "learn/answer/ages.hpp"
 #include "learn/answer/comparison.hpp"
@@ -253,17 +254,25 @@ std::string shape_of(const ProblemSpec& p) {
   return fmt::format("noise {:g}", p.noise);
 }
 
+std::string how_learned(const WaysQuestion& q) {
+  return fmt::format("({}), {}{}, {} {} a worker and step", shape_of(q.problem), name_of(q.optimizer.kind),
+                     schedule_text(q.optimizer), grouped(q.share.batch()),
+                     q.share.batch() == 1 ? "sample" : "samples");
+}
+
 }  // namespace
+
+std::string learned_text(const WaysQuestion& q) {
+  return fmt::format("{} {}", name_of(q.problem.kind), how_learned(q));
+}
 
 std::vector<TextLine> text_lines(const Comparison& c, const model::Scenario& scenario,
                                  const WaysQuestion& q) {
   std::vector<TextLine> lines;
   lines.push_back(fmt::format("{}: {} workers; a job of {} of gradients gives the times", scenario.name,
                               grouped(c.workers), to_string(c.gradients)));
-  lines.push_back(fmt::format("learned: {} of {} parameters ({}), {}{}, {} {} a worker and step",
-                              name_of(q.problem.kind), grouped(c.parameters), shape_of(q.problem),
-                              name_of(q.optimizer.kind), schedule_text(q.optimizer), grouped(q.share.batch()),
-                              q.share.batch() == 1 ? "sample" : "samples"));
+  lines.push_back(fmt::format("learned: {} of {} parameters {}", name_of(q.problem.kind),
+                              grouped(c.parameters), how_learned(q)));
   lines.push_back(fmt::format("target: loss {:.3g}, from {:.3g}; {} seeds, {} more for the rates", c.target,
                               c.first_loss, q.seeds, q.tuning_seeds));
   lines.emplace_back();

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/answer/learned.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "cox/base/assert.hpp"
+#include "cox/base/number_text.hpp"
+#include "cox/base/stats.hpp"
+
+#include "forecast/answer/node_hours.hpp"
+#include "forecast/law/monotone_cubic.hpp"
+#include "forecast/levers/levers.hpp"
+#include "forecast/regimes/parts_job.hpp"
+#include "forecast/scenario/resize.hpp"
+
+namespace cox::forecast {
+namespace {
+
+constexpr double kTail = 0.05;  ///< on either side of an interval
+constexpr const char* kWorth = "larger batches need more samples";
+
+/// Half of the interval of a ratio, in the logarithm.
+double half_width(const LeverRatio& r) {
+  return (std::log(r.high) - std::log(r.low)) / 2;
+}
+
+LeverRatio around(double log_value, double half) {
+  return {
+      .value = std::exp(log_value), .low = std::exp(log_value - half), .high = std::exp(log_value + half)};
+}
+
+/// What is asked, and to whom each answer goes.
+struct JobsToLearn {
+  std::vector<model::Scenario> jobs{};  ///< the job as it is first
+  std::vector<std::size_t> lever_at{};  ///< of each row: its job; 0 = it changes no sample
+  std::vector<std::int64_t> ranks{};    ///< of the sizes, ascending
+  std::size_t first_size = 0;           ///< their first job
+};
+
+void add_lever_jobs(const model::Scenario& scenario, const LeverTable& table, JobsToLearn& out) {
+  const std::vector<Lever> all = levers_of(scenario);
+  for (const LeverEffect& effect : table.levers) {
+    if (!effect.why_not.empty()) continue;
+    const auto lever = std::ranges::find(all, effect.names.front(), &Lever::name);
+    COX_ASSERT(lever != all.end(), "a table of this scenario's levers");
+    out.lever_at.push_back(lever->learning.empty() ? 0 : out.jobs.size());
+    if (lever->learning.empty()) continue;
+    out.jobs.push_back(scenario);
+    lever->apply(out.jobs.back());
+  }
+}
+
+/// Of the size asked: why it is not learned; empty = it is.
+std::string why_not_at(const model::Scenario& scenario, std::int64_t from, std::int64_t ranks,
+                       std::int64_t most_workers) {
+  const std::int64_t replicas = scenario.job.as<model::TrainingJob>().layout.data;
+  if (ranks < from) return "it is smaller than the scenario";
+  if (ranks % unit_of(scenario) != 0) return fmt::format("{} ranks hold no whole replicas", grouped(ranks));
+  if (replicas * (ranks / from) > most_workers)
+    return fmt::format("more than {} replicas are not learned", grouped(most_workers));
+  return {};
+}
+
+void add_size_jobs(const model::Scenario& scenario, std::int64_t from, const std::vector<std::int64_t>& asked,
+                   std::int64_t most_workers, JobsToLearn& out) {
+  for (std::int64_t n = 2 * from; why_not_at(scenario, from, n, most_workers).empty(); n *= 2)
+    out.ranks.push_back(n);
+  for (const std::int64_t n : asked)
+    if (n != from && why_not_at(scenario, from, n, most_workers).empty()) out.ranks.push_back(n);
+  std::ranges::sort(out.ranks);
+  out.ranks.erase(std::unique(out.ranks.begin(), out.ranks.end()), out.ranks.end());
+  out.first_size = out.jobs.size();
+  for (const std::int64_t n : out.ranks) out.jobs.push_back(resized(scenario, n));
+}
+
+using Answers = std::vector<SamplesToTarget>;
+
+void fill_levers(const LeverTable& table, const JobsToLearn& asked, const Answers& answers,
+                 LearnedControl& out) {
+  std::size_t row = 0;
+  for (const LeverEffect& effect : table.levers) {
+    if (!effect.why_not.empty()) continue;
+    const std::size_t at = asked.lever_at[row++];
+    LearnedLever one{.name = effect.names.front(), .throughput = effect.throughput};
+    if (at > 0 && answers[at].by_seed.empty())
+      one.why_not = answers[at].why_not;
+    else if (at > 0)
+      one.samples = ratio_of(answers[at].by_seed, answers.front().by_seed);
+    const double half = std::hypot(half_width(one.samples), half_width(one.throughput));
+    one.time = around(std::log(one.samples.value / one.throughput.value), half);
+    if (at > 0 && answers[at].at_edge)
+      out.notes.push_back(one.name + ": its best step size is at the end of those that were tried");
+    out.levers.push_back(std::move(one));
+  }
+}
+
+/// Samples by size, of one seed or (seed = -1) their geometric means; sizes up to the first that has none.
+struct WorthCurve {
+  std::vector<double> ranks{};
+  std::vector<double> samples{};
+};
+WorthCurve curve_of(const JobsToLearn& asked, const Answers& answers, std::int64_t from, int seed) {
+  WorthCurve out{.ranks = {static_cast<double>(from)}, .samples = {1.0}};
+  const std::vector<double>& first = answers.front().by_seed;
+  for (std::size_t i = 0; i < asked.ranks.size(); ++i) {
+    const std::vector<double>& samples = answers[asked.first_size + i].by_seed;
+    if (samples.empty()) break;
+    const auto k = static_cast<std::size_t>(std::max(seed, 0));
+    out.ranks.push_back(static_cast<double>(asked.ranks[i]));
+    out.samples.push_back(seed < 0 ? ratio_of(samples, first).value : samples[k] / first[k]);
+  }
+  return out;
+}
+
+void fill_regimes(const ScalingJob& job, const JobsToLearn& asked, const Answers& answers, std::int64_t from,
+                  int threads, LearnedControl& out) {
+  const WorthCurve mean = curve_of(asked, answers, from, -1);
+  if (mean.ranks.size() < 2) {
+    out.no_regimes = "no larger size was learned";
+    return;
+  }
+  std::vector<ScalingJob> by_seed;
+  for (std::size_t k = 0; k < answers.front().by_seed.size(); ++k) {
+    const WorthCurve one = curve_of(asked, answers, from, static_cast<int>(k));
+    by_seed.push_back(in_samples_that_count(job, one.ranks, one.samples));
+  }
+  const RegimeRange range{.from = from, .to = std::llround(mean.ranks.back()), .per_doubling = 4};
+  out.regimes =
+      regimes_of(in_samples_that_count(job, mean.ranks, mean.samples), range, true, by_seed, threads);
+}
+
+void fill_sizes(const ScalingJob& job, const model::Scenario& scenario,
+                const std::vector<std::int64_t>& sizes, std::int64_t most_workers, const JobsToLearn& asked,
+                const Answers& answers, std::int64_t from, LearnedControl& out) {
+  const double seen = job.at(from, kEveryMechanism).throughput;
+  for (const std::int64_t ranks : sizes) {
+    LearnedSize one{.ranks = ranks, .why_not = why_not_at(scenario, from, ranks, most_workers)};
+    if (const auto at = std::ranges::find(asked.ranks, ranks); at != asked.ranks.end()) {
+      const auto i = static_cast<std::size_t>(at - asked.ranks.begin());
+      const SamplesToTarget& answer = answers[asked.first_size + i];
+      one.why_not = answer.why_not;
+      if (!answer.by_seed.empty()) one.samples = ratio_of(answer.by_seed, answers.front().by_seed);
+    }
+    if (one.why_not.empty()) one.throughput = job.at(ranks, kEveryMechanism).throughput / seen;
+    one.time = one.samples.value / one.throughput;
+    out.sizes.push_back(std::move(one));
+  }
+}
+
+/// The job's throughput at any size, as its forecast has it.
+ScalingJob throughput_job(const FullForecast& f, const Asked& asked) {
+  PartsJobOptions options{.project = asked.project, .failing = failing_scenario(f, asked)};
+  options.project.rest = f.rest;
+  options.project.over_parts = f.over_parts;
+  options.sources = f.sources;
+  options.replicates = 0;
+  return job_of_parts(*f.parts, options).job;
+}
+
+}  // namespace
+
+LeverRatio ratio_of(const std::vector<double>& samples, const std::vector<double>& as_it_is) {
+  COX_ASSERT(!samples.empty() && samples.size() == as_it_is.size(), "the same seeds of both");
+  Welford logs;
+  for (std::size_t k = 0; k < samples.size(); ++k) logs.add(std::log(samples[k] / as_it_is[k]));
+  return around(logs.mean(), logs.count() < 2 ? 0 : student_half_width(logs, kTail));
+}
+
+ScalingJob in_samples_that_count(const ScalingJob& job, const std::vector<double>& ranks,
+                                 const std::vector<double>& samples) {
+  std::vector<double> x, y;
+  for (const double n : ranks) x.push_back(std::log(n));
+  for (const double s : samples) y.push_back(std::log(s));
+  const auto worth = std::make_shared<const MonotoneCubic>(std::move(x), std::move(y));
+  const MechanismSet bit = MechanismSet{1} << job.mechanisms.size();
+  ScalingJob out{.mechanisms = job.mechanisms, .at = {}};
+  out.mechanisms.push_back({kWorth, Reach::Lowers});
+  out.at = [inner = job.at, worth, bit](std::int64_t n, MechanismSet on) {
+    ThroughputPoint p = inner(n, on);
+    if ((on & bit) == 0) return p;
+    const MonotoneCubic::Value at = worth->at(std::log(static_cast<double>(n)));
+    p.throughput *= std::exp(-at.y);
+    p.elasticity -= at.slope;
+    return p;
+  };
+  return out;
+}
+
+Status add_learned(FullForecast& f, const Evidence& evidence, const Asked& asked,
+                   const LearningQuestion& question) {
+  if (!evidence.scenario || !std::holds_alternative<model::TrainingJob>(evidence.scenario->job.work))
+    return fail(Error{.code = Errc::Unsupported,
+                      .id = "forecast-038",
+                      .message = "what a sample is worth is learned under a Scenario of training steps, and "
+                                 "the input is none",
+                      .hint = "leave --learn out, or give a scenario with workload = \"training\"",
+                      .where = {}});
+  const model::Scenario& scenario = *evidence.scenario;
+  LearnedControl out{.what = question.what};
+  JobsToLearn jobs{.jobs = {scenario}};
+  const LeverTable none;
+  const LeverTable& table = f.full_control && f.full_control->levers ? *f.full_control->levers : none;
+  add_lever_jobs(scenario, table, jobs);
+  const bool grows = asked.project.scaling == Scaling::Weak;
+  if (grows)
+    add_size_jobs(scenario, f.seen_ranks, asked.sizes, question.most_workers, jobs);
+  else
+    out.no_regimes = scenario.policy.kind == model::PolicyKind::Synchronous
+                         ? "those above: strong scaling leaves the batch, and so what a sample is worth"
+                         : "a batch that is shared out among more workers is not learned";
+  COX_TRY(const Answers answers, question.learn(jobs.jobs));
+  COX_ASSERT(answers.size() == jobs.jobs.size(), "an answer for each job");
+  if (answers.front().by_seed.empty())
+    return fail(
+        Error{.code = Errc::Infeasible,
+              .id = "forecast-038",
+              .message = "the job as it is learns nothing to compare with: " + answers.front().why_not,
+              .hint = "learn an easier problem, with less noise or a smaller condition",
+              .where = {}});
+  fill_levers(table, jobs, answers, out);
+  if (grows) {
+    const ScalingJob job = throughput_job(f, asked);
+    fill_sizes(job, scenario, asked.sizes, question.most_workers, jobs, answers, f.seen_ranks, out);
+    fill_regimes(job, jobs, answers, f.seen_ranks, asked.threads, out);
+  }
+  f.learned = std::move(out);
+  return {};
+}
+
+}  // namespace cox::forecast
