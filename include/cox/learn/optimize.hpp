@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "cox/base/result.hpp"
 #include "cox/learn/optimizer.hpp"
 #include "cox/learn/problem.hpp"
 
@@ -53,5 +54,55 @@ class Optimizer {
   std::vector<float> direction_;  ///< lamb: room for one step
   std::int64_t steps_ = 0;
 };
+
+/// Consecutive elements of one tensor, of which others keep the rest.
+struct OptimizerPiece {
+  bool weight = true;  ///< of a tensor that is no vector
+  std::size_t tensor = 0;
+  std::size_t count = 0;
+  float* x = nullptr;
+  const float* g = nullptr;
+};
+
+/// Norms of vectors that lie in pieces with several ranks. All of them ask for the same, in the same order.
+class PieceNorms {
+ public:
+  PieceNorms() = default;
+  PieceNorms(const PieceNorms&) = delete;
+  PieceNorms& operator=(const PieceNorms&) = delete;
+  virtual ~PieceNorms() = default;
+  /// `block_norm` of all elements; `values`: where each of the own pieces begins.
+  [[nodiscard]] virtual Result<double> of_all(std::span<const float* const> values) = 0;
+  /// The same of each tensor, by its number; those of vectors are not looked at.
+  [[nodiscard]] virtual Result<std::vector<double>> of_tensors(std::span<const float* const> values) = 0;
+};
+
+/// The part of an Optimizer that one rank keeps: together they have its bits. Norms are asked for where it takes some: one for clip,
+/// two of all tensors for lars and lamb.
+/// Threads: one owner. Held by: src/learn/optimize/parted_optimizer_test.cpp
+class PartedOptimizer {
+ public:
+  PartedOptimizer(const OptimizerSpec& spec, std::size_t elements);
+  /// Of all pieces, in the order of their state. Errors: those of the norms. Pre: their elements are as many as it has.
+  [[nodiscard]] Status step(std::span<const OptimizerPiece> pieces, double factor, PieceNorms& norms);
+  /// As Optimizer has them.
+  void go_on(std::int64_t steps, std::span<const float> state);
+  [[nodiscard]] std::span<const float> state() const { return state_; }
+  [[nodiscard]] std::int64_t steps() const { return steps_; }
+
+ private:
+  [[nodiscard]] Status step_lars(std::span<const OptimizerPiece> pieces, float scale, double rate,
+                                 PieceNorms& norms);
+  [[nodiscard]] Status step_lamb(std::span<const OptimizerPiece> pieces, float scale, double rate,
+                                 PieceNorms& norms);
+
+  OptimizerSpec spec_;
+  std::vector<float> state_;      ///< first moments, then second ones
+  std::vector<float> direction_;  ///< lamb: of all pieces
+  std::int64_t steps_ = 0;
+};
+
+/// Floats that an optimizer of so many elements keeps beside its moments: lamb's direction, whole that of the largest tensor.
+[[nodiscard]] std::size_t direction_floats(OptimizerKind kind, std::size_t elements);
 
 }  // namespace cox::learn

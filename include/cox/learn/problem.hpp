@@ -48,6 +48,27 @@ struct Score {
   std::optional<ExpertLoads> experts{};
 };
 
+/// Consecutive parameters that a gradient works with together, such as those of a layer.
+struct ParameterUnit {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+/// Hears what a gradient does with each unit, and may bring parameters and take gradients away in between. This one does nothing.
+class UnitUse {
+ public:
+  UnitUse() = default;
+  UnitUse(const UnitUse&) = delete;
+  UnitUse& operator=(const UnitUse&) = delete;
+  virtual ~UnitUse() = default;
+  /// Parameters of the unit are read from here on, until `release`.
+  virtual void need(std::size_t /*unit*/) {}
+  virtual void release(std::size_t /*unit*/) {}
+  /// The unit's gradient is written from here on, until `done`: it is what it comes to.
+  virtual void open(std::size_t /*unit*/) {}
+  virtual void done(std::size_t /*unit*/) {}
+};
+
 /// One problem with its data. The same bits on every processor that runs the same program: sums have a fixed order,
 /// elementary functions are those of cox/base.
 /// Threads: one owner per object (it has working room); objects of the same spec and seed are alike.
@@ -62,6 +83,24 @@ class Problem {
   virtual void initial(std::span<float> x) const = 0;
   /// g = mean gradient over the shard at x. Returns the shard's mean loss.
   virtual double gradient(std::span<const float> x, const Shard& shard, std::span<float> g) = 0;
+  /// In order, without gaps. A problem that says nothing is one unit.
+  [[nodiscard]] virtual std::vector<ParameterUnit> units() const {
+    return {{.first = 0, .count = parameters()}};
+  }
+  /// `gradient`, bit for bit, that touches no parameter or gradient of a unit outside of its use. In each pass it needs units from the
+  /// first to the last, keeps the last, and on the way back all but the first again; gradients are open from the first pass on, and
+  /// done in the last, from the last unit to the first. Held by: src/learn/problem/units_test.cpp
+  virtual double gradient_by_units(std::span<const float> x, const Shard& shard, std::span<float> g,
+                                   UnitUse& use) {
+    use.need(0);
+    use.open(0);
+    const double loss = gradient(x, shard, g);
+    use.release(0);
+    use.done(0);
+    return loss;
+  }
+  /// In which a shard of so many samples goes through the units.
+  [[nodiscard]] virtual std::int64_t passes(std::int64_t /*samples*/) const { return 1; }
   [[nodiscard]] virtual Score score(std::span<const float> x) = 0;
   /// Of one sample, forward and backward.
   [[nodiscard]] virtual Flops flops() const = 0;

@@ -39,7 +39,7 @@ struct TrainQuestion {
   /// `fixed-order`, or an all-reduce by name as `model::name_of` has it, `hierarchical,group=2`
   std::string all_reduce = "fixed-order";
   std::string layout =
-      "data-parallel";                 ///< or `zero-1`: each process keeps the optimizer's state of its part
+      "data-parallel";  ///< or `zero-1`, `zero-2`, `zero-3`: each process keeps its part of the optimizer's state, gradients, parameters
   std::filesystem::path programs{};    ///< folder of cox-train-openmpi and -mpich
   std::vector<std::string> launch{};   ///< starts them; empty: the library's mpirun
   Seconds patience{60};                ///< of one wait for a message
@@ -61,8 +61,8 @@ struct TrainAnswer {
 /// Learns on `procs` processes what the scenario's workers (replicas of its model) learn synchronously: each worker is a leaf of
 /// the sum, each process holds a stretch of them. In fixed order parameters and losses have the bits of `learn::Learner` along a synchronous
 /// stream, for any number of processes; by another all-reduce the bits are that algorithm's.
-/// Errors: train-001 (a policy that processes do not carry out yet, more processes than workers, an optimizer that a layout does not part, too
-/// large), train-002 (such an all-reduce, layout or interval), train-003 to -008 (while it ran); learn-001; those of simulate::update_workers.
+/// Errors: train-001 (a policy that processes do not carry out yet, more processes than workers, a sum by
+/// name under a layout that has parts, too large), train-002 (such an all-reduce, layout or interval), train-003 to -008 (while it ran); learn-001; those of simulate::update_workers.
 /// Held by: src/train/answer/train_test.cpp, tests/e2e/train/train_test.sh
 [[nodiscard]] Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& question,
                                         const std::vector<std::string>& inputs);

@@ -158,7 +158,7 @@ const Command& train_command() {
                  .fallback = "fixed-order"},
                 {.name = "layout",
                  .value = "NAME",
-                 .help = "data-parallel or zero-1: who keeps what",
+                 .help = "data-parallel, zero-1, zero-2 or zero-3: who keeps what",
                  .fallback = "data-parallel"},
                 {.name = "launch", .value = "WORDS", .help = "starts the ranks, such as 'mpirun -n 4'"},
                 {.name = "checkpoint",

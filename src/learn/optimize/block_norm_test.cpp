@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/optimize/block_norm.hpp"
+#include "cox/learn/block_norm.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,9 +4,8 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/elementary.hpp"
+#include "cox/learn/block_norm.hpp"
 #include "cox/learn/optimize.hpp"
-
-#include "learn/optimize/block_norm.hpp"
 
 namespace cox::learn {
 namespace {
@@ -89,7 +88,72 @@ double decayed(double b, std::int64_t t) {
   return b > 0 ? power(b, static_cast<double>(t)) : 0;
 }
 
+Factors factors_of(const OptimizerSpec& spec, std::int64_t steps, float scale, double rate) {
+  Factors f{.gradient = scale,
+            .rate = as_float(rate),
+            .decay = as_float(spec.decay),
+            .b1 = as_float(spec.momentum)};
+  if (moments_of(spec.kind) < 2) return f;
+  f.b1 = as_float(spec.beta1);
+  f.b2 = as_float(spec.beta2);
+  f.rest1 = as_float(1 - spec.beta1);
+  f.rest2 = as_float(1 - spec.beta2);
+  f.unbiased1 = as_float(1 / (1 - decayed(spec.beta1, steps)));
+  f.unbiased2 = as_float(1 / std::sqrt(1 - decayed(spec.beta2, steps)));
+  f.epsilon = as_float(spec.epsilon);
+  return f;
+}
+
+/// Of the kinds that take one element like another. m: its first moment, v: its second.
+void step_elements(OptimizerKind kind, std::size_t n, float* x, const float* g, float* m, float* v,
+                   const Factors& f) {
+  switch (kind) {
+    case OptimizerKind::Sgd:
+      return sgd(n, x, g, f);
+    case OptimizerKind::Momentum:
+      return momentum(n, x, g, m, f);
+    case OptimizerKind::Nesterov:
+      return nesterov(n, x, g, m, f);
+    case OptimizerKind::Adam:
+      return adam(n, x, g, m, v, f);
+    case OptimizerKind::AdamW:
+      return adamw(n, x, g, m, v, f);
+    case OptimizerKind::Lars:
+    case OptimizerKind::Lamb:
+      break;
+  }
+}
+
+bool by_tensor(OptimizerKind kind) {
+  return kind == OptimizerKind::Lars || kind == OptimizerKind::Lamb;
+}
+
+/// Of clipping.
+float scale_of(const OptimizerSpec& spec, double norm) {
+  return norm > spec.clip ? as_float(spec.clip / norm) : 1;
+}
+
+/// lars: of a weight's step.
+float lars_rate(const OptimizerSpec& spec, double rate, float scale, double length, double norm) {
+  const double slope = length > 0 ? static_cast<double>(scale) * norm : 0;
+  return as_float(slope > 0 ? rate * spec.trust * length / (slope + spec.decay * length) : rate);
+}
+
+/// lamb: of a weight's step along its direction.
+float lamb_rate(double rate, double length, double norm) {
+  const double slope = length > 0 ? norm : 0;
+  return as_float(slope > 0 ? rate * length / slope : rate);
+}
+
+void subtract(std::size_t n, float* x, const float* direction, float rate) {
+  for (std::size_t i = 0; i < n; ++i) x[i] -= rate * direction[i];
+}
+
 }  // namespace
+
+std::size_t direction_floats(OptimizerKind kind, std::size_t elements) {
+  return kind == OptimizerKind::Lamb ? elements : 0;
+}
 
 std::size_t moments_of(OptimizerKind kind) {
   switch (kind) {
@@ -135,13 +199,11 @@ void Optimizer::step(std::span<float> x, std::span<const float> g, double factor
   COX_ASSERT(x.size() == g.size() && state_.size() == moments_of(spec_.kind) * x.size(),
              "sizes are the tensors'");
   ++steps_;
-  const double norm = spec_.clip > 0 ? block_norm(g) : 0;
-  const float scale = norm > spec_.clip ? as_float(spec_.clip / norm) : 1;
+  const float scale = spec_.clip > 0 ? scale_of(spec_, block_norm(g)) : 1;
   const double rate = factor * spec_.rate;
-  const bool by_tensor = spec_.kind == OptimizerKind::Lars || spec_.kind == OptimizerKind::Lamb;
-  if (!by_tensor)
-    return step_tensor({.name = {}, .first = 0, .rows = 1, .columns = static_cast<std::int64_t>(x.size())},
-                       x.data(), g.data(), scale, rate);
+  if (!by_tensor(spec_.kind))
+    return step_elements(spec_.kind, x.size(), x.data(), g.data(), state_.data(),
+                         state_.data() + state_.size() / 2, factors_of(spec_, steps_, scale, rate));
   for (const Tensor& tensor : tensors_)
     step_tensor(tensor, x.data() + tensor.first, g.data() + tensor.first, scale, rate);
 }
@@ -150,45 +212,90 @@ void Optimizer::step_tensor(const Tensor& tensor, float* x, const float* g, floa
   const auto n = static_cast<std::size_t>(tensor.size());
   float* m = state_.data() + tensor.first;
   float* v = m + state_.size() / 2;  // of kinds with two moments
-  Factors f{.gradient = scale,
-            .rate = as_float(rate),
-            .decay = as_float(spec_.decay),
-            .b1 = as_float(spec_.momentum)};
-  if (moments_of(spec_.kind) == 2) {
-    f.b1 = as_float(spec_.beta1);
-    f.b2 = as_float(spec_.beta2);
-    f.rest1 = as_float(1 - spec_.beta1);
-    f.rest2 = as_float(1 - spec_.beta2);
-    f.unbiased1 = as_float(1 / (1 - decayed(spec_.beta1, steps_)));
-    f.unbiased2 = as_float(1 / std::sqrt(1 - decayed(spec_.beta2, steps_)));
-    f.epsilon = as_float(spec_.epsilon);
-  }
-  switch (spec_.kind) {
-    case OptimizerKind::Sgd:
-      return sgd(n, x, g, f);
-    case OptimizerKind::Momentum:
-      return momentum(n, x, g, m, f);
-    case OptimizerKind::Nesterov:
-      return nesterov(n, x, g, m, f);
-    case OptimizerKind::Adam:
-      return adam(n, x, g, m, v, f);
-    case OptimizerKind::AdamW:
-      return adamw(n, x, g, m, v, f);
-    case OptimizerKind::Lars:
-    case OptimizerKind::Lamb:
-      break;
-  }
+  Factors f = factors_of(spec_, steps_, scale, rate);
   if (!is_weight(tensor)) f.decay = 0;
   const double length = is_weight(tensor) ? block_norm({x, n}) : 0;
   if (spec_.kind == OptimizerKind::Lars) {
-    const double slope = length > 0 ? static_cast<double>(scale) * block_norm({g, n}) : 0;
-    if (slope > 0) f.rate = as_float(rate * spec_.trust * length / (slope + spec_.decay * length));
+    f.rate = lars_rate(spec_, rate, scale, length, length > 0 ? block_norm({g, n}) : 0);
     return lars(n, x, g, m, f);
   }
   lamb_direction(n, x, g, m, v, direction_.data(), f);
-  const double slope = length > 0 ? block_norm({direction_.data(), n}) : 0;
-  const float rate_here = as_float(slope > 0 ? rate * length / slope : rate);
-  for (std::size_t i = 0; i < n; ++i) x[i] -= rate_here * direction_[i];
+  subtract(n, x, direction_.data(),
+           lamb_rate(rate, length, length > 0 ? block_norm({direction_.data(), n}) : 0));
+}
+
+PartedOptimizer::PartedOptimizer(const OptimizerSpec& spec, std::size_t elements)
+    : spec_(spec),
+      state_(moments_of(spec.kind) * elements),
+      direction_(direction_floats(spec.kind, elements)) {}
+
+void PartedOptimizer::go_on(std::int64_t steps, std::span<const float> state) {
+  COX_ASSERT(state.size() == state_.size(), "the state of such an optimizer");
+  std::ranges::copy(state, state_.begin());
+  steps_ = steps;
+}
+
+Status PartedOptimizer::step(std::span<const OptimizerPiece> pieces, double factor, PieceNorms& norms) {
+  ++steps_;
+  float scale = 1;
+  if (spec_.clip > 0) {
+    std::vector<const float*> slopes;
+    for (const OptimizerPiece& p : pieces) slopes.push_back(p.g);
+    COX_TRY(const double norm, norms.of_all(slopes));
+    scale = scale_of(spec_, norm);
+  }
+  const double rate = factor * spec_.rate;
+  if (spec_.kind == OptimizerKind::Lars) return step_lars(pieces, scale, rate, norms);
+  if (spec_.kind == OptimizerKind::Lamb) return step_lamb(pieces, scale, rate, norms);
+  const Factors f = factors_of(spec_, steps_, scale, rate);
+  float* m = state_.data();
+  for (const OptimizerPiece& p : pieces) {
+    step_elements(spec_.kind, p.count, p.x, p.g, m, m + state_.size() / 2, f);
+    m += p.count;
+  }
+  return {};
+}
+
+Status PartedOptimizer::step_lars(std::span<const OptimizerPiece> pieces, float scale, double rate,
+                                  PieceNorms& norms) {
+  std::vector<const float*> places, slopes;
+  for (const OptimizerPiece& p : pieces) places.push_back(p.x);
+  for (const OptimizerPiece& p : pieces) slopes.push_back(p.g);
+  COX_TRY(const std::vector<double> lengths, norms.of_tensors(places));
+  COX_TRY(const std::vector<double> of_slopes, norms.of_tensors(slopes));
+  float* v = state_.data();
+  for (const OptimizerPiece& p : pieces) {
+    Factors f = factors_of(spec_, steps_, scale, rate);
+    if (!p.weight) f.decay = 0;
+    f.rate = lars_rate(spec_, rate, scale, p.weight ? lengths[p.tensor] : 0, of_slopes[p.tensor]);
+    lars(p.count, p.x, p.g, v, f);
+    v += p.count;
+  }
+  return {};
+}
+
+Status PartedOptimizer::step_lamb(std::span<const OptimizerPiece> pieces, float scale, double rate,
+                                  PieceNorms& norms) {
+  std::vector<const float*> places, directions;
+  for (const OptimizerPiece& p : pieces) places.push_back(p.x);
+  COX_TRY(const std::vector<double> lengths, norms.of_tensors(places));
+  const Factors all = factors_of(spec_, steps_, scale, rate);
+  std::size_t at = 0;
+  for (const OptimizerPiece& p : pieces) {
+    Factors f = all;
+    if (!p.weight) f.decay = 0;
+    float* m = state_.data() + at;
+    directions.push_back(direction_.data() + at);
+    lamb_direction(p.count, p.x, p.g, m, m + state_.size() / 2, direction_.data() + at, f);
+    at += p.count;
+  }
+  COX_TRY(const std::vector<double> slopes, norms.of_tensors(directions));
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const OptimizerPiece& p = pieces[i];
+    subtract(p.count, p.x, directions[i],
+             lamb_rate(rate, p.weight ? lengths[p.tensor] : 0, slopes[p.tensor]));
+  }
+  return {};
 }
 
 }  // namespace cox::learn

@@ -60,8 +60,27 @@ void Classifier::draw(std::int64_t first, std::size_t count, bool held_out) {
                                     std::span(part_.values.front()).subspan(i * width, width));
 }
 
-void Classifier::forward(std::span<const float> x) {
+std::vector<ParameterUnit> Classifier::units() const {
+  std::vector<ParameterUnit> all;
+  for (std::size_t t = 0; t < tensors_.size(); t += 2)
+    all.push_back({.first = tensors_[t].first, .count = tensors_[t].size() + tensors_[t + 1].size()});
+  return all;
+}
+
+std::int64_t Classifier::passes(std::int64_t samples) const {
+  const auto most = static_cast<std::int64_t>(kPart);
+  return (samples + most - 1) / most;
+}
+
+std::span<float> Classifier::of_layer(std::span<float> g, std::size_t layer) const {
+  const Tensor& weights = tensors_[2 * layer];
+  return g.subspan(static_cast<std::size_t>(weights.first),
+                   static_cast<std::size_t>(weights.size() + tensors_[2 * layer + 1].size()));
+}
+
+void Classifier::forward(std::span<const float> x, UnitUse& use) {
   for (std::size_t l = 1; l < widths_.size(); ++l) {
+    use.need(l - 1);
     const float* weights = x.data() + tensors_[2 * l - 2].first;
     const float* bias = x.data() + tensors_[2 * l - 1].first;
     const std::size_t width = widths_[l];
@@ -71,6 +90,7 @@ void Classifier::forward(std::span<const float> x) {
     product_.add(part_.count, width, widths_[l - 1], rows_of(part_.values[l - 1].data(), widths_[l - 1]),
                  rows_of(weights, width), out.data());
     if (l + 1 == widths_.size()) break;
+    use.release(l - 1);
     for (float& v : out) v = v < 0 ? 0 : v;  // NaN stays NaN
   }
 }
@@ -80,42 +100,64 @@ void Classifier::losses(ClassSums& sums) {
 }
 
 /// Adds to g. What is after the last layer is the slope already.
-void Classifier::backward(std::span<const float> x, std::span<float> g) {
+void Classifier::backward(std::span<const float> x, std::span<float> g, UnitUse& use) {
   slope_ = part_.values.back();
   for (std::size_t l = widths_.size() - 1; l > 0; --l) {
     const std::size_t inputs = widths_[l - 1];
     const std::size_t outputs = widths_[l];
     const std::vector<float>& in = part_.values[l - 1];
+    if (l > 1 && l + 1 < widths_.size()) use.need(l - 1);
+    if (first_pass_) {
+      use.open(l - 1);
+      std::ranges::fill(of_layer(g, l - 1), 0.0F);
+    }
     float* bias = g.data() + tensors_[2 * l - 1].first;
     for (std::size_t i = 0; i < part_.count; ++i)
       for (std::size_t j = 0; j < outputs; ++j) bias[j] += slope_[i * outputs + j];
     product_.add(inputs, outputs, part_.count, columns_of(in.data(), inputs), rows_of(slope_.data(), outputs),
                  g.data() + tensors_[2 * l - 2].first);
-    if (l == 1) return;
-    before_.assign(part_.count * inputs, 0.0F);
-    product_.add(part_.count, inputs, outputs, rows_of(slope_.data(), outputs),
-                 columns_of(x.data() + tensors_[2 * l - 2].first, outputs), before_.data());
-    for (std::size_t i = 0; i < before_.size(); ++i)
-      if (in[i] <= 0) before_[i] = 0;
-    std::swap(slope_, before_);
+    if (l > 1) {
+      before_.assign(part_.count * inputs, 0.0F);
+      product_.add(part_.count, inputs, outputs, rows_of(slope_.data(), outputs),
+                   columns_of(x.data() + tensors_[2 * l - 2].first, outputs), before_.data());
+      for (std::size_t i = 0; i < before_.size(); ++i)
+        if (in[i] <= 0) before_[i] = 0;
+      std::swap(slope_, before_);
+    }
+    if (l > 1 || widths_.size() == 2) use.release(l - 1);
+    if (!last_pass_) continue;
+    for (float& v : of_layer(g, l - 1)) v *= scale_;
+    use.done(l - 1);
   }
 }
 
 double Classifier::gradient(std::span<const float> x, const Shard& shard, std::span<float> g) {
+  UnitUse nobody;
+  return gradient_by_units(x, shard, g, nobody);
+}
+
+double Classifier::gradient_by_units(std::span<const float> x, const Shard& shard, std::span<float> g,
+                                     UnitUse& use) {
   COX_ASSERT(x.size() == g.size() && static_cast<std::int64_t>(x.size()) == parameters() && shard.count > 0,
              "sizes are the problem's");
-  return mean_gradient(shard, kPart, g, [&](std::int64_t first, std::size_t count, ClassSums& sums) {
-    draw(first, count, false);
-    forward(x);
-    losses(sums);
-    backward(x, g);
-  });
+  scale_ = static_cast<float>(1 / static_cast<double>(shard.count));
+  const ClassSums all =
+      by_parts(shard.first, shard.count, kPart, [&](std::int64_t first, std::size_t count, ClassSums& sums) {
+        first_pass_ = first == shard.first;
+        last_pass_ = first + static_cast<std::int64_t>(count) == shard.first + shard.count;
+        draw(first, count, false);
+        forward(x, use);
+        losses(sums);
+        backward(x, g, use);
+      });
+  return all.loss / static_cast<double>(shard.count);
 }
 
 Score Classifier::score(std::span<const float> x) {
+  UnitUse nobody;
   const auto part = [&](std::int64_t first, std::size_t count, ClassSums& sums) {
     draw(first, count, true);
-    forward(x);
+    forward(x, nobody);
     losses(sums);
   };
   return by_parts(0, spec_.held_out, kPart, part).score(spec_.held_out);

@@ -26,6 +26,11 @@ class Classifier final : public Problem {
   [[nodiscard]] std::span<const Tensor> tensors() const override { return tensors_; }
   void initial(std::span<float> x) const override;
   double gradient(std::span<const float> x, const Shard& shard, std::span<float> g) override;
+  /// A layer is a unit.
+  [[nodiscard]] std::vector<ParameterUnit> units() const override;
+  double gradient_by_units(std::span<const float> x, const Shard& shard, std::span<float> g,
+                           UnitUse& use) override;
+  [[nodiscard]] std::int64_t passes(std::int64_t samples) const override;
   [[nodiscard]] Score score(std::span<const float> x) override;
   [[nodiscard]] Flops flops() const override;
 
@@ -37,10 +42,12 @@ class Classifier final : public Problem {
     std::vector<std::vector<float>> values;  ///< features, then each layer's output; count x width
   };
   void draw(std::int64_t first, std::size_t count, bool held_out);
-  void forward(std::span<const float> x);
+  void forward(std::span<const float> x, UnitUse& use);
   /// Turns the part's logits into gradients.
   void losses(ClassSums& sums);
-  void backward(std::span<const float> x, std::span<float> g);
+  void backward(std::span<const float> x, std::span<float> g, UnitUse& use);
+  /// A layer's elements.
+  [[nodiscard]] std::span<float> of_layer(std::span<float> g, std::size_t layer) const;
 
   ProblemSpec spec_;
   LabelledSamples samples_;
@@ -48,6 +55,8 @@ class Classifier final : public Problem {
   std::vector<Tensor> tensors_;      ///< W_1, b_1, W_2, ...
   Product product_;
   Part part_;
+  bool first_pass_ = true, last_pass_ = true;
+  float scale_ = 1;            ///< of the shard's sum
   std::vector<float> slope_;   ///< of the loss by a layer's output
   std::vector<float> before_;  ///< the same one layer earlier
   std::vector<double> room_;

@@ -31,8 +31,13 @@ Transformer::Transformer(const ProblemSpec& spec, SymbolTexts texts)
       context_(static_cast<std::size_t>(spec.context)),
       layers_(static_cast<std::size_t>(spec.layers)) {
   COX_ASSERT(hidden_ % heads_ == 0, "heads divide the width");
+  const auto end_unit = [this] {
+    const std::int64_t first = units_.empty() ? 0 : units_.back().first + units_.back().count;
+    units_.push_back({.first = first, .count = parameters() - first});
+  };
   add("symbols", texts_.symbols, hidden_);
   add("places", context_, hidden_);
+  end_unit();
   const auto add_norm = [&](const std::string& name) {
     const std::size_t gain = add(name + ".gain", hidden_, 1);
     add(name + ".shift", hidden_, 1);
@@ -50,10 +55,33 @@ Transformer::Transformer(const ProblemSpec& spec, SymbolTexts texts)
     p.down = add(name("down"), kWide * hidden_, hidden_);
     add(name("down.bias"), hidden_, 1);
     places_.push_back(p);
+    end_unit();
   }
   last_ = add_norm("last");
   weights_ = add("weights", hidden_, texts_.symbols);
   bias_ = add("bias", texts_.symbols, 1);
+  end_unit();
+}
+
+std::vector<ParameterUnit> Transformer::units() const {
+  return units_;
+}
+
+std::span<float> Transformer::of_unit(std::span<float> g, std::size_t unit) const {
+  return g.subspan(static_cast<std::size_t>(units_[unit].first),
+                   static_cast<std::size_t>(units_[unit].count));
+}
+
+void Transformer::open(std::span<float> g, std::size_t unit, UnitUse& use) const {
+  if (!first_pass_) return;
+  use.open(unit);
+  std::ranges::fill(of_unit(g, unit), 0.0F);
+}
+
+void Transformer::close(std::span<float> g, std::size_t unit, UnitUse& use) const {
+  if (!last_pass_) return;
+  for (float& v : of_unit(g, unit)) v *= scale_;
+  use.done(unit);
 }
 
 std::size_t Transformer::add(std::string name, std::size_t rows, std::size_t columns) {
@@ -253,14 +281,17 @@ void Transformer::attend_back(const Layer& layer) {
   }
 }
 
-void Transformer::forward(std::span<const float> x) {
+void Transformer::forward(std::span<const float> x, UnitUse& use) {
+  use.need(0);
   stream_.resize(tokens() * hidden_);
   for (std::size_t i = 0; i < tokens(); ++i) {
     const float* symbol = x.data() + at(kRows) + inputs_[i] * hidden_;
     const float* place = x.data() + at(kPlaced) + i % context_ * hidden_;
     for (std::size_t j = 0; j < hidden_; ++j) stream_[i * hidden_ + j] = symbol[j] + place[j];
   }
+  use.release(0);
   for (std::size_t l = 0; l < layers_.size(); ++l) {
+    use.need(l + 1);
     Layer& layer = layers_[l];
     const Places& p = places_[l];
     norm(x, p.before, layer.before);
@@ -275,7 +306,9 @@ void Transformer::forward(std::span<const float> x) {
     for (float& v : layer.wide) v = v < 0 ? 0 : v;  // NaN stays NaN
     add_bias(x, p.down + 1, stream_);
     through(x, p.down, layer.wide, stream_);
+    use.release(l + 1);
   }
+  use.need(units_.size() - 1);
   norm(x, last_, end_);
   logits_.assign(tokens() * texts_.symbols, 0.0F);
   add_bias(x, bias_, logits_);
@@ -283,12 +316,17 @@ void Transformer::forward(std::span<const float> x) {
 }
 
 /// Adds to g. `logits_` are their slopes already.
-void Transformer::backward(std::span<const float> x, std::span<float> g) {
+void Transformer::backward(std::span<const float> x, std::span<float> g, UnitUse& use) {
   slope_.assign(tokens() * hidden_, 0.0F);
+  open(g, units_.size() - 1, use);
   bias_back(bias_, logits_, g);
   back_through(x, weights_, end_.out, logits_, g);
   norm_back(x, last_, end_, before_, g);
+  use.release(units_.size() - 1);
+  close(g, units_.size() - 1, use);
   for (std::size_t l = layers_.size(); l-- > 0;) {
+    use.need(l + 1);
+    open(g, l + 1, use);
     const Layer& layer = layers_[l];
     const Places& p = places_[l];
     bias_back(p.down + 1, slope_, g);
@@ -304,7 +342,10 @@ void Transformer::backward(std::span<const float> x, std::span<float> g) {
     attend_back(layer);
     back_through(x, p.qkv, layer.before.out, of_qkv_, g);
     norm_back(x, p.before, layer.before, before_, g);
+    use.release(l + 1);
+    close(g, l + 1, use);
   }
+  open(g, 0, use);
   for (std::size_t i = 0; i < tokens(); ++i) {
     float* symbol = g.data() + at(kRows) + inputs_[i] * hidden_;
     float* place = g.data() + at(kPlaced) + i % context_ * hidden_;
@@ -313,29 +354,38 @@ void Transformer::backward(std::span<const float> x, std::span<float> g) {
       place[j] += slope_[i * hidden_ + j];
     }
   }
+  close(g, 0, use);
 }
 
 double Transformer::gradient(std::span<const float> x, const Shard& shard, std::span<float> g) {
+  UnitUse nobody;
+  return gradient_by_units(x, shard, g, nobody);
+}
+
+double Transformer::gradient_by_units(std::span<const float> x, const Shard& shard, std::span<float> g,
+                                      UnitUse& use) {
   COX_ASSERT(x.size() == g.size() && static_cast<std::int64_t>(x.size()) == parameters() && shard.count > 0,
              "sizes are the problem's");
-  std::ranges::fill(g, 0.0F);
+  const double all = static_cast<double>(shard.count) * static_cast<double>(context_);
+  scale_ = static_cast<float>(1 / all);
   ClassSums sums;
   for (std::int64_t done = 0; done < shard.count; done += kPart) {
+    first_pass_ = done == 0;
+    last_pass_ = done + kPart >= shard.count;
     load(shard.first + done, static_cast<std::size_t>(std::min(kPart, shard.count - done)), false);
-    forward(x);
+    forward(x, use);
     cross_entropies(logits_, labels_, sums, room_);
-    backward(x, g);
+    backward(x, g, use);
   }
-  const double all = static_cast<double>(shard.count) * static_cast<double>(context_);
-  for (float& v : g) v *= static_cast<float>(1 / all);
   return sums.loss / all;
 }
 
 Score Transformer::score(std::span<const float> x) {
+  UnitUse nobody;
   ClassSums sums;
   for (std::int64_t done = 0; done < spec_.held_out; done += kPart) {
     load(done, static_cast<std::size_t>(std::min(kPart, spec_.held_out - done)), true);
-    forward(x);
+    forward(x, nobody);
     cross_entropies(logits_, labels_, sums, room_);
   }
   return sums.score(spec_.held_out * spec_.context);

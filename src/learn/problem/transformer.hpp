@@ -36,6 +36,13 @@ class Transformer final : public Problem {
   [[nodiscard]] std::span<const Tensor> tensors() const override { return tensors_; }
   void initial(std::span<float> x) const override;
   double gradient(std::span<const float> x, const Shard& shard, std::span<float> g) override;
+  /// The rows of symbols and places, each layer, and what makes logits.
+  [[nodiscard]] std::vector<ParameterUnit> units() const override;
+  double gradient_by_units(std::span<const float> x, const Shard& shard, std::span<float> g,
+                           UnitUse& use) override;
+  [[nodiscard]] std::int64_t passes(std::int64_t samples) const override {
+    return (samples + kPart - 1) / kPart;
+  }
   [[nodiscard]] Score score(std::span<const float> x) override;
   [[nodiscard]] Flops flops() const override;
 
@@ -64,8 +71,12 @@ class Transformer final : public Problem {
 
   std::size_t add(std::string name, std::size_t rows, std::size_t columns);
   void load(std::int64_t first, std::size_t count, bool held_out);
-  void forward(std::span<const float> x);
-  void backward(std::span<const float> x, std::span<float> g);
+  void forward(std::span<const float> x, UnitUse& use);
+  void backward(std::span<const float> x, std::span<float> g, UnitUse& use);
+  /// A unit's gradient: from zero on in the first pass, scaled in the last.
+  void open(std::span<float> g, std::size_t unit, UnitUse& use) const;
+  void close(std::span<float> g, std::size_t unit, UnitUse& use) const;
+  [[nodiscard]] std::span<float> of_unit(std::span<float> g, std::size_t unit) const;
   void norm(std::span<const float> x, std::size_t gain, Normed& to) const;
   /// Adds to `slope_` what goes through a norm; `of_out` is the slope by its output.
   void norm_back(std::span<const float> x, std::size_t gain, const Normed& of, std::span<const float> of_out,
@@ -90,6 +101,9 @@ class Transformer final : public Problem {
   std::size_t hidden_, heads_, context_;
   std::vector<Tensor> tensors_;
   std::vector<Places> places_;
+  std::vector<ParameterUnit> units_;
+  bool first_pass_ = true, last_pass_ = true;
+  float scale_ = 1;  ///< of the shard's sum
   std::size_t last_ = 0, weights_ = 0, bias_ = 0;
   std::vector<std::size_t> inputs_, labels_;  ///< of the part's tokens
   std::vector<float> stream_;                 ///< tokens x hidden

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <memory>
 
 #include "cox/base/json.hpp"
 #include "cox/base/number_text.hpp"
@@ -13,27 +13,26 @@
 #include "cox/learn/problem.hpp"
 
 #include "train/executor/executor.hpp"
-#include "train/executor/ordered_sum.hpp"
+#include "train/run/memory_plan.hpp"
+#include "train/run/replica.hpp"
 
 namespace cox::train {
 namespace {
 
 /// What each rank sends in a step, by the description of what it takes part in.
-Result<std::vector<Bytes>> scheduled(const TrainJob& job, std::int64_t parameters) {
+Result<std::vector<Bytes>> scheduled(const TrainJob& job, const learn::Problem& problem,
+                                     const learn::OptimizerSpec& optimizer) {
   COX_TRY(const SumBy by, read_sum(job.sum));
+  COX_TRY(const TrainLayout layout, read_layout(job.layout));
   if (by.algorithm)
     return scheduled_bytes({.kind = model::Collective::AllReduce,
                             .algorithm = *by.algorithm,
                             .ranks = job.procs,
-                            .bytes = Bytes{parameters} * sizeof(float),
+                            .bytes = Bytes{problem.parameters()} * sizeof(float),
                             .group = by.group});
   std::vector<Bytes> bytes;
-  for (int r = 0; r < job.procs; ++r) bytes.push_back(ordered_bytes(job.workers, parameters, r, job.procs));
+  for (int r = 0; r < job.procs; ++r) bytes.push_back(planned_bytes(job, layout, problem, optimizer, r));
   return bytes;
-}
-
-Bytes sum_of(const std::vector<Bytes>& list) {
-  return std::accumulate(list.begin(), list.end(), Bytes{});
 }
 
 struct Facts {
@@ -41,15 +40,20 @@ struct Facts {
   learn::OptimizerSpec optimizer;
   std::vector<Bytes> scheduled;  ///< of each rank, in all steps
   std::vector<Bytes> counted;
+  std::vector<BytesByUse> planned_memory;  ///< of each rank
 };
 
 Result<Facts> facts_of(const TrainJob& job, const TrainedRun& run) {
   Facts f;
   COX_TRY(f.problem, learn::read_problem(job.problem));
   COX_TRY(f.optimizer, learn::read_optimizer(job.optimizer));
-  COX_TRY(f.scheduled, scheduled(job, run.parameters));
+  COX_TRY(const TrainLayout layout, read_layout(job.layout));
+  COX_TRY(const std::unique_ptr<learn::Problem> problem, problem_of(job));
+  COX_TRY(f.scheduled, scheduled(job, *problem, f.optimizer));
   for (Bytes& b : f.scheduled) b = b * run.steps();
   for (const auto& row : run.sent) f.counted.push_back(sum_of(row));
+  for (int r = 0; r < job.procs; ++r)
+    f.planned_memory.push_back(planned_memory(job, layout, *problem, f.optimizer, r));
   return f;
 }
 
@@ -67,6 +71,22 @@ std::string bytes_text(const TrainJob& job, const TrainedRun& run, const Facts& 
                      per_step(std::ranges::max(f.scheduled), run.steps()));
 }
 
+/// Of the rank that keeps most.
+std::string memory_text(const TrainedRun& run, const Facts& f) {
+  const auto most = std::ranges::max_element(run.memory, {}, [](const BytesByUse& m) { return sum_of(m); });
+  const Bytes planned = sum_of(f.planned_memory[static_cast<std::size_t>(most - run.memory.begin())]);
+  std::string parts;
+  for (std::size_t u = 0; u < kUses; ++u)
+    if ((*most)[u] > Bytes{})
+      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name_of(static_cast<Use>(u)),
+                           to_string((*most)[u]));
+  const Bytes counted = sum_of(*most);
+  const std::string formula =
+      counted == planned ? "as its formula says" : fmt::format("its formula says {}", to_string(planned));
+  return fmt::format("memory: a process keeps at most {} in a step, {}: {}", to_string(counted), formula,
+                     parts);
+}
+
 std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job, const TrainQuestion& q,
                                const TrainedRun& run, const Facts& f) {
   std::vector<TextLine> lines;
@@ -80,6 +100,7 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
   if (job.layout != TrainJob{}.layout)
     lines.emplace_back(fmt::format("{}: a process keeps at most {} of the optimizer's state", job.layout,
                                    to_string(std::ranges::max(run.optimizer))));
+  if (run.steps() > 0) lines.emplace_back(memory_text(run, f));
   if (run.resumed)
     lines.emplace_back(fmt::format("goes on from version {} in {}", *run.resumed, job.checkpoint));
   else if (job.resume)
@@ -108,6 +129,13 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
                                    to_string(run.saved.took / static_cast<double>(run.saved.count)),
                                    percent(run.saved.took / (run.saved.took + run.steps_took))));
   return lines;
+}
+
+Json memory_json(const BytesByUse& memory) {
+  Json uses = Json::object();
+  for (std::size_t u = 0; u < kUses; ++u)
+    uses[fmt::format("{}_bytes", name_of(static_cast<Use>(u)))] = memory[u].count();
+  return uses;
 }
 
 std::string json_of(const std::string& scenario, const TrainJob& job, const TrainQuestion& q,
@@ -149,7 +177,10 @@ std::string json_of(const std::string& scenario, const TrainJob& job, const Trai
     result["ranks"].push_back({{"rank", from},
                                {"sent_bytes", f.counted[from].count()},
                                {"scheduled_bytes", f.scheduled[from].count()},
-                               {"optimizer_bytes", run.optimizer[from].count()}});
+                               {"optimizer_bytes", run.optimizer[from].count()},
+                               {"memory_bytes", sum_of(run.memory[from]).count()},
+                               {"planned_memory_bytes", sum_of(f.planned_memory[from]).count()},
+                               {"memory", memory_json(run.memory[from])}});
     for (std::size_t to = 0; to < run.sent[from].size(); ++to)
       if (run.sent[from][to] > Bytes{})
         result["links"].push_back({{"from", from}, {"to", to}, {"bytes", run.sent[from][to].count()}});

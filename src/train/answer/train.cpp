@@ -50,12 +50,6 @@ Status check_layout(const TrainQuestion& q) {
   if (by.algorithm)
     return refuse(fmt::format("{} sums in fixed order, and {} is another", q.layout, q.all_reduce),
                   "leave --all-reduce out");
-  COX_TRY(const learn::OptimizerSpec optimizer, learn::read_optimizer(q.optimizer));
-  using Kind = learn::OptimizerKind;
-  if (optimizer.kind == Kind::Lars || optimizer.kind == Kind::Lamb || optimizer.clip > 0)
-    return refuse(fmt::format("{} parts the optimizer by elements, and {} takes norms over all of them",
-                              q.layout, optimizer.clip > 0 ? "clip" : std::string(name_of(optimizer.kind))),
-                  "sgd, momentum, nesterov, adam and adamw without clip can be parted");
   return {};
 }
 

@@ -117,12 +117,6 @@ TEST(Train, WhatProcessesDoNotCarryOutIsRefused) {
   EXPECT_FALSE(train(scenario(4), q, {}));
   q = question(2);
   q.layout = "zero-1";
-  q.optimizer = "lamb,rate=0.01";
-  EXPECT_EQ(refused(q, scenario(4)).message,
-            "zero-1 parts the optimizer by elements, and lamb takes norms over all of them");
-  q.optimizer = "adam,rate=0.01,clip=1";
-  EXPECT_EQ(refused(q, scenario(4)).id, "train-001");
-  q.optimizer = "adam,rate=0.01";
   q.all_reduce = "ring";
   EXPECT_EQ(refused(q, scenario(4)).message, "zero-1 sums in fixed order, and ring is another");
   q = question(2);

@@ -190,9 +190,9 @@ int Generations::prepare(std::int64_t version) const {
   return ::mkdir(half_done(version).c_str(), 0700) == 0 ? 0 : errno;
 }
 
-int Generations::write_part(std::int64_t version, int rank, std::span<const std::span<const float>> values,
+int Generations::write_part(std::int64_t version, int number, std::span<const std::span<const float>> values,
                             std::uint64_t& hash) const {
-  Writing file(half_done(version) / fmt::format("{}{}", kPart, rank));
+  Writing file(half_done(version) / fmt::format("{}{}", kPart, number));
   Fnv1a sum;
   for (const std::span<const float> some : values) {
     file.add(chars_of(some));

@@ -60,9 +60,9 @@ class Generations {
 
   /// One rank: room for the parts of a version. Returns errno, 0 = done.
   [[nodiscard]] int prepare(std::int64_t version) const;
-  /// A rank's file: these values, one span after the other. Returns errno.
-  [[nodiscard]] int write_part(std::int64_t version, int rank, std::span<const std::span<const float>> values,
-                               std::uint64_t& hash) const;
+  /// A file: these values, one span after the other. Returns errno.
+  [[nodiscard]] int write_part(std::int64_t version, int number,
+                               std::span<const std::span<const float>> values, std::uint64_t& hash) const;
   /// One rank, when all parts are there: gives it its name, and removes those of the job before the one before. Returns errno.
   [[nodiscard]] int publish(const Manifest& manifest) const;
   /// One rank: away with what was not published.

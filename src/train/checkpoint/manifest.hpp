@@ -11,11 +11,11 @@
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
 
-#include "train/executor/ordered_sum.hpp"
+#include "train/executor/parting.hpp"
 
 namespace cox::train {
 
-/// One rank's file: its elements of the parameters, then of each moment, as float32, lowest byte first.
+/// One file: some elements of the parameters, then of each moment, as float32, lowest byte first.
 struct SavedPart {
   Stretch elements{};
   std::uint64_t hash = 0;  ///< FNV-1a of the file's bytes

@@ -177,15 +177,24 @@ Status Saver::agree(std::int64_t version, int cause) {
                .where = {}});
 }
 
-Status Saver::save(std::int64_t version, Stretch elements, std::span<const std::span<const float>> values) {
+Status Saver::save(std::int64_t version, std::span<const SavedSpan> mine) {
   const Clock::time_point before = Clock::now();
   const bool first = transport_.rank() == 0;
   COX_CHECK(agree(version, first ? generations_.prepare(version) : 0));
-  SavedPart mine{.elements = elements, .hash = 0};
-  const int written = generations_.write_part(version, transport_.rank(), values, mine.hash);
-  COX_CHECK(agree(version, written));
+  std::vector<SavedPart> parts;
+  int cause = 0;
+  for (const SavedSpan& one : mine) {
+    SavedPart& part = parts.emplace_back(SavedPart{.elements = one.elements, .hash = 0});
+    const int number = static_cast<int>(parts.size() - 1) * transport_.ranks() + transport_.rank();
+    if (cause == 0) cause = generations_.write_part(version, number, one.values, part.hash);
+  }
+  COX_CHECK(agree(version, cause));
   manifest_.version = version;
-  COX_TRY(manifest_.parts, exchange(transport_, mine));
+  manifest_.parts.clear();
+  for (const SavedPart& part : parts) {
+    COX_TRY(const std::vector<SavedPart> of_ranks, exchange(transport_, part));
+    manifest_.parts.insert(manifest_.parts.end(), of_ranks.begin(), of_ranks.end());
+  }
   COX_CHECK(agree(version, first ? generations_.publish(manifest_) : 0));
   const Clock::time_point after = Clock::now();
   const Seconds took = after - before;

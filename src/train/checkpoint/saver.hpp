@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
@@ -23,6 +24,12 @@ struct SaveEvery {
 };
 /// Reads `100` or `5%`. Errors: train-002 (Errc::Usage).
 [[nodiscard]] Result<SaveEvery> read_save_every(const std::string& text);
+
+/// Consecutive elements that a rank saves.
+struct SavedSpan {
+  Stretch elements{};
+  std::vector<std::span<const float>> values{};  ///< of the parameters, then of each moment
+};
 
 /// What was saved.
 struct Saved {
@@ -53,10 +60,10 @@ class Saver {
   [[nodiscard]] bool due(std::int64_t version, std::int64_t last) const {
     return version == next_ || version == last;
   }
-  /// `values`: this rank's elements of the parameters, then of each moment. Errors: train-007 (it could not be written: the rank, and
-  /// why, on all ranks; the checkpoint before is what it was); those of exchange.
-  [[nodiscard]] Status save(std::int64_t version, Stretch elements,
-                            std::span<const std::span<const float>> values);
+  /// `mine`: this rank's elements, as many spans as each other rank has, a file each; all ranks' first ones follow each other, then their
+  /// second ones. Errors: train-007 (it could not be written: the rank, and why, on all ranks; the checkpoint before is what it
+  /// was); those of exchange.
+  [[nodiscard]] Status save(std::int64_t version, std::span<const SavedSpan> mine);
   [[nodiscard]] const Saved& saved() const { return saved_; }
 
  private:

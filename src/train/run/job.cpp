@@ -98,7 +98,7 @@ Result<SumBy> read_sum(const std::string& text) {
 }
 
 Result<TrainLayout> read_layout(const std::string& text) {
-  const std::vector<std::string> names{"data-parallel", "zero-1"};
+  const std::vector<std::string> names{"data-parallel", "zero-1", "zero-2", "zero-3"};
   for (std::size_t i = 0; i < names.size(); ++i)
     if (text == names[i]) return static_cast<TrainLayout>(i);
   const auto near = nearest(text, names);

@@ -15,6 +15,7 @@
 #include "cox/model/schedule.hpp"
 
 #include "train/checkpoint/saver.hpp"
+#include "train/executor/memory_count.hpp"
 
 namespace cox::train {
 
@@ -30,8 +31,10 @@ struct SumBy {
 enum class TrainLayout : std::uint8_t {
   DataParallel,  ///< all of it
   Zero1,  ///< parameters and gradients; of the optimizer's state its own part of the elements (Rajbhandari et al. 2020)
+  Zero2,  ///< and of the gradients
+  Zero3,  ///< and of the parameters
 };
-/// `data-parallel`, `zero-1`. Errors: train-002 (Errc::Usage).
+/// `data-parallel`, `zero-1`, `zero-2`, `zero-3`. Errors: train-002 (Errc::Usage).
 [[nodiscard]] Result<TrainLayout> read_layout(const std::string& text);
 
 struct TrainJob {
@@ -74,6 +77,7 @@ struct TrainedRun {
   std::vector<std::vector<Bytes>> sent{};  ///< in all steps, [from][to]
   std::vector<std::uint64_t> hashes{};     ///< of each rank's parameters at the end
   std::vector<Bytes> optimizer{};          ///< each rank's state: momentum and moments
+  std::vector<BytesByUse> memory{};        ///< of each rank, at its most in a step
   Seconds steps_took{};                    ///< without scores
   std::vector<Seconds> times{};            ///< of versions 1, 2, ..., where the job asks
   std::optional<std::int64_t> resumed{};   ///< the version that it went on from

@@ -41,6 +41,7 @@ TEST(TrainJob, RowsKeepEveryBit) {
       .sent = {{Bytes{0}, Bytes{12}}, {Bytes{8}, Bytes{0}}},
       .hashes = {~std::uint64_t{0}, 5},
       .optimizer = {Bytes{12}, Bytes{0}},
+      .memory = {{Bytes{1}, Bytes{2}, Bytes{3}, Bytes{4}, Bytes{5}}, {}},
       .steps_took = Seconds{0.25},
       .times = {Seconds{0.1}, Seconds{0.2}, Seconds{1.0 / 7}}};
   const auto back = read_rows(rows_of(run));
@@ -50,6 +51,7 @@ TEST(TrainJob, RowsKeepEveryBit) {
   EXPECT_EQ(back->sent, run.sent);
   EXPECT_EQ(back->hashes, run.hashes);
   EXPECT_EQ(back->optimizer, run.optimizer);
+  EXPECT_EQ(back->memory, run.memory);
   EXPECT_EQ(back->times, run.times);
   EXPECT_EQ(back->diverged->tensor, "w1");
 }
@@ -93,6 +95,7 @@ TEST(TrainJob, SumsAreNamedAsTheModelNamesThem) {
   EXPECT_EQ(read_sum("rings").error().hint, "did you mean ring?");
   EXPECT_EQ(*read_layout("zero-1"), TrainLayout::Zero1);
   EXPECT_EQ(*read_layout("data-parallel"), TrainLayout::DataParallel);
+  EXPECT_EQ(*read_layout("zero-3"), TrainLayout::Zero3);
   EXPECT_EQ(read_layout("zero-4").error().id, "train-002");
 }
 

@@ -10,7 +10,8 @@
 #include "cox/learn/drawn.hpp"
 #include "cox/learn/learner.hpp"
 
-#include "train/executor/ordered_sum.hpp"
+#include "train/run/memory_plan.hpp"
+#include "train/run/shards.hpp"
 
 namespace cox::train {
 namespace {
@@ -105,33 +106,56 @@ TEST(TrainReplica, BitsAreThoseOfTheVirtualDriverOnAnyNumberOfProcesses) {
   }
 }
 
-TEST(TrainReplica, APartedOptimizerHasTheBitsOfAWholeOne) {
-  const std::vector<std::pair<const char*, int>> optimizers = {{"sgd,rate=0.1,decay=0.01", 0},
-                                                               {"momentum,rate=0.1", 1},
-                                                               {"nesterov,rate=0.01", 1},
-                                                               {"adam,rate=0.01", 2},
-                                                               {"adamw,rate=0.05,decay=0.01", 2}};
-  for (const auto& [optimizer, moments] : optimizers) {
-    TrainJob job = jobs()[0];
-    job.optimizer = optimizer;
+constexpr const char* kParted[] = {"zero-1", "zero-2", "zero-3"};
+
+/// Everything that a layout may change nothing of, and what it says of itself against its formulas.
+void expect_unsplit(const TrainJob& job, int procs, const Virtual& expected) {
+  const TrainedRun run = ran(job, procs);
+  const std::string what =
+      job.problem + ", " + job.optimizer + ", " + job.layout + " on " + std::to_string(procs);
+  const auto same = losses_of(run, expected);
+  ASSERT_EQ(run.points.size(), 7U);
+  for (std::size_t i = 0; i < run.points.size(); ++i)
+    EXPECT_EQ(run.points[i].score.loss, same[i].second) << what;
+  for (const std::uint64_t hash : run.hashes) EXPECT_EQ(hash, expected.hash) << what;
+  const auto problem = *problem_of(job);
+  const auto optimizer = *learn::read_optimizer(job.optimizer);
+  const TrainLayout layout = *read_layout(job.layout);
+  TrainJob on = job;
+  on.procs = procs;
+  const auto moments = static_cast<std::int64_t>(learn::moments_of(optimizer.kind));
+  for (int r = 0; r < procs; ++r) {
+    const auto at = static_cast<std::size_t>(r);
+    EXPECT_EQ(run.optimizer.at(at), Bytes{4 * moments * parting_of(*problem, layout, procs).kept(r)});
+    Bytes all{};
+    for (const Bytes b : run.sent[at]) all += b;
+    EXPECT_EQ(all, planned_bytes(on, layout, *problem, optimizer, r) * job.steps) << what << ", rank " << r;
+    EXPECT_EQ(sum_of(run.memory.at(at)), sum_of(planned_memory(on, layout, *problem, optimizer, r)))
+        << what << ", rank " << r;
+  }
+}
+
+TEST(TrainReplica, PartedLayoutsHaveTheBitsBytesAndMemoryOfTheirFormulas) {
+  std::vector<TrainJob> all = jobs();
+  const TrainJob network = all[2];
+  for (const char* optimizer :
+       {"sgd,rate=0.1,decay=0.01", "nesterov,rate=0.01", "adam,rate=0.01,clip=0.1",
+        "adamw,rate=0.05,decay=0.01", "lars,rate=0.1,decay=0.01", "lamb,rate=0.01,clip=1"}) {
+    all.push_back(network);
+    all.back().problem = "mlp,dimension=40,hidden=60,layers=3,pairs=1";
+    all.back().optimizer = optimizer;
+  }
+  all.back().workers = 13;
+  all.push_back(network);
+  all.back().samples = 300;  // two passes
+  all.back().steps = 30;
+  for (TrainJob job : all) {
     const Virtual expected = learned(job);
-    job.layout = "zero-1";
-    for (const int procs : {1, 2, 3, 4, 8}) {
-      const TrainedRun run = ran(job, procs);
-      const auto same = losses_of(run, expected);
-      ASSERT_EQ(run.points.size(), 7U);
-      for (std::size_t i = 0; i < run.points.size(); ++i)
-        EXPECT_EQ(run.points[i].score.loss, same[i].second) << optimizer << " on " << procs;
-      for (const std::uint64_t hash : run.hashes)
-        EXPECT_EQ(hash, expected.hash) << optimizer << " on " << procs;
-      for (int r = 0; r < procs; ++r) {
-        const auto at = static_cast<std::size_t>(r);
-        EXPECT_EQ(run.optimizer.at(at), Bytes{4 * moments * part_of(37, r, procs).count});
-        Bytes all{};
-        for (const Bytes b : run.sent[at]) all += b;
-        EXPECT_EQ(all, ordered_bytes(job.workers, 37, r, procs) * job.steps);
+    for (const char* layout : kParted)
+      for (const int procs : {1, 2, 3, 4, 8}) {
+        job.layout = layout;
+        expect_unsplit(job, procs, expected);
       }
-    }
   }
 }
 
@@ -176,7 +200,7 @@ std::vector<std::pair<TrainJob, int>> diverging() {
 
 TEST(TrainReplica, TheLowestWorkerWhoseGradientIsNoNumberIsNamedOnAllRanks) {
   for (const auto& [made, worker] : diverging())
-    for (const char* layout : {"data-parallel", "zero-1"}) {
+    for (const char* layout : {"data-parallel", "zero-1", "zero-2", "zero-3"}) {
       TrainJob job = made;
       job.layout = layout;
       const Virtual expected = learned(job);
@@ -192,14 +216,44 @@ TEST(TrainReplica, TheLowestWorkerWhoseGradientIsNoNumberIsNamedOnAllRanks) {
     }
 }
 
+// One worker a process, Adam, a network of 1.3 million parameters in four layers. P parameters take 4 P bytes; beside the stage's
+// formula (8 P + 8 P / n and so on) are pages, the largest layers and what came.
+TEST(TrainReplica, MemoryIsThatOfTheStagesFormula) {
+  TrainJob job{.problem = "mlp,dimension=256,hidden=640,layers=3,pairs=2,held-out=10",
+               .optimizer = "adam,rate=0.001",
+               .workers = 4,
+               .steps = 2,
+               .procs = 4};
+  const auto problem = *problem_of(job);
+  const double p = 4 * static_cast<double>(problem->parameters());  // bytes
+  const double n = 4;
+  std::vector<double> units;
+  for (const learn::ParameterUnit& u : problem->units()) units.push_back(4 * static_cast<double>(u.count));
+  ASSERT_EQ(units.size(), 4U);
+  const double layer = units[1];  // as large as the one behind it
+  const double came = (n - 1) / n;
+  const std::vector<std::pair<std::string, double>> formulas = {
+      {"data-parallel", 2 * p + 2 * p + came * p},
+      {"zero-1", 2 * p + 2 * p / n + came * p},
+      {"zero-2", p + 3 * p / n + layer + came * layer},
+      {"zero-3", 4 * p / n + 2 * layer + layer}};
+  for (const auto& [layout, bytes] : formulas) {
+    job.layout = layout;
+    const TrainedRun run = ran(job, 4);
+    for (const BytesByUse& memory : run.memory)
+      EXPECT_NEAR(static_cast<double>(sum_of(memory).count()), bytes, 0.02 * bytes) << layout;
+  }
+}
+
 TEST(TrainReplica, BytesPerRankAreThoseOfTheSum) {
   const TrainJob job = jobs()[0];
   for (const int procs : {2, 3, 4}) {
     const TrainedRun run = ran(job, procs);
+    const Parting parting({{.first = 0, .count = 37}}, procs);
     for (int r = 0; r < procs; ++r) {
       Bytes all{};
       for (const Bytes b : run.sent[static_cast<std::size_t>(r)]) all += b;
-      EXPECT_EQ(all, ordered_bytes(job.workers, 37, r, procs) * job.steps);
+      EXPECT_EQ(all, (reduce_bytes(job.workers, parting, r) + gather_bytes(parting, r)) * job.steps);
     }
   }
 }

@@ -50,7 +50,7 @@ TEST_F(Resume, HasTheBitsOfAJobThatWasNotInterruptedOnAnyNumberOfProcesses) {
   const std::vector<std::string> optimizers = {"sgd,rate=0.1,warm-up=20", "momentum,rate=0.05",
                                                "adam,rate=0.01,scaling=root,base-batch=4"};
   for (const std::string& optimizer : optimizers)
-    for (const char* layout : {"data-parallel", "zero-1"})
+    for (const char* layout : {"data-parallel", "zero-1", "zero-2", "zero-3"})
       for (const int procs : {1, 3, 4}) {
         fs::remove_all(folder_);
         TrainJob whole = job(optimizer, 1, 40);
@@ -78,6 +78,29 @@ TEST_F(Resume, HasTheBitsOfAJobThatWasNotInterruptedOnAnyNumberOfProcesses) {
         EXPECT_EQ(last.hashes.front(), expected->hashes.front()) << optimizer << ", " << layout;
         EXPECT_EQ(last.points.back().score.loss, expected->points.back().score.loss);
       }
+}
+
+// Units of a network: a file for each unit and process, and norms over parts.
+TEST_F(Resume, PartsOfUnitsAreReadByEveryLayout) {
+  TrainJob small = job("lamb,rate=0.01,clip=1", 1, 20);
+  small.problem = "mlp,dimension=8,hidden=30,layers=2,pairs=1";
+  TrainJob whole = small;
+  whole.checkpoint.clear();
+  const auto expected = run_on_threads(whole);
+  ASSERT_TRUE(expected);
+  const std::vector<std::string> layouts = {"zero-3", "data-parallel", "zero-2", "zero-3", "zero-1"};
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    small.layout = layouts[i];
+    small.procs = static_cast<int>(i + 2);
+    small.steps = static_cast<std::int64_t>(4 * (i + 1));
+    const TrainedRun run = gone_on(small);
+    if (i > 0) {
+      EXPECT_EQ(run.resumed, small.steps - 4) << layouts[i];
+    }
+    if (small.steps == 20) {
+      EXPECT_EQ(run.hashes.front(), expected->hashes.front());
+    }
+  }
 }
 
 TEST_F(Resume, ADamagedOneIsNamedAndTheOneBeforeHasTheSameBits) {

@@ -44,15 +44,24 @@ bool read_seconds(std::string_view word, Seconds& out) {
 bool read_rank(const Words& w, TrainedRun& run) {
   std::uint64_t hash = 0;
   std::int64_t state = 0;
-  if (w.size() < 3 || !read(w[1], hash) || !read(w[2], state) || run.sent.size() >= kMostRanks) return false;
+  constexpr std::size_t kBefore = 3 + kUses;
+  if (w.size() < kBefore || !read(w[1], hash) || !read(w[2], state) || run.sent.size() >= kMostRanks)
+    return false;
+  BytesByUse memory{};
+  for (std::size_t u = 0; u < kUses; ++u) {
+    std::int64_t bytes = 0;
+    if (!read(w[3 + u], bytes)) return false;
+    memory[u] = Bytes{bytes};
+  }
   std::vector<Bytes> sent;
-  for (std::size_t i = 3; i < w.size(); ++i) {
+  for (std::size_t i = kBefore; i < w.size(); ++i) {
     std::int64_t bytes = 0;
     if (!read(w[i], bytes)) return false;
     sent.emplace_back(bytes);
   }
   run.hashes.push_back(hash);
   run.optimizer.emplace_back(state);
+  run.memory.push_back(memory);
   run.sent.push_back(std::move(sent));
   return true;
 }
@@ -124,6 +133,7 @@ std::string rows_of(const TrainedRun& run) {
         fmt::format("diverged\t{}\t{}\t{}\n", run.diverged->worker, run.diverged->step, run.diverged->tensor);
   for (std::size_t r = 0; r < run.sent.size(); ++r) {
     text += fmt::format("rank\t{}\t{}", run.hashes[r], run.optimizer[r].count());
+    for (const Bytes b : run.memory[r]) text += fmt::format("\t{}", b.count());
     for (const Bytes b : run.sent[r]) text += fmt::format("\t{}", b.count());
     text += '\n';
   }

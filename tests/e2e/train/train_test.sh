@@ -42,9 +42,13 @@ for procs in 1 2 4; do
   equal "$(grep parameters_hash out)" "$hash" "parameters of $procs processes"
   equal "$(json out 'all(x["sent_bytes"] == x["scheduled_bytes"] for x in r["ranks"])')" true "bytes of $procs processes"
 done
-train 4 --steps 30 --layout zero-1 "${what[@]}"
-equal "$(grep parameters_hash out)" "$hash" "parameters by zero-1"
-equal "$(json out 'sum(x["optimizer_bytes"] for x in r["ranks"]) - 8 * r["parameters"]')" 0 "optimizer's state by zero-1"
+for layout in zero-1 zero-2 zero-3; do
+  train 4 --steps 30 --layout $layout "${what[@]}"
+  equal "$(grep parameters_hash out)" "$hash" "parameters by $layout"
+  equal "$(json out 'sum(x["optimizer_bytes"] for x in r["ranks"]) - 8 * r["parameters"]')" 0 "optimizer's state by $layout"
+  equal "$(json out 'all(x["sent_bytes"] == x["scheduled_bytes"] > 0 for x in r["ranks"])')" true "bytes of $layout"
+  equal "$(json out 'all(x["memory_bytes"] == x["planned_memory_bytes"] > 0 for x in r["ranks"])')" true "memory of $layout"
+done
 for sum in ring double-binary-tree hierarchical,group=2; do
   train 4 --steps 10 --all-reduce $sum
   equal "$(json out 'all(x["sent_bytes"] == x["scheduled_bytes"] > 0 for x in r["ranks"])')" true "bytes of $sum"
@@ -66,6 +70,12 @@ equal "$(status timeout 100 "$cox" observe -o sharded -- "$cox" train "$job" "${
 equal "$(status "$cox" diagnose sharded --json)" 0 "exit status of diagnose, zero-1"
 equal "$(json out 'r["coverage"]')" 1.0 "coverage, zero-1"
 equal "$(json out 'r["steps"]["collectives_per_step"]')" 2 "collectives of a step, zero-1"
+# two layers, four workers a process: each leaf gathers both, and both are reduced
+equal "$(status timeout 100 "$cox" observe -o parameters -- "$cox" train "$job" "${over[@]}" \
+  --layout zero-3 --steps 40 --problem mlp,dimension=32,hidden=64)" 0 "exit status, observed, zero-3: $(cat err)"
+equal "$(status "$cox" diagnose parameters --json)" 0 "exit status of diagnose, zero-3"
+equal "$(json out 'r["coverage"]')" 1.0 "coverage, zero-3"
+equal "$(json out 'r["steps"]["collectives_per_step"]')" 10 "collectives of a step, zero-3"
 
 # rank 1 stands still, or is killed: the job ends in time, says so, and nobody is left
 cat >struck <<'END'

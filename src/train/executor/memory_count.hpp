@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What a rank keeps in memory, counted as it is taken and given back.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cox/base/units.hpp"
+
+namespace cox::train {
+
+/// What memory is for.
+enum class Use : std::uint8_t {
+  Parameters,
+  Gradients,
+  Optimizer,  ///< momentum, moments, and room for its step
+  Sums,       ///< of leaves of the own workers, that wait for their neighbours
+  Received,   ///< parts of others' sums
+};
+inline constexpr std::size_t kUses = 5;
+/// `parameters`, `gradients`, `optimizer`, `sums`, `received`
+[[nodiscard]] constexpr std::string_view name_of(Use use) {
+  constexpr std::array<std::string_view, kUses> kNames = {"parameters", "gradients", "optimizer", "sums",
+                                                          "received"};
+  return kNames[static_cast<std::size_t>(use)];
+}
+using BytesByUse = std::array<Bytes, kUses>;
+
+/// Threads: one owner.
+class MemoryCount {
+ public:
+  void take(Use use, Bytes bytes) {
+    now_[static_cast<std::size_t>(use)] += bytes;
+    all_ += bytes;
+    if (all_ <= most_) return;
+    most_ = all_;
+    at_most_ = now_;
+  }
+  void give_back(Use use, Bytes bytes) {
+    now_[static_cast<std::size_t>(use)] -= bytes;
+    all_ -= bytes;
+  }
+  [[nodiscard]] Bytes now() const { return all_; }
+  [[nodiscard]] Bytes most() const { return most_; }
+  /// What it was for when it was most, the first time.
+  [[nodiscard]] const BytesByUse& at_most() const { return at_most_; }
+
+ private:
+  BytesByUse now_{}, at_most_{};
+  Bytes all_{}, most_{};
+};
+
+/// Floats whose memory is counted; what is given up is given back. Not initialised to anything but zeros.
+class CountedFloats {
+ public:
+  CountedFloats() = default;
+  CountedFloats(MemoryCount& memory, Use use, std::size_t count)
+      : memory_(&memory), use_(use), values_(count) {
+    memory_->take(use_, bytes());
+  }
+  CountedFloats(CountedFloats&& other) noexcept
+      : memory_(std::exchange(other.memory_, nullptr)),
+        use_(other.use_),
+        values_(std::exchange(other.values_, {})) {}
+  CountedFloats& operator=(CountedFloats&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(use_, other.use_);
+    std::swap(values_, other.values_);
+    return *this;
+  }
+  ~CountedFloats() {
+    if (memory_ != nullptr) memory_->give_back(use_, bytes());
+  }
+  [[nodiscard]] std::span<float> all() { return values_; }
+  [[nodiscard]] std::span<const float> all() const { return values_; }
+
+ private:
+  [[nodiscard]] Bytes bytes() const {
+    return Bytes{static_cast<std::int64_t>(values_.size() * sizeof(float))};
+  }
+  MemoryCount* memory_ = nullptr;
+  Use use_ = Use::Parameters;
+  std::vector<float> values_;
+};
+
+}  // namespace cox::train

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/executor/unit_sum.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cox/base/random.hpp"
+#include "cox/learn/tree_sum.hpp"
+
+#include "train/executor/ranks_for_tests.hpp"
+
+namespace cox::train {
+namespace {
+
+using Leaves = std::vector<std::vector<float>>;
+
+/// Of very unlike sizes: another order has other bits.
+Leaves drawn(std::int64_t leaves, std::size_t elements) {
+  const RandomStream stream(7, 1);
+  Leaves made;
+  std::vector<double> normals(elements);
+  for (std::int64_t l = 0; l < leaves; ++l) {
+    stream.normals(static_cast<std::uint64_t>(l), 0, normals);
+    made.emplace_back();
+    for (const double v : normals) made.back().push_back(static_cast<float>(v * v * v * 1e3));
+  }
+  return made;
+}
+
+std::vector<float> of_one(const Leaves& leaves) {
+  learn::TreeSum sum(leaves.front().size());
+  for (const auto& leaf : leaves) sum.add(leaf);
+  const auto all = sum.take();
+  return {all.begin(), all.end()};
+}
+
+/// One unit, or three of unlike sizes: one of them has fewer elements than ranks.
+std::vector<Stretch> units_of(std::int64_t elements, bool one) {
+  if (one) return {{.first = 0, .count = elements}};
+  return {{.first = 0, .count = 2},
+          {.first = 2, .count = elements / 2},
+          {.first = 2 + elements / 2, .count = elements - 2 - elements / 2}};
+}
+
+struct Summed {
+  std::vector<std::vector<float>> values;
+  std::vector<std::vector<Bytes>> sent;
+  std::vector<Bytes> memory;  ///< the most of each rank
+};
+Summed summed(const Leaves& leaves, int ranks, int times = 1, bool one = true) {
+  const auto all = static_cast<std::size_t>(ranks);
+  Summed made{.values = std::vector<std::vector<float>>(all), .sent = {}, .memory = std::vector<Bytes>(all)};
+  const auto elements = static_cast<std::int64_t>(leaves.front().size());
+  const Parting parting(units_of(elements, one), ranks);
+  made.sent = on_ranks(ranks, [&](Transport& link) {
+    MemoryCount memory;
+    UnitSum sum(static_cast<std::int64_t>(leaves.size()), parting, link.rank(), memory);
+    auto& values = made.values[static_cast<std::size_t>(link.rank())];
+    std::vector<float> leaf;
+    const auto inside = [](std::vector<float>& of, const Stretch& s) {
+      return std::span(of).subspan(static_cast<std::size_t>(s.first), static_cast<std::size_t>(s.count));
+    };
+    for (int t = 0; t < times; ++t) {
+      values.assign(leaves.front().size(), 0);
+      for (std::int64_t l = sum.leaves().first; l < sum.leaves().end(); ++l) {
+        leaf = leaves[static_cast<std::size_t>(l)];
+        for (std::size_t u = parting.units(); u-- > 0;) {
+          if (!sum.add(u, inside(leaf, parting.unit(u)))) continue;
+          sum.begin(link, u);
+          ASSERT_TRUE(link.wait());
+          std::ranges::copy(sum.finish(u), inside(values, parting.part(u, link.rank())).begin());
+          sum.end(u);
+        }
+      }
+      for (std::size_t u = 0; u < parting.units(); ++u)
+        begin_gather(link, parting, u, inside(values, parting.part(u, link.rank())), values);
+      ASSERT_TRUE(link.wait());
+    }
+    EXPECT_EQ(memory.now(), Bytes{});
+    made.memory[static_cast<std::size_t>(link.rank())] = memory.most();
+  });
+  return made;
+}
+
+TEST(UnitSum, BitsAreThoseOfOneRankForAnyNumberOfRanks) {
+  for (const std::int64_t count : {8, 16, 13, 24}) {
+    const Leaves leaves = drawn(count, 101);
+    const std::vector<float> expected = of_one(leaves);
+    for (const int ranks : {1, 2, 3, 4, 5, 8})
+      for (const bool one : {true, false})
+        for (const auto& values : summed(leaves, ranks, 1, one).values)
+          EXPECT_EQ(values, expected) << count << " leaves on " << ranks << " ranks";
+  }
+}
+
+TEST(UnitSum, AFoldInRankOrderHasOtherBits) {
+  const Leaves leaves = drawn(8, 101);
+  std::vector<float> fold = leaves.front();
+  for (std::size_t l = 1; l < leaves.size(); ++l)
+    for (std::size_t i = 0; i < fold.size(); ++i) fold[i] += leaves[l][i];
+  EXPECT_NE(fold, of_one(leaves));
+}
+
+TEST(UnitSum, AStretchIsCutIntoTheFewestAlignedOnes) {
+  const auto levels = [](const Stretch& s) {
+    std::string text;
+    for (const AlignedLeaves& a : aligned(s))
+      text += std::to_string(a.first) + ":" + std::to_string(a.level) + " ";
+    return text;
+  };
+  EXPECT_EQ(levels({.first = 8, .count = 8}), "8:3 ");
+  EXPECT_EQ(levels({.first = 0, .count = 13}), "0:3 8:2 12:0 ");
+  EXPECT_EQ(levels({.first = 3, .count = 6}), "3:0 4:2 8:0 ");
+  EXPECT_EQ(levels({.first = 5, .count = 0}), "");
+}
+
+TEST(UnitSum, BytesAreThoseOfItsSchedulesAndOfARing) {
+  for (const int ranks : {2, 3, 4, 8})
+    for (const std::int64_t count : {8, 24, 9}) {
+      const auto sent = summed(drawn(count, 120), ranks).sent;
+      for (int r = 0; r < ranks; ++r) {
+        Bytes all{};
+        for (const Bytes b : sent[static_cast<std::size_t>(r)]) all += b;
+        const Parting parting(units_of(120, true), ranks);
+        EXPECT_EQ(all, reduce_bytes(count, parting, r) + gather_bytes(parting, r))
+            << ranks << " ranks, " << count << " leaves";
+        if (count != 8 || ranks == 3) continue;
+        EXPECT_EQ(all, Bytes{8 * 120 * (ranks - 1) / ranks});
+      }
+    }
+}
+
+// Four ranks. Two leaves each: the first waits whole, and is added before parts come. Three each: what waits is a sum, beside two
+// received parts for each of the others.
+TEST(UnitSum, MemoryIsWhatWaitsAndWhatCame) {
+  for (const Bytes most : summed(drawn(4, 400), 4).memory) EXPECT_EQ(most, Bytes{3 * 400});
+  for (const Bytes most : summed(drawn(8, 400), 4).memory) EXPECT_EQ(most, Bytes{4 * 400});
+  for (const Bytes most : summed(drawn(12, 400), 4).memory) EXPECT_EQ(most, Bytes{4 * 400 + 6 * 400});
+}
+
+TEST(UnitSum, ASecondSumBeginsAnew) {
+  const Leaves leaves = drawn(6, 10);
+  for (const auto& values : summed(leaves, 3, 3).values) EXPECT_EQ(values, of_one(leaves));
+}
+
+}  // namespace
+}  // namespace cox::train

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run/shards.hpp"
+
+#include <algorithm>
+
+#include "cox/learn/schedule.hpp"
+
+#include "train/transport/exchange.hpp"
+
+namespace cox::train {
+namespace {
+
+std::vector<Stretch> units_of(const learn::Problem& problem, TrainLayout layout) {
+  if (layout < TrainLayout::Zero2) return {{.first = 0, .count = problem.parameters()}};
+  std::vector<Stretch> units;
+  for (const learn::ParameterUnit& u : problem.units()) units.push_back({.first = u.first, .count = u.count});
+  return units;
+}
+
+}  // namespace
+
+Parting parting_of(const learn::Problem& problem, TrainLayout layout, int ranks) {
+  return {units_of(problem, layout), ranks};
+}
+
+std::vector<std::size_t> units_needed(std::size_t units) {
+  std::vector<std::size_t> order;
+  for (std::size_t u = 0; u < units; ++u) order.push_back(u);
+  for (std::size_t u = units; u-- > 2;) order.push_back(u - 1);
+  return order;
+}
+
+std::int64_t most_leaves(std::int64_t leaves, int ranks) {
+  return part_of(leaves, 0, ranks).count;
+}
+
+Shards::Shards(const TrainJob& job, TrainLayout layout, const learn::OptimizerSpec& optimizer,
+               Transport& transport, Marks& marks, std::unique_ptr<learn::Problem> problem)
+    : job_(job),
+      layout_(layout),
+      spec_(optimizer),
+      transport_(transport),
+      marks_(marks),
+      problem_(std::move(problem)),
+      parting_(parting_of(*problem_, layout, transport.ranks())),
+      x_(problem_->parameters(), memory_, Use::Parameters),
+      g_(problem_->parameters(), memory_, Use::Gradients),
+      sum_(job.workers, parting_, transport.rank(), memory_),
+      pieces_(pieces_of(parting_, transport.rank(), problem_->tensors())),
+      norms_(parting_, problem_->tensors(), transport),
+      order_(units_needed(parting_.units())),
+      most_leaves_(most_leaves(job.workers, transport.ranks())),
+      passes_(problem_->passes(job.samples)),
+      users_(parting_.units()) {
+  const Stretch all{.first = 0, .count = parting_.elements()};
+  const auto own = static_cast<std::size_t>(parting_.kept(transport.rank()));
+  std::size_t floats = learn::moments_of(spec_.kind);
+  if (layout == TrainLayout::DataParallel) {
+    whole_.emplace(spec_, problem_->tensors());
+    floats *= static_cast<std::size_t>(all.count);
+    std::size_t largest = 0;
+    for (const learn::Tensor& t : problem_->tensors())
+      largest = std::max(largest, static_cast<std::size_t>(t.size()));
+    floats += learn::direction_floats(spec_.kind, largest);
+  } else {
+    parted_.emplace(spec_, own);
+    floats = floats * own + learn::direction_floats(spec_.kind, own);
+  }
+  memory_.take(Use::Optimizer, Bytes{static_cast<std::int64_t>(floats * sizeof(float))});
+  if (!parts_parameters()) {
+    x_.open(all);
+    problem_->initial(x_.all());
+  } else {
+    own_x_ = CountedFloats(memory_, Use::Parameters, own);
+    collected_.resize(static_cast<std::size_t>(all.count));
+    problem_->initial(collected_);
+    for (std::size_t u = 0; u < parting_.units(); ++u)
+      std::ranges::copy(std::span(collected_)
+                            .subspan(static_cast<std::size_t>(parting_.part(u, transport.rank()).first),
+                                     kept(own_x_, u).size()),
+                        kept(own_x_, u).begin());
+    collected_ = {};
+  }
+  if (parts_gradients())
+    own_g_ = CountedFloats(memory_, Use::Gradients, own);
+  else
+    g_.open(all);
+}
+
+Status Shards::choose(const SumBy& by) {
+  if (!by.algorithm) return {};
+  COX_TRY(executor_, Executor::make({.kind = model::Collective::AllReduce,
+                                     .algorithm = *by.algorithm,
+                                     .ranks = transport_.ranks(),
+                                     .bytes = Bytes{parting_.elements()} * sizeof(float),
+                                     .group = by.group},
+                                    transport_.rank()));
+  memory_.take(Use::Received, executor_->room());
+  sum_.alone();
+  return {};
+}
+
+std::span<float> Shards::kept(CountedFloats& of, std::size_t unit) {
+  return of.all().subspan(static_cast<std::size_t>(parting_.place(unit, transport_.rank())),
+                          static_cast<std::size_t>(parting_.part(unit, transport_.rank()).count));
+}
+
+void Shards::keep_own(std::span<const float> all) {
+  for (std::size_t u = 0; u < parting_.units(); ++u) {
+    const std::span<float> own = kept(own_x_, u);
+    std::ranges::copy(
+        all.subspan(static_cast<std::size_t>(parting_.part(u, transport_.rank()).first), own.size()),
+        own.begin());
+  }
+}
+
+double Shards::factor(std::int64_t done) const {
+  return learn::rate_factor(spec_, done + 1, job_.workers * job_.samples);
+}
+
+void Shards::scale(std::span<float> sum) const {
+  const float over = 1.0F / static_cast<float>(job_.workers);
+  if (job_.workers > 1)
+    for (float& v : sum) v *= over;
+}
+
+Result<std::optional<learn::Divergence>> Shards::step(std::int64_t number) {
+  diverged_.reset();
+  COX_CHECK(add_leaves(number));
+  if (layout_ == TrainLayout::DataParallel) {
+    COX_CHECK(update_all(number));
+    return diverged_;
+  }
+  if (layout_ == TrainLayout::Zero1) {
+    marks_.begin(StepPart::ReduceScatter, Bytes{parting_.elements()} * sizeof(float));
+    const Status reduced = reduce(0, parting_.units());
+    marks_.end();
+    COX_CHECK(reduced);
+  }
+  name_first(votes_, number);
+  if (!diverged_) COX_CHECK(update_part());
+  return diverged_;
+}
+
+Status Shards::add_leaves(std::int64_t step) {
+  const learn::StepShare share{.leaves = 1, .samples = job_.samples};
+  const Stretch& own = sum_.leaves();
+  bad_ = {};
+  needed_ = 0;
+  marks_.begin(StepPart::Gradient, {});
+  // Those with fewer leaves wait first, so that the last leaf is everybody's last.
+  for (leaf_ = 0; leaf_ < most_leaves_ && ended_; ++leaf_) {
+    worker_ = own.end() - most_leaves_ + leaf_;
+    if (worker_ < own.first) {
+      idle_leaf();
+      continue;
+    }
+    const learn::Shard shard = share.shard(job_.workers, static_cast<int>(worker_), step, 0);
+    problem_->gradient_by_units(x_.all(), shard, g_.all(), *this);
+  }
+  marks_.end();
+  return ended_;
+}
+
+/// The gathers of a leaf that others have.
+void Shards::idle_leaf() {
+  if (!parts_parameters()) return;
+  for (std::int64_t pass = 0; pass < passes_; ++pass)
+    for (const std::size_t unit : order_) {
+      need(unit);
+      release(unit);
+    }
+}
+
+void Shards::gather(std::size_t unit) {
+  if (users_[unit]++ == 0) x_.open(parting_.unit(unit));
+  begin_gather(transport_, parting_, unit, kept(own_x_, unit), x_.all());
+  on_its_way_ = unit;
+}
+
+void Shards::need(std::size_t unit) {
+  if (!parts_parameters() || !ended_) return;
+  marks_.end();
+  marks_.begin(StepPart::AllGather, Bytes{parting_.unit(unit).count} * sizeof(float));
+  if (on_its_way_ != unit) gather(unit);
+  keep(transport_.wait());
+  on_its_way_.reset();
+  marks_.end();
+  marks_.begin(StepPart::Gradient, {});
+  ++needed_;
+  const std::size_t all = order_.size() * static_cast<std::size_t>(passes_ * most_leaves_);
+  const std::size_t next = order_[needed_ % order_.size()];
+  // What is here still is used, and comes anew when it is needed.
+  if (ended_ && needed_ < all && users_[next] == 0) gather(next);
+}
+
+void Shards::release(std::size_t unit) {
+  if (!parts_parameters() || users_[unit] == 0) return;
+  if (--users_[unit] == 0) x_.close(parting_.unit(unit));
+}
+
+void Shards::open(std::size_t unit) {
+  if (parts_gradients()) g_.open(parting_.unit(unit));
+}
+
+void Shards::look_for_bad(const Stretch& unit) {
+  const std::span<const float> leaf = g_.of(unit);
+  const std::size_t at = learn::first_not_finite(leaf);
+  if (at == leaf.size()) return;
+  const Bad found{.worker = worker_, .at = unit.first + static_cast<std::int64_t>(at)};
+  if (found.worker < bad_.worker || (found.worker == bad_.worker && found.at < bad_.at)) bad_ = found;
+}
+
+void Shards::done(std::size_t unit) {
+  if (!ended_) return;
+  // Layouts that keep all gradients have one unit, whatever the problem has: it is done with the first.
+  if (!parts_gradients()) {
+    if (unit > 0) return;
+    look_for_bad(parting_.unit(0));
+    sum_.add(0, g_.all());
+    return;
+  }
+  look_for_bad(parting_.unit(unit));
+  if (sum_.add(unit, g_.of(parting_.unit(unit)))) {
+    marks_.end();
+    marks_.begin(StepPart::ReduceScatter, Bytes{parting_.unit(unit).count} * sizeof(float));
+    keep(reduce(unit, unit + 1));
+    marks_.end();
+    marks_.begin(StepPart::Gradient, {});
+  }
+  g_.close(parting_.unit(unit));
+}
+
+/// First of all ranks' gradients that are no numbers, with the parts of the unit that is done last.
+void Shards::begin_vote() {
+  votes_.assign(static_cast<std::size_t>(transport_.ranks()), bad_);
+  const std::uint64_t number = transport_.numbers(1);
+  for (int r = 0; r < transport_.ranks(); ++r) {
+    if (r == transport_.rank()) continue;
+    transport_.send(r, number, std::as_bytes(std::span(&bad_, 1)));
+    transport_.receive(r, number, std::as_writable_bytes(std::span(&votes_[static_cast<std::size_t>(r)], 1)));
+  }
+}
+
+Bytes vote_bytes(TrainLayout layout) {
+  return Bytes{layout == TrainLayout::DataParallel ? 0 : 2 * static_cast<std::int64_t>(sizeof(std::int64_t))};
+}
+
+Status Shards::reduce(std::size_t first, std::size_t end) {
+  for (std::size_t u = first; u < end; ++u) sum_.begin(transport_, u);
+  if (first == 0 && layout_ != TrainLayout::DataParallel) begin_vote();
+  COX_CHECK(transport_.wait());
+  for (std::size_t u = first; u < end; ++u) {
+    const std::span<float> sum = sum_.finish(u);
+    scale(sum);
+    const std::span<float> own =
+        parts_gradients() ? kept(own_g_, u) : g_.of(parting_.part(u, transport_.rank()));
+    if (sum.data() != own.data()) std::ranges::copy(sum, own.begin());
+    sum_.end(u);
+  }
+  return {};
+}
+
+/// Every rank steps with the mean of everything.
+Status Shards::update_all(std::int64_t step) {
+  marks_.begin(StepPart::AllReduce, Bytes{parting_.elements()} * sizeof(float));
+  const auto summed = [&]() -> Status {
+    if (executor_) {
+      const std::span<float> own = sum_.own(0);
+      COX_CHECK(executor_->run(transport_, own));
+      scale(own);
+      return {};
+    }
+    COX_CHECK(reduce(0, 1));
+    begin_gather(transport_, parting_, 0, g_.of(parting_.part(0, transport_.rank())), g_.all());
+    return transport_.wait();
+  }();
+  marks_.end();
+  COX_CHECK(summed);
+  if (learn::first_not_finite(g_.all()) < g_.all().size()) {
+    COX_TRY(const std::vector<Bad> all, exchange(transport_, bad_));
+    name_first(all, step);
+  }
+  if (diverged_) return {};
+  marks_.begin(StepPart::Optimizer, {});
+  whole_->step(x_.all(), g_.all(), factor(whole_->steps()));
+  marks_.end();
+  return {};
+}
+
+/// Every rank steps with the mean of its own part; then parameters go round, where all have them all.
+Status Shards::update_part() {
+  marks_.begin(StepPart::Optimizer, {});
+  std::vector<learn::OptimizerPiece> pieces;
+  std::size_t at = 0;  // among what is kept
+  for (const KeptPiece& p : pieces_) {
+    const learn::Tensor& tensor = problem_->tensors()[p.tensor];
+    pieces.push_back({.weight = tensor.columns > 1,
+                      .tensor = p.tensor,
+                      .count = static_cast<std::size_t>(p.elements.count),
+                      .x = parts_parameters() ? own_x_.all().data() + at : x_.of(p.elements).data(),
+                      .g = parts_gradients() ? own_g_.all().data() + at : g_.of(p.elements).data()});
+    at += pieces.back().count;
+  }
+  const Status stepped = parted_->step(pieces, factor(parted_->steps()), norms_);
+  marks_.end();
+  COX_CHECK(stepped);
+  if (parts_parameters()) return {};
+  marks_.begin(StepPart::AllGather, Bytes{parting_.elements()} * sizeof(float));
+  for (std::size_t u = 0; u < parting_.units(); ++u)
+    begin_gather(transport_, parting_, u, x_.of(parting_.part(u, transport_.rank())), x_.all());
+  const Status gathered = transport_.wait();
+  marks_.end();
+  return gathered;
+}
+
+/// Nobody's where only their sum is none.
+void Shards::name_first(const std::vector<Bad>& all, std::int64_t step) {
+  const Bad& first = *std::ranges::min_element(all, {}, &Bad::worker);
+  if (first.worker >= job_.workers) return;
+  diverged_ =
+      learn::Divergence{.worker = static_cast<int>(first.worker),
+                        .step = step,
+                        .tensor = learn::tensor_at(problem_->tensors(), static_cast<std::size_t>(first.at))};
+}
+
+Result<std::span<const float>> Shards::whole(bool on_all_ranks) {
+  if (!parts_parameters()) return x_.all();
+  collected_.resize(static_cast<std::size_t>(parting_.elements()));
+  const auto inside = [&](std::size_t u, int rank) {
+    const Stretch part = parting_.part(u, rank);
+    return std::span(collected_)
+        .subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
+  };
+  for (std::size_t u = 0; u < parting_.units(); ++u) {
+    if (on_all_ranks) {
+      begin_gather(transport_, parting_, u, kept(own_x_, u), collected_);
+      continue;
+    }
+    const std::uint64_t number = transport_.numbers(1);
+    if (transport_.rank() != 0) {
+      transport_.send(0, number, std::as_bytes(kept(own_x_, u)));
+      continue;
+    }
+    std::ranges::copy(kept(own_x_, u), inside(u, 0).begin());
+    for (int r = 1; r < transport_.ranks(); ++r)
+      transport_.receive(r, number, std::as_writable_bytes(inside(u, r)));
+  }
+  COX_CHECK(transport_.wait());
+  if (transport_.rank() != 0 && !on_all_ranks) collected_ = {};
+  return collected_;
+}
+
+Result<bool> Shards::all_finite() {
+  if (!parts_parameters()) return learn::first_not_finite(x_.all()) == x_.all().size();
+  const int finite = learn::first_not_finite(own_x_.all()) == own_x_.all().size() ? 1 : 0;
+  COX_TRY(const std::vector<int> all, exchange(transport_, finite));
+  return std::ranges::find(all, 0) == all.end();
+}
+
+int Shards::moments() const {
+  return static_cast<int>(learn::moments_of(spec_.kind));
+}
+
+Bytes Shards::optimizer_bytes() const {
+  const std::int64_t kept =
+      layout_ == TrainLayout::DataParallel ? parting_.elements() : parting_.kept(transport_.rank());
+  return Bytes{kept * moments()} * sizeof(float);
+}
+
+void Shards::go_on(const SavedState& state) {
+  const std::int64_t all = parting_.elements();
+  if (parts_parameters())
+    keep_own(state.parameters);
+  else
+    std::ranges::copy(state.parameters, x_.all().begin());
+  if (whole_) return whole_->go_on(state.version, state.moments);
+  std::vector<float> own;
+  for (int m = 0; m < moments(); ++m)
+    for (std::size_t u = 0; u < parting_.units(); ++u) {
+      const Stretch part = parting_.part(u, transport_.rank());
+      const auto from = state.moments.begin() + m * all + part.first;
+      own.insert(own.end(), from, from + part.count);
+    }
+  parted_->go_on(state.version, own);
+}
+
+std::vector<SavedSpan> Shards::saved() {
+  const std::span<const float> moment = whole_ ? whole_->state() : parted_->state();
+  const std::size_t of_one = moments() > 0 ? moment.size() / static_cast<std::size_t>(moments()) : 0;
+  std::vector<SavedSpan> all;
+  for (std::size_t u = 0; u < parting_.units(); ++u) {
+    const Stretch part = parting_.part(u, transport_.rank());
+    const auto count = static_cast<std::size_t>(part.count);
+    const auto place = static_cast<std::size_t>(parting_.place(u, transport_.rank()));
+    SavedSpan one{.elements = part, .values = {}};
+    one.values.push_back(parts_parameters() ? own_x_.all().subspan(place, count) : x_.of(part));
+    for (int m = 0; m < moments(); ++m)
+      one.values.push_back(moment.subspan(
+          static_cast<std::size_t>(m) * of_one + (whole_ ? static_cast<std::size_t>(part.first) : place),
+          count));
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+}  // namespace cox::train

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What one rank keeps of a job, and its steps.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cox/base/result.hpp"
+#include "cox/learn/learner.hpp"
+#include "cox/learn/optimize.hpp"
+#include "cox/learn/problem.hpp"
+
+#include "train/checkpoint/saver.hpp"
+#include "train/executor/executor.hpp"
+#include "train/executor/memory_count.hpp"
+#include "train/executor/paged_floats.hpp"
+#include "train/executor/piece_norms.hpp"
+#include "train/executor/unit_sum.hpp"
+#include "train/run/job.hpp"
+#include "train/run/marks.hpp"
+#include "train/transport/transport.hpp"
+
+namespace cox::train {
+
+/// Units that the layout brings and takes away one by one: those of the problem from ZeRO 2 on, else all elements as one.
+[[nodiscard]] Parting parting_of(const learn::Problem& problem, TrainLayout layout, int ranks);
+/// Units in the order in which a pass needs them: forth, and back all but the last and the first again.
+[[nodiscard]] std::vector<std::size_t> units_needed(std::size_t units);
+/// Most leaves of one rank.
+[[nodiscard]] std::int64_t most_leaves(std::int64_t leaves, int ranks);
+/// Bytes that a rank says to each other in a step about gradients that are no numbers; nothing where everybody sees all means.
+[[nodiscard]] Bytes vote_bytes(TrainLayout layout);
+
+/// Parameters, gradients and optimizer of one rank, by the job's layout. In a step:
+///   data-parallel  gradients of own leaves, their sum over all ranks, the optimizer on all elements
+///   zero-1         the sum of the own part, the optimizer there, parameters go round
+///   zero-2         the same; a unit's gradient is summed as soon as it is there, and only the own part of it stays
+///   zero-3         and parameters: a unit is gathered where a gradient needs it, the next one while it is worked with
+/// Ranks with fewer leaves take part in the gathers of those with more. Weights have the bits of the unsplit model.
+/// Threads: one owner. Held by: src/train/run/replica_test.cpp
+class Shards final : private learn::UnitUse {
+ public:
+  /// All outlive it but the problem.
+  Shards(const TrainJob& job, TrainLayout layout, const learn::OptimizerSpec& optimizer, Transport& transport,
+         Marks& marks, std::unique_ptr<learn::Problem> problem);
+
+  /// Of an all-reduce by name, where there is one. Errors: those of Executor::make.
+  [[nodiscard]] Status choose(const SumBy& by);
+  /// One step; where a worker's gradient is no number, parameters are what they were and it is named.
+  [[nodiscard]] Result<std::optional<learn::Divergence>> step(std::int64_t number);
+  /// All parameters, on rank 0 (zero-3: sent there) or on all ranks; valid until the next call.
+  [[nodiscard]] Result<std::span<const float>> whole(bool on_all_ranks);
+  /// Whether all parameters are numbers.
+  [[nodiscard]] Result<bool> all_finite();
+  void go_on(const SavedState& state);
+  /// What this rank saves.
+  [[nodiscard]] std::vector<SavedSpan> saved();
+
+  [[nodiscard]] learn::Problem& problem() { return *problem_; }
+  [[nodiscard]] int moments() const;
+  [[nodiscard]] Bytes optimizer_bytes() const;
+  [[nodiscard]] const MemoryCount& memory() const { return memory_; }
+
+ private:
+  /// A leaf whose gradient is no number.
+  struct Bad {
+    std::int64_t worker = std::numeric_limits<std::int64_t>::max();  ///< nobody's
+    std::int64_t at = 0;                                             ///< parameter
+  };
+  [[nodiscard]] bool parts_gradients() const { return layout_ >= TrainLayout::Zero2; }
+  [[nodiscard]] bool parts_parameters() const { return layout_ == TrainLayout::Zero3; }
+
+  void need(std::size_t unit) override;
+  void release(std::size_t unit) override;
+  void open(std::size_t unit) override;
+  void done(std::size_t unit) override;
+
+  /// Gradients of all own leaves into their sums.
+  [[nodiscard]] Status add_leaves(std::int64_t step);
+  void idle_leaf();
+  void gather(std::size_t unit);
+  void look_for_bad(const Stretch& unit);
+  /// Unit by unit, those from `first` to before `end`, in one wait.
+  [[nodiscard]] Status reduce(std::size_t first, std::size_t end);
+  [[nodiscard]] Status update_all(std::int64_t step);
+  [[nodiscard]] Status update_part();
+  void begin_vote();
+  void name_first(const std::vector<Bad>& all, std::int64_t step);
+  void scale(std::span<float> sum) const;
+  [[nodiscard]] double factor(std::int64_t done) const;
+  [[nodiscard]] std::span<float> kept(CountedFloats& of, std::size_t unit);
+  void keep_own(std::span<const float> all);
+  void keep(Status made) {
+    if (ended_ && !made) ended_ = std::move(made);
+  }
+
+  const TrainJob& job_;
+  TrainLayout layout_;
+  learn::OptimizerSpec spec_;
+  Transport& transport_;
+  Marks& marks_;
+  std::unique_ptr<learn::Problem> problem_;
+  Parting parting_;
+  MemoryCount memory_;
+  PagedFloats x_, g_;
+  UnitSum sum_;
+  std::optional<Executor> executor_;
+  std::optional<learn::Optimizer> whole_;  ///< data-parallel
+  std::optional<learn::PartedOptimizer> parted_;
+  std::vector<KeptPiece> pieces_;
+  RankNorms norms_;
+  CountedFloats own_x_, own_g_;  ///< parts of all units
+  std::vector<std::size_t> order_;
+  std::int64_t most_leaves_, passes_;
+  std::int64_t leaf_ = 0;    ///< of the most that a rank has, now
+  std::int64_t worker_ = 0;  ///< whose it is
+  std::size_t needed_ = 0;   ///< units of the step so far
+  std::optional<std::size_t> on_its_way_;
+  std::vector<int> users_;  ///< of each unit's parameters that are here
+  Bad bad_;
+  std::vector<Bad> votes_;
+  std::optional<learn::Divergence> diverged_;
+  Status ended_{};  ///< the first error inside a gradient
+  std::vector<float> collected_;
+};
+
+}  // namespace cox::train
