@@ -11,11 +11,11 @@
 #include "cox/base/elementary.hpp"
 #include "cox/learn/optimize.hpp"
 #include "cox/learn/schedule.hpp"
-#include "cox/learn/tree_sum.hpp"
 
 #include "learn/compress/compressor.hpp"
 #include "learn/run/gossip_copies.hpp"
 #include "learn/run/loss_scale.hpp"
+#include "learn/run/tree_sum.hpp"
 #include "learn/run/versions.hpp"
 
 namespace cox::learn {

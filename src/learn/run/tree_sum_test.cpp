@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cox/learn/tree_sum.hpp"
+#include "learn/run/tree_sum.hpp"
 
 #include <gtest/gtest.h>
 

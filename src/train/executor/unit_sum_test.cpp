@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <string>
 
 #include "cox/base/random.hpp"
-#include "cox/learn/tree_sum.hpp"
 
 #include "train/executor/ranks_for_tests.hpp"
 
@@ -28,11 +28,17 @@ Leaves drawn(std::int64_t leaves, std::size_t elements) {
   return made;
 }
 
+/// The tree, by its definition: the largest power of two on the left.
+std::vector<float> in_tree(const Leaves& leaves, std::size_t first, std::size_t count) {
+  if (count == 1) return leaves[first];
+  const std::size_t left = std::bit_floor(count - 1);
+  std::vector<float> sum = in_tree(leaves, first, left);
+  const std::vector<float> right = in_tree(leaves, first + left, count - left);
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += right[i];
+  return sum;
+}
 std::vector<float> of_one(const Leaves& leaves) {
-  learn::TreeSum sum(leaves.front().size());
-  for (const auto& leaf : leaves) sum.add(leaf);
-  const auto all = sum.take();
-  return {all.begin(), all.end()};
+  return in_tree(leaves, 0, leaves.size());
 }
 
 /// One unit, or three of unlike sizes: one of them has fewer elements than ranks.
