@@ -29,6 +29,8 @@ extern char** environ;
 namespace cox {
 namespace {
 
+constexpr double kAskedMs = 200;  ///< between two questions whether to stop
+
 Seconds now() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -96,6 +98,7 @@ class Process {
     return problem;
   }
   [[nodiscard]] int out() const { return out_; }
+  void ask_to_end() const { cox_signal_process(id_, SIGTERM); }
   /// Whether it has ended; what it left.
   bool has_ended(Ended& ended) {
     int status = 0;
@@ -186,11 +189,18 @@ Result<Ended> run_child(const std::vector<std::string>& command, std::string_vie
   if (const int problem = process.start(command, limits); problem != 0) return failed(std::strerror(problem));
   Ended ended;
   std::array<char, 65536> part{};
+  bool stopped = false;
   while (true) {
     const double left_ms = (begin + limits.time - now()).count() * 1000;
     pollfd wait{.fd = process.out(), .events = POLLIN, .revents = 0};
-    const int ready = poll(&wait, 1, static_cast<int>(std::clamp(left_ms, 0.0, 1e9)));
+    const int ready =
+        poll(&wait, 1, static_cast<int>(std::clamp(left_ms, 0.0, limits.stop ? kAskedMs : 1e9)));
+    if (limits.stop && !stopped && limits.stop()) {
+      stopped = true;
+      process.ask_to_end();
+    }
     if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0 && left_ms > kAskedMs && limits.stop) continue;
     if (ready == 0) return took_too_long();
     const ssize_t got = read(process.out(), part.data(), part.size());
     if (got < 0 && errno == EINTR) continue;
@@ -198,6 +208,7 @@ Result<Ended> run_child(const std::vector<std::string>& command, std::string_vie
     if (ended.out.size() + static_cast<std::size_t>(got) > limits.out_bytes)
       return failed(fmt::format("printed more than {} bytes", limits.out_bytes));
     ended.out.append(part.data(), static_cast<std::size_t>(got));
+    if (limits.hear) limits.hear({part.data(), static_cast<std::size_t>(got)});
   }
   while (!process.has_ended(ended)) {  // it may close its output and go on
     if (now() - begin > limits.time) return took_too_long();

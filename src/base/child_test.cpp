@@ -75,5 +75,19 @@ TEST(RunChildren, RunsThemBesideEachOther) {
   static_cast<void>(run_child({"rm", "-rf", folder}, kId));
 }
 
+TEST(RunChild, WhatItPrintsIsHeardAsItComesAndItCanBeAskedToEnd) {
+  std::string heard;
+  ChildLimits limits{.time = Seconds{20}, .stop = {}, .hear = [&](std::string_view some) { heard += some; }};
+  limits.stop = [&] { return heard.find("begun") != std::string::npos; };
+  const auto ended =
+      run_child({"sh", "-c", "echo begun; trap 'echo asked; exit 7' TERM; while :; do sleep 0.1; done"},
+                "base-002", limits);
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(ended->status, 7);
+  EXPECT_EQ(heard, "begun\nasked\n");
+  EXPECT_EQ(ended->out, heard);
+  EXPECT_LT(ended->wall, Seconds{15});
+}
+
 }  // namespace
 }  // namespace cox

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,9 @@ struct ChildLimits {
   std::size_t out_bytes = std::size_t{64} << 20U;                            ///< then too
   enum class Errors : std::uint8_t { Ours, Nowhere } errors = Errors::Ours;  ///< where standard error goes
   std::string input{};                                                       ///< its standard input
+  std::function<bool()> stop{};  ///< asked five times a second; true: it gets SIGTERM, once
+  std::function<void(std::string_view)>
+      hear{};  ///< gets its standard output as it comes, in pieces of any length
 };
 
 /// Words as `exec` takes them, null at the end; they stay those of `command`.

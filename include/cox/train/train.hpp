@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <iosfwd>
 #include <string>
 #include <string_view>
@@ -46,6 +47,11 @@ struct TrainQuestion {
   std::filesystem::path checkpoint{};  ///< folder that the job is saved to; empty: it is not
   std::string every = "100";           ///< steps between two checkpoints, or `5%` of the time for all of them
   bool resume = false;                 ///< from the newest checkpoint that is whole, where there is one
+  /// Hears how far the job is: the version, and the loss of the first process's samples before it. One thread at a time.
+  std::function<void(std::int64_t version, double loss)> told{};
+  /// Asked now and then. True: on threads the next step is the last, and is saved; processes are ended, and it is an error.
+  std::function<bool()> stop{};
+  std::vector<std::string> notes{};  ///< said with the answer
   std::ostream* record =
       nullptr;  ///< gets the job's updates (docs/reference/updates-csv.md); without it times are not kept
 };
@@ -56,7 +62,11 @@ struct TrainAnswer {
   std::string json;             ///< `cox.train/1`: docs/reference/train-json.md
   int workers = 0;              ///< of the job
   bool diverged = false;
+  bool stopped = false;
 };
+
+/// Whether training on processes makes the same of both: workers, policy, name. For words that change nothing.
+[[nodiscard]] bool same_job(const model::Scenario& one, const model::Scenario& other);
 
 /// Learns on `procs` processes what the scenario's workers (replicas of its model) learn synchronously: each worker is a leaf of
 /// the sum, each process holds a stretch of them. In fixed order parameters and losses have the bits of `learn::Learner` along a synchronous

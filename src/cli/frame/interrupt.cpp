@@ -50,6 +50,10 @@ void handle_interrupts() {
     ::sigaction(SIGINT, &action, nullptr);
 }
 
+bool interrupted() {
+  return pending != 0;
+}
+
 FinishFirst::FinishFirst() {
   finish_first = finish_first + 1;
 }

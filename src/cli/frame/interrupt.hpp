@@ -10,6 +10,9 @@ namespace cox::cli {
 /// Installs the handler. The first Ctrl-C ends the program, unless work is under way that must be finished.
 void handle_interrupts();
 
+/// Whether Ctrl-C was pressed while a FinishFirst lived.
+[[nodiscard]] bool interrupted();
+
 /// While one lives, the first Ctrl-C waits for it to end and the second does not.
 class FinishFirst {
  public:

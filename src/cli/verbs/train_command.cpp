@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -15,11 +17,13 @@
 #include "cox/report/terminal.hpp"
 #include "cox/train/train.hpp"
 
+#include "cli/frame/interrupt.hpp"
 #include "cli/input/changes.hpp"
 #include "cli/input/number_flag.hpp"
 #include "cli/input/run_input.hpp"
 #include "cli/output/failure.hpp"
 #include "cli/output/output_file.hpp"
+#include "cli/output/step_rate.hpp"
 #include "cli/output/terminal.hpp"
 
 namespace cox::cli {
@@ -89,6 +93,55 @@ Result<train::TrainQuestion> question_of(const Invocation& call) {
   return q;
 }
 
+/// Words of --set that make no other job: nothing but replicas and the policy is taken of a scenario.
+Result<std::vector<std::string>> notes_of(const Invocation& call, const model::Scenario& scenario) {
+  const std::vector<std::string> all = split_changes(call.value("set"));
+  std::vector<std::string> notes;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::vector<std::string> others = all;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto without = model::read_scenario(call.args.front(), {.set = others});
+    if (without && train::same_job(without->scenario, scenario))
+      notes.push_back(fmt::format(
+          "--set {} changes nothing here: of a scenario, processes take its replicas and its policy",
+          all[i]));
+  }
+  return notes;
+}
+
+/// `1200 of 10000 steps, 410 steps/s, about 21.5 s left; loss 0.31`: one line on a terminal, else one every ten seconds of work that
+/// takes longer.
+class ToldSteps {
+ public:
+  ToldSteps(Console& console, std::int64_t steps)
+      : console_(console),
+        steps_(static_cast<double>(steps)),
+        rate_(line_, console.err_is_terminal, "steps",
+              std::chrono::seconds(console.err_is_terminal ? 1 : 10)) {}
+  void say(std::int64_t version, double loss) {
+    rate_.update(static_cast<double>(version), steps_);
+    std::string line = line_.str();
+    if (line.empty()) return;
+    line_.str({});
+    while (!line.empty() && line.back() == '\n') line.pop_back();
+    const std::string end = "\x1b[K";
+    if (line.ends_with(end)) line.resize(line.size() - end.size());
+    console_.err << line << fmt::format("; loss {:.4g}", loss) << (console_.err_is_terminal ? end : "\n")
+                 << std::flush;
+    drew_ = true;
+  }
+  void finish() {
+    if (drew_ && console_.err_is_terminal) console_.err << "\r\x1b[K" << std::flush;
+  }
+
+ private:
+  Console& console_;
+  double steps_;
+  std::ostringstream line_;
+  StepRate rate_;
+  bool drew_ = false;
+};
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
   COX_TRY(Output output, Output::open(call.value("output"),
                                       call.has("force") ? IfExists::Replace : IfExists::Fail, console.out));
@@ -103,17 +156,34 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     record.emplace(std::move(opened));
     question.record = &record->stream();
   }
-  COX_TRY(const train::TrainAnswer made, train::train(read.scenario, question, call.args));
+  COX_TRY(question.notes, notes_of(call, read.scenario));
+  std::optional<FinishFirst> finishing(std::in_place);
+  question.stop = interrupted;
+  ToldSteps told(console, question.steps);
+  if (!call.common.quiet)
+    question.told = [&told](std::int64_t version, double loss) { told.say(version, loss); };
+  const auto made = train::train(read.scenario, question, call.args);
+  told.finish();
+  if (!made && interrupted()) {  // leaves with the guard
+    console.err << describe(made.error(), false) << std::flush;
+    return ExitCode::Interrupted;
+  }
+  if (!made) {
+    finishing.reset();
+    return fail(made.error());
+  }
   if (call.common.json) {
-    output.stream() << made.json;
+    output.stream() << made->json;
   } else {
     const report::TextStyle style =
         text_style(call.common.color, console.out_is_terminal && !output.is_file(), console);
-    for (const TextLine& line : made.lines) output.stream() << report::render_line(line, style);
+    for (const TextLine& line : made->lines) output.stream() << report::render_line(line, style);
   }
   if (record) COX_CHECK(record->commit());
   COX_CHECK(output.commit());
-  return made.diverged ? ExitCode::BadAnswer : ExitCode::Ok;
+  console.out << std::flush;
+  if (made->stopped) return ExitCode::Interrupted;
+  return made->diverged ? ExitCode::BadAnswer : ExitCode::Ok;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <string_view>
 #include <utility>
 
 #include "cox/base/child.hpp"
@@ -44,7 +45,27 @@ Result<std::vector<std::string>> launch_words(const TrainJob& job, const TrainQu
 
 Result<TrainedRun> run_launched(const TrainJob& job, const TrainQuestion& question) {
   COX_TRY(const std::vector<std::string> words, launch_words(job, question));
-  COX_TRY(const Ended ended, run_child(words, kId, {.time = kLongest}));
+  std::string line;
+  const auto hear = [&](std::string_view some) {
+    for (const char c : some) {
+      if (c != '\n') {
+        line += c;
+        continue;
+      }
+      if (const auto moment = read_moment(line)) question.told(moment->version, moment->loss);
+      line.clear();
+    }
+  };
+  ChildLimits limits{.time = kLongest};
+  if (job.told) limits.hear = hear;
+  limits.stop = question.stop;
+  COX_TRY(const Ended ended, run_child(words, kId, limits));
+  if (question.stop && question.stop())
+    return fail({.code = Errc::Io,
+                 .id = kId,
+                 .message = "the job was interrupted",
+                 .hint = job.checkpoint.empty() ? "--checkpoint FOLDER saves a job on its way" : "",
+                 .where = {}});
   if (ended.status == 0 || !ended.out.empty()) return read_rows(ended.out);
   Error silent =
       failed(fmt::format("{} ended with status {}", words.front(), ended.status), "what it said is above");

@@ -71,6 +71,14 @@ std::string bytes_text(const TrainJob& job, const TrainedRun& run, const Facts& 
                      per_step(std::ranges::max(f.scheduled), run.steps()));
 }
 
+std::string stopped_text(const TrainJob& job, const TrainedRun& run) {
+  const std::string at = fmt::format("interrupted at version {} of {}", run.versions, job.steps);
+  if (!run.saved_version) return at + ": nothing was saved; --checkpoint FOLDER saves a job";
+  if (*run.saved_version < 0) return fmt::format("{}: there is no checkpoint in {}", at, job.checkpoint);
+  return fmt::format("{}: checkpoint {} is in {}; the same command with --resume goes on from it", at,
+                     *run.saved_version, job.checkpoint);
+}
+
 /// Of the rank that keeps most.
 std::string memory_text(const TrainedRun& run, const Facts& f) {
   const auto most = std::ranges::max_element(run.memory, {}, [](const BytesByUse& m) { return sum_of(m); });
@@ -115,6 +123,10 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
     lines.push_back(TextLine::row(
         fmt::format("{:>9}  {:>10}  {:>10.4g}{}", p.version, p.version * job.workers * job.samples,
                     p.score.loss, classes ? fmt::format("  {:>8}", percent(p.score.accuracy)) : "")));
+  if (run.stopped) {
+    lines.emplace_back("");
+    lines.emplace_back(stopped_text(job, run));
+  }
   if (run.diverged) lines.emplace_back("");
   if (run.diverged) lines.emplace_back(fmt::format("diverged: {}", run.diverged->text()));
   lines.emplace_back("");
@@ -128,6 +140,7 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
                                    counted(run.saved.count, "checkpoint", "checkpoints"), job.checkpoint,
                                    to_string(run.saved.took / static_cast<double>(run.saved.count)),
                                    percent(run.saved.took / (run.saved.took + run.steps_took))));
+  for (const std::string& note : q.notes) lines.emplace_back("note: " + note);
   return lines;
 }
 
@@ -160,6 +173,7 @@ std::string json_of(const std::string& scenario, const TrainJob& job, const Trai
        run.steps() > 0 ? Json(run.steps_took.count() / static_cast<double>(run.steps())) : Json(nullptr)},
       {"parameters_hash", fmt::format("{:016x}", run.hashes.front())},
       {"diverged", or_null(run.diverged, [](const learn::Divergence& d) { return d.text(); })},
+      {"interrupted", run.stopped},
       {"resumed_version", or_null(run.resumed, [](std::int64_t v) { return v; })},
       {"refused_checkpoints", run.refused},
       {"checkpoints", run.saved.count},
@@ -185,7 +199,7 @@ std::string json_of(const std::string& scenario, const TrainJob& job, const Trai
       if (run.sent[from][to] > Bytes{})
         result["links"].push_back({{"from", from}, {"to", to}, {"bytes", run.sent[from][to].count()}});
   }
-  return framed({.schema = "cox.train/1", .inputs = inputs, .warnings = {}}, std::move(result));
+  return framed({.schema = "cox.train/1", .inputs = inputs, .warnings = q.notes}, std::move(result));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "train/answer/launch.hpp"
 #include "train/answer/told.hpp"
+#include "train/checkpoint/generations.hpp"
 #include "train/run/job.hpp"
 #include "train/run/replica.hpp"
 
@@ -84,6 +85,21 @@ Status check_saving(const TrainQuestion& q) {
   return {};
 }
 
+/// An error while a job ran says where it can go on.
+Error with_way_on(Error error, const TrainJob& job) {
+  const bool ran = error.id == "train-003" || error.id == "train-004" || error.id == "train-005" ||
+                   error.id == "train-006";
+  if (job.checkpoint.empty() || !ran) return error;
+  const auto newest = Generations(job.checkpoint).newest_version();
+  if (!newest) return error;
+  if (!error.hint.empty()) error.hint += "; ";
+  error.hint += *newest
+                    ? fmt::format("checkpoint {} is in {}: the same command with --resume goes on from it",
+                                  **newest, job.checkpoint)
+                    : fmt::format("there is no checkpoint in {} yet", job.checkpoint);
+  return error;
+}
+
 /// What the policy makes happen, at the times that versions came: the stream of the job.
 void write_stream(const TrainQuestion& q, const TrainJob& job, const std::vector<Seconds>& times) {
   sync::StreamWriter writer(*q.record, job.workers);
@@ -112,6 +128,16 @@ std::string_view name_of(Carrier carrier) {
   return "gloo";
 }
 
+bool same_job(const model::Scenario& one, const model::Scenario& other) {
+  const auto workers_of = [](model::Scenario s) {
+    s.job.steps = 1;
+    const auto workers = simulate::update_workers(s);
+    return workers ? *workers : 0;
+  };
+  return one.name == other.name && one.job.workload() == other.job.workload() &&
+         one.policy.kind == other.policy.kind && workers_of(one) == workers_of(other);
+}
+
 Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& q,
                           const std::vector<std::string>& inputs) {
   if (scenario.job.workload() != model::Workload::Training)
@@ -134,17 +160,24 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
                .times = q.record != nullptr,
                .checkpoint = q.checkpoint.empty() ? "" : std::filesystem::absolute(q.checkpoint).string(),
                .every = q.every,
-               .resume = q.resume};
+               .resume = q.resume,
+               .told = static_cast<bool>(q.told)};
   COX_TRY(job.workers, simulate::update_workers(one));
   COX_CHECK(check_size(job));
   if (q.carrier == Carrier::Threads && job.procs > kMostThreads)
     return refuse(fmt::format("{} processes are more threads than {}", job.procs, kMostThreads),
                   "start processes: --transport openmpi or mpich");
-  COX_TRY(const TrainedRun made, q.carrier == Carrier::Threads ? run_on_threads(job) : run_launched(job, q));
+  const TrainWatch watch{.told = q.told, .stop = q.stop};
+  auto ran = q.carrier == Carrier::Threads ? run_on_threads(job, watch) : run_launched(job, q);
+  if (!ran) return fail(with_way_on(std::move(ran).error(), job));
+  const TrainedRun& made = *ran;
   COX_TRY(const Told told, told_of(scenario.name, job, q, made, inputs));
   if (q.record != nullptr) write_stream(q, job, made.times);
-  return TrainAnswer{
-      .lines = told.lines, .json = told.json, .workers = job.workers, .diverged = made.diverged.has_value()};
+  return TrainAnswer{.lines = told.lines,
+                     .json = told.json,
+                     .workers = job.workers,
+                     .diverged = made.diverged.has_value(),
+                     .stopped = made.stopped};
 }
 
 }  // namespace cox::train

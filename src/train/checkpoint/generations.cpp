@@ -186,6 +186,12 @@ Result<bool> Generations::any() const {
   return !all.empty();
 }
 
+Result<std::optional<std::int64_t>> Generations::newest_version() const {
+  COX_TRY(const std::vector<std::int64_t> all, versions());
+  if (all.empty()) return std::optional<std::int64_t>{};
+  return all.front();
+}
+
 int Generations::prepare(std::int64_t version) const {
   return ::mkdir(half_done(version).c_str(), 0700) == 0 ? 0 : errno;
 }

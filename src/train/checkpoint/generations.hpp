@@ -58,6 +58,9 @@ class Generations {
   /// Whether there are checkpoints. Errors: train-007 (the folder cannot be looked at).
   [[nodiscard]] Result<bool> any() const;
 
+  /// The newest by its name, whole or not; nothing where there is none. Errors: as `any`.
+  [[nodiscard]] Result<std::optional<std::int64_t>> newest_version() const;
+
   /// One rank: room for the parts of a version. Returns errno, 0 = done.
   [[nodiscard]] int prepare(std::int64_t version) const;
   /// A file: these values, one span after the other. Returns errno.

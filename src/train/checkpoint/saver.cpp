@@ -159,7 +159,7 @@ Result<FoundState> Saver::resume() {
                       .where = {}});
   COX_CHECK(agree(mine));
   if (version == kNone) return found;
-  began_ = version;
+  began_ = newest_ = version;
   next_ = began_ + (every_.steps > 0 ? every_.steps - began_ % every_.steps : kFirstSteps);
   return found;
 }
@@ -199,6 +199,7 @@ Status Saver::save(std::int64_t version, std::span<const SavedSpan> mine) {
   const Clock::time_point after = Clock::now();
   const Seconds took = after - before;
   ++saved_.count;
+  newest_ = version;
   saved_.took += took;
   longest_ = std::max(longest_, took);
   std::int64_t more = every_.steps;

@@ -65,6 +65,8 @@ class Saver {
   /// was); those of exchange.
   [[nodiscard]] Status save(std::int64_t version, std::span<const SavedSpan> mine);
   [[nodiscard]] const Saved& saved() const { return saved_; }
+  /// The version that was saved last, or gone on from; -1 = none.
+  [[nodiscard]] std::int64_t newest() const { return newest_; }
 
  private:
   /// The first rank's lock, and the job's name for what is half done, on all ranks.
@@ -80,6 +82,7 @@ class Saver {
   Saved saved_;
   Seconds longest_{};
   std::int64_t began_ = 0;
+  std::int64_t newest_ = -1;
   std::int64_t next_ = 0;
   std::chrono::steady_clock::time_point since_;
 };

@@ -127,7 +127,7 @@ int run_rank(int rank, const std::string& store, const cox::train::TrainJob& job
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody is left where the one that started us is killed
   cox_rank(rank, job.procs);
   GlooTransport transport(rank, job.procs, store, job.patience);
-  cox::train::ObservedMarks marks(rank, job.procs);
+  cox::train::ObservedMarks marks(rank, job.procs, job.told);
   auto made = cox::train::run_replica(job, transport, marks);
   if (made) made->library = "Gloo";
   const std::string text = made ? cox::train::rows_of(*made) : cox::train::row_of(made.error());

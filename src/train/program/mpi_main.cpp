@@ -143,7 +143,7 @@ cox::Result<cox::train::TrainedRun> run(const std::vector<std::string>& words) {
                       .hint = "start as many; is it the launcher of another MPI?",
                       .where = {}});
   MpiTransport transport(rank, ranks, job.patience);
-  cox::train::ObservedMarks marks(rank, ranks);
+  cox::train::ObservedMarks marks(rank, ranks, job.told);
   COX_TRY(cox::train::TrainedRun made, cox::train::run_replica(job, transport, marks));
   made.library = library();
   return made;

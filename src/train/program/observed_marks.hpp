@@ -3,12 +3,16 @@
 /// What a rank that is a program tells `cox observe`.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "cox/abi/observe.h"
 
+#include "train/run/job.hpp"
 #include "train/run/marks.hpp"
 
 namespace cox::train {
@@ -16,7 +20,8 @@ namespace cox::train {
 /// Marks steps, phases and collectives; nothing where nobody observes. Threads: one owner.
 class ObservedMarks final : public Marks {
  public:
-  ObservedMarks(int rank, int ranks) {
+  /// `told`: the first rank says on standard output how far it is, five times a second.
+  ObservedMarks(int rank, int ranks, bool told) : told_(told && rank == 0) {
     std::vector<std::int32_t> all(static_cast<std::size_t>(ranks));
     std::iota(all.begin(), all.end(), 0);
     everybody_ = cox_define_communicator(all.data(), all.size(), rank, "everybody");
@@ -42,7 +47,19 @@ class ObservedMarks final : public Marks {
       cox_phase_end(span_);
   }
 
+  void version(std::int64_t version, double loss) override {
+    const auto now = std::chrono::steady_clock::now();
+    if (!told_ || now - said_ < kPause) return;
+    said_ = now;
+    const std::string row = row_of(TrainMoment{.version = version, .loss = loss});
+    std::fwrite(row.data(), 1, row.size(), stdout);
+    std::fflush(stdout);
+  }
+
  private:
+  static constexpr std::chrono::milliseconds kPause{200};
+  bool told_;
+  std::chrono::steady_clock::time_point said_{};
   cox_communicator everybody_ = 0;
   cox_span span_ = nullptr;
   bool collective_ = false;

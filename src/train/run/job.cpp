@@ -58,6 +58,7 @@ bool read_word(std::string_view key, std::string_view value, TrainJob& job) {
   if (key == "every") return !(job.every = value).empty();
   if (key == "times") return read_flag(value, job.times);
   if (key == "resume") return read_flag(value, job.resume);
+  if (key == "told") return read_flag(value, job.told);
   double seconds = 0;
   if (key != "patience_s" || !read_number(value, 1e-3, 1e6, seconds)) return false;
   job.patience = Seconds{seconds};
@@ -120,7 +121,8 @@ std::vector<std::string> words_of(const TrainJob& job) {
           fmt::format("times={}", job.times ? 1 : 0),
           "checkpoint=" + job.checkpoint,
           "every=" + job.every,
-          fmt::format("resume={}", job.resume ? 1 : 0)};
+          fmt::format("resume={}", job.resume ? 1 : 0),
+          fmt::format("told={}", job.told ? 1 : 0)};
 }
 
 std::string identity_of(const TrainJob& job) {

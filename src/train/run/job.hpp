@@ -51,6 +51,7 @@ struct TrainJob {
   std::string checkpoint{};   ///< folder; empty = nothing is saved
   std::string every = "100";  ///< as read_save_every takes it
   bool resume = false;
+  bool told = false;  ///< ranks that are programs say how far they are
 };
 /// What has to be the same to go on from a checkpoint: what is learned, and, where gradients are not summed in fixed order, how and by how
 /// many processes they are.
@@ -83,11 +84,22 @@ struct TrainedRun {
   std::optional<std::int64_t> resumed{};   ///< the version that it went on from
   std::vector<std::string> refused{};      ///< newer checkpoints, with what is wrong with each
   Saved saved{};
+  std::optional<std::int64_t> saved_version{};  ///< the newest checkpoint's; -1 where there is none
+  bool stopped = false;                         ///< before its last step, because somebody asked for it
 
   [[nodiscard]] std::int64_t steps() const { return versions - resumed.value_or(0); }  ///< of this run
 };
 /// Lines of words between tabs, and back. Numbers keep their bits. Held by: src/train/run/job_test.cpp
 [[nodiscard]] std::string rows_of(const TrainedRun& run);
+/// How far a job is.
+struct TrainMoment {
+  std::int64_t version = 0;
+  double loss = 0;
+};
+/// A row of its own, on the way.
+[[nodiscard]] std::string row_of(const TrainMoment& moment);
+/// Of a line; nothing where it says something else.
+[[nodiscard]] std::optional<TrainMoment> read_moment(std::string_view line);
 /// Of a rank that ended with an error.
 [[nodiscard]] std::string row_of(const Error& error);
 /// Errors: the first that a row holds; train-005 (rows that cannot be read, or none).

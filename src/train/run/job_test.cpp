@@ -43,7 +43,9 @@ TEST(TrainJob, RowsKeepEveryBit) {
       .optimizer = {Bytes{12}, Bytes{0}},
       .memory = {{Bytes{1}, Bytes{2}, Bytes{3}, Bytes{4}, Bytes{5}}, {}},
       .steps_took = Seconds{0.25},
-      .times = {Seconds{0.1}, Seconds{0.2}, Seconds{1.0 / 7}}};
+      .times = {Seconds{0.1}, Seconds{0.2}, Seconds{1.0 / 7}},
+      .saved_version = 7,
+      .stopped = true};
   const auto back = read_rows(rows_of(run));
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(rows_of(*back), rows_of(run));
@@ -54,6 +56,20 @@ TEST(TrainJob, RowsKeepEveryBit) {
   EXPECT_EQ(back->memory, run.memory);
   EXPECT_EQ(back->times, run.times);
   EXPECT_EQ(back->diverged->tensor, "w1");
+  EXPECT_EQ(back->saved_version, 7);
+  EXPECT_TRUE(back->stopped);
+}
+
+TEST(TrainJob, MomentsOnTheWayAreNoPartOfTheResult) {
+  const TrainMoment moment{.version = 12, .loss = 1.0 / 3};
+  const std::string row = row_of(moment);
+  const auto back = read_moment(std::string_view(row).substr(0, row.size() - 1));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->version, 12);
+  EXPECT_EQ(back->loss, 1.0 / 3);
+  for (const char* other : {"", "at", "at\t1", "at\tx\t1", "took\t1\t2\t3"})
+    EXPECT_FALSE(read_moment(other)) << other;
+  EXPECT_TRUE(read_rows(row + rows_of({.library = "x"}) + row));
 }
 
 TEST(TrainJob, AnErrorOfARankIsTheAnswers) {

@@ -23,6 +23,10 @@ class Marks {
   /// `bytes`: of a collective, all elements.
   virtual void begin(StepPart /*part*/, Bytes /*bytes*/) {}
   virtual void end() {}
+  /// A step counts. `loss`: mean over the samples of this rank's workers before it; on the first rank.
+  virtual void version(std::int64_t /*version*/, double /*loss*/) {}
+  /// Asked before each step: whether it and all behind it are left. All ranks have to answer alike.
+  virtual bool stops_before(std::int64_t /*step*/) { return false; }
 };
 
 }  // namespace cox::train

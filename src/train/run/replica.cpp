@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -39,15 +41,24 @@ class Replica {
     began_ = Clock::now();
     COX_CHECK(add_point());
     for (std::int64_t step = made_.versions; step < job_.steps && !made_.diverged; ++step) {
+      if (marks_.stops_before(step)) {
+        made_.stopped = true;
+        break;
+      }
       const auto before = Clock::now();
       COX_CHECK(take_step(step));
       made_.steps_took += Clock::now() - before;
       if (made_.diverged) break;
+      if (transport_.rank() == 0) marks_.version(made_.versions, shards_.loss());
       if (job_.times) made_.times.push_back(Clock::now() - began_);
       if (made_.versions >= 2 * made_.points.back().version) COX_CHECK(add_point());
       if (saver_ && saver_->due(made_.versions, job_.steps)) COX_CHECK(save());
     }
+    if (saver_ && made_.stopped && made_.versions > made_.resumed.value_or(0) &&
+        saver_->newest() < made_.versions)
+      COX_CHECK(save());
     if (saver_) made_.saved = saver_->saved();
+    if (saver_) made_.saved_version = saver_->newest();
     if (!made_.diverged && made_.versions > made_.points.back().version) COX_CHECK(add_point());
     COX_CHECK(compare());
     return std::move(made_);
@@ -157,18 +168,45 @@ Result<TrainedRun> run_replica(const TrainJob& job, Transport& transport, Marks&
   return Replica(job, transport, marks, shards).run();
 }
 
-Result<TrainedRun> run_on_threads(const TrainJob& job) {
+namespace {
+
+/// The first rank is told and asked by `watch`; where it is to stop, all ranks leave the step behind the one that it begins, which none
+/// of them can have begun.
+class ThreadMarks final : public Marks {
+ public:
+  ThreadMarks(const TrainWatch& watch, std::atomic<std::int64_t>& end, int rank)
+      : watch_(watch), end_(end), first_(rank == 0) {}
+  void version(std::int64_t version, double loss) override {
+    if (first_ && watch_.told) watch_.told(version, loss);
+  }
+  bool stops_before(std::int64_t step) override {
+    if (step >= end_) return true;
+    if (first_ && end_ == kNever && watch_.stop && watch_.stop()) end_ = step + 1;
+    return false;
+  }
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+ private:
+  const TrainWatch& watch_;
+  std::atomic<std::int64_t>& end_;
+  bool first_;
+};
+
+}  // namespace
+
+Result<TrainedRun> run_on_threads(const TrainJob& job, const TrainWatch& watch) {
   ThreadHub hub(job.procs, job.patience);
   const auto ranks = static_cast<std::size_t>(job.procs);
   std::vector<Result<TrainedRun>> made(ranks, TrainedRun{});
   std::vector<std::unique_ptr<Transport>> links;
+  std::atomic<std::int64_t> end{ThreadMarks::kNever};
   for (int r = 0; r < job.procs; ++r) links.push_back(hub.transport(r));
   {
     std::vector<std::jthread> threads;
     for (std::size_t r = 0; r < ranks; ++r)
       threads.emplace_back([&, r] {
-        Marks nobody;
-        made[r] = run_replica(job, *links[r], nobody);
+        ThreadMarks marks(watch, end, static_cast<int>(r));
+        made[r] = run_replica(job, *links[r], marks);
       });
   }
   for (auto& rank : made)

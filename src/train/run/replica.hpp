@@ -3,6 +3,8 @@
 /// One rank of a synchronous job.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "cox/base/result.hpp"
@@ -26,7 +28,13 @@ namespace cox::train {
 /// Held by: src/train/run/replica_test.cpp
 [[nodiscard]] Result<TrainedRun> run_replica(const TrainJob& job, Transport& transport, Marks& marks);
 
+/// Who looks on while a job runs.
+struct TrainWatch {
+  std::function<void(std::int64_t version, double loss)> told{};  ///< from one thread, after each step
+  std::function<bool()>
+      stop{};  ///< asked before each step; true: it is the last one, and is saved where the job saves
+};
 /// All ranks as threads of this process. Errors: the first rank's that has one.
-[[nodiscard]] Result<TrainedRun> run_on_threads(const TrainJob& job);
+[[nodiscard]] Result<TrainedRun> run_on_threads(const TrainJob& job, const TrainWatch& watch = {});
 
 }  // namespace cox::train

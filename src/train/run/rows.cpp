@@ -94,6 +94,8 @@ bool read_line(const Words& w, TrainedRun& run) {
   }
   if (w[0] == "saved" && w.size() == 3)
     return read(w[1], run.saved.count) && read_seconds(w[2], run.saved.took);
+  if (w[0] == "newest" && w.size() == 2) return read(w[1], run.saved_version.emplace());
+  if (w[0] == "stopped" && w.size() == 1) return run.stopped = true;
   if (w[0] == "time" && w.size() == 2) {
     run.times.emplace_back();
     return read_seconds(w[1], run.times.back());
@@ -140,8 +142,21 @@ std::string rows_of(const TrainedRun& run) {
   if (run.resumed) text += fmt::format("resumed\t{}\n", *run.resumed);
   for (const std::string& what : run.refused) text += fmt::format("refused\t{}\n", one_row(what));
   if (run.saved.count > 0) text += fmt::format("saved\t{}\t{}\n", run.saved.count, run.saved.took.count());
+  if (run.saved_version) text += fmt::format("newest\t{}\n", *run.saved_version);
+  if (run.stopped) text += "stopped\n";
   for (const Seconds t : run.times) text += fmt::format("time\t{}\n", t.count());
   return text;
+}
+
+std::string row_of(const TrainMoment& moment) {
+  return fmt::format("at\t{}\t{}\n", moment.version, moment.loss);
+}
+
+std::optional<TrainMoment> read_moment(std::string_view line) {
+  const Words w = words_between(line, '\t');
+  TrainMoment moment;
+  if (w.size() != 3 || w[0] != "at" || !read(w[1], moment.version) || !read(w[2], moment.loss)) return {};
+  return moment;
 }
 
 std::string row_of(const Error& error) {
@@ -152,7 +167,7 @@ Result<TrainedRun> read_rows(const std::string& text) {
   TrainedRun run;
   bool begun = false;
   for (const std::string_view line : words_between(text, '\n')) {
-    if (line.empty()) continue;
+    if (line.empty() || read_moment(line)) continue;
     const Words words = words_between(line, '\t');
     if (words[0] == "failed" && words.size() == 4)
       return fail({.code = code_of(words[1]),

@@ -146,6 +146,7 @@ Status Shards::add_leaves(std::int64_t step) {
   const learn::StepShare share{.leaves = 1, .samples = job_.samples};
   const Stretch& own = sum_.leaves();
   bad_ = {};
+  loss_ = 0;
   needed_ = 0;
   marks_.begin(StepPart::Gradient, {});
   // Those with fewer leaves wait first, so that the last leaf is everybody's last.
@@ -156,7 +157,7 @@ Status Shards::add_leaves(std::int64_t step) {
       continue;
     }
     const learn::Shard shard = share.shard(job_.workers, static_cast<int>(worker_), step, 0);
-    problem_->gradient_by_units(x_.all(), shard, g_.all(), *this);
+    loss_ += problem_->gradient_by_units(x_.all(), shard, g_.all(), *this);
   }
   marks_.end();
   return ended_;

@@ -62,6 +62,8 @@ class Shards final : private learn::UnitUse {
   /// What this rank saves.
   [[nodiscard]] std::vector<SavedSpan> saved();
 
+  /// Mean over the samples of the last step that were this rank's.
+  [[nodiscard]] double loss() const { return loss_ / static_cast<double>(sum_.leaves().count); }
   [[nodiscard]] learn::Problem& problem() { return *problem_; }
   [[nodiscard]] int moments() const;
   [[nodiscard]] Bytes optimizer_bytes() const;
@@ -124,6 +126,7 @@ class Shards final : private learn::UnitUse {
   std::optional<std::size_t> on_its_way_;
   std::vector<int> users_;  ///< of each unit's parameters that are here
   Bad bad_;
+  double loss_ = 0;  ///< of own leaves, together
   std::vector<Bad> votes_;
   std::optional<learn::Divergence> diverged_;
   Status ended_{};  ///< the first error inside a gradient
