@@ -26,6 +26,8 @@ namespace {
 
 using model::Scenario;
 
+constexpr std::string_view kStoreAndForward = "store and forward";
+
 /// Of a training job: its start, and what it waits for before a step.
 void add_start_and_input(const Scenario& s, std::vector<Switch>& all) {
   if (s.job.workload() != model::Workload::Training) return;
@@ -71,14 +73,21 @@ void add_fabric(const Scenario& s, std::vector<Switch>& all) {
     all.push_back({fmt::format("time-outs of {}", to_string(f.timeouts.wait)), SwitchKind::Timeouts,
                    [](Scenario& to) { to.fabric.timeouts = {}; }});
   if (f.switching == model::Switching::StoreAndForward)
-    all.push_back({"store and forward", SwitchKind::Fabric,
+    all.push_back({std::string(kStoreAndForward), SwitchKind::Fabric,
                    [](Scenario& to) { to.fabric.switching = model::Switching::CutThrough; }});
   if (f.routing != model::Routing::Static)
     all.push_back({fmt::format("routing {}", name_of(f.routing)), SwitchKind::Fabric, nullptr});
   for (std::size_t i = first; i < all.size(); ++i) {
     all[i].of_links = all[i].kind != SwitchKind::Timeouts || f.timeouts.loss == 0;
+    if (all[i].name == kStoreAndForward) continue;  // between the links of a node, too
     if (std::string why = sits.on_one_node(); !why.empty()) all[i].unmet = std::move(why);
   }
+}
+
+/// Noise by the card that a device uses.
+bool has_rails(const Scenario& s) {
+  return std::ranges::any_of(
+      s.noise, [](const model::NoiseSource& n) { return !n.off && n.scope == model::NoiseScope::Rail; });
 }
 
 /// Nodes that are unlike, and who else is there before `end`. Where the job sits has no off: it is somewhere.
@@ -96,7 +105,8 @@ void add_places(const Scenario& s, Seconds end, std::vector<Switch>& all) {
   }
   if (!s.cluster.nic_of.empty())
     all.push_back({"cards that are not a device's own", SwitchKind::Place,
-                   [](Scenario& to) { to.cluster.nic_of.clear(); }, true, sits.on_one_node()});
+                   [](Scenario& to) { to.cluster.nic_of.clear(); }, true,
+                   has_rails(s) ? std::string() : sits.on_one_node()});
   for (std::size_t i = 0; i < s.neighbours.size(); ++i) {
     if (s.neighbours[i].start >= end) continue;
     const std::string& name = s.neighbours[i].name;

@@ -50,6 +50,33 @@ void expect_unmet(const model::Scenario& s, const Names& lines, const model::Sce
   EXPECT_TRUE(a->mechanisms.empty());
 }
 
+// By hand: 1 MB around two devices are two rounds of 0.5 MB; between the links of a node, too, each waits to be there as a whole.
+TEST(Unmet, AJobOnOneNodeMeetsStoreAndForward) {
+  model::Scenario s = ring();
+  s.fabric.background_load = 0;
+  s.fabric.oversubscription = 1;
+  s.job.places.nodes = {2};
+  const Seconds through = total_of(s);
+  s.fabric.switching = model::Switching::StoreAndForward;
+  EXPECT_EQ(mechanisms_of(s), (Names{"store and forward"}));
+  EXPECT_TRUE(unmet_mechanisms(s).empty());
+  EXPECT_NEAR(total_of(s) / through, 2, 1e-9);
+}
+
+// Which ranks share a rail is also a matter of one node.
+TEST(Unmet, CardsAreMetByNoiseOnRails) {
+  model::Scenario s = ring();
+  s.cluster.nics_per_node = 2;
+  s.cluster.nic_of = {0, 0};
+  s.job.places.nodes = {2};
+  EXPECT_FALSE(unmet_mechanisms(s).empty());
+  model::NoiseSource noise;
+  noise.scope = model::NoiseScope::Rail;
+  s.noise = {noise};
+  const Names on = mechanisms_of(s);
+  EXPECT_TRUE(std::ranges::find(on, "cards that are not a device's own") != on.end());
+}
+
 TEST(Unmet, AJobOnOneNodeMeetsNoSwitches) {
   model::Scenario s = ring();
   EXPECT_EQ(mechanisms_of(s), (Names{"2:1 oversubscription", "background load 50 %"}));

@@ -18,7 +18,6 @@ namespace {
 
 // Events this close (relative) are one: the rates are solved once for all of them.
 constexpr double kTogether = 1e-12;
-constexpr std::uint32_t kBackgroundStream = 0x666c6f77;
 
 // Flows on a link that are worth a clock of their own: below, each costs less alone.
 constexpr std::size_t kCrowd = 16;
@@ -99,7 +98,8 @@ FlowCourseId FlowEngine::begin(FlowCollective what) {
     course->rounds.emplace_back(schedule, lane % schedule.lanes());
   const std::size_t cells = course->places * static_cast<std::size_t>(course->lanes);
   course->cells.resize(cells);
-  if (eager_) course->sends.assign(cells, 0);
+  course->ports = eager_ && what.ports != nullptr ? what.ports : std::make_shared<FlowPorts>();
+  if (eager_) course->ports->begun.resize(cells);
   course->lanes_left.assign(course->places, course->lanes);
   course->to_come = course->to_leave = course->places;
   course->what = std::move(what);
@@ -249,6 +249,24 @@ void FlowEngine::enter(FlowCourseId id, int lane, int place) {
     if (here.pending > 0) return;
     go_on(course, lane, place);
   }
+  if (waits_for_port(course, lane, place))
+    course.ports->held.emplace(course.key(lane, 0, place), id);
+  else
+    end_lane(id, place);
+}
+
+/// Where the rank could begin one collective after the other, ahead of its port. Two: one leaves, and the next is there.
+bool FlowEngine::waits_for_port(const FlowCourse& course, int lane, int place) const {
+  constexpr std::uint32_t kAhead = 2;
+  if (!eager_ || course.what.ports == nullptr || course.what.schedule->is_switch(place)) return false;
+  const std::uint64_t chain = course.key(lane, 0, place);
+  const auto sent = course.ports->sent.find(chain);
+  return course.ports->begun[static_cast<std::size_t>(chain)] >
+         kAhead + (sent == course.ports->sent.end() ? 0 : sent->second);
+}
+
+void FlowEngine::end_lane(FlowCourseId id, int place) {
+  FlowCourse& course = *courses_[id];
   if (--course.lanes_left[static_cast<std::size_t>(place)] == 0) leave(course, id, place);
 }
 
@@ -314,7 +332,7 @@ void FlowEngine::start(FlowCourseId id, int lane, std::int64_t round, const Roun
     // One port per sender and lane, first come first served.
     m.chained = !of_switch;
     m.chain = course.key(lane, 0, message.from);
-    m.order = of_switch ? 0 : course.sends[static_cast<std::size_t>(m.chain)]++;
+    m.order = of_switch ? 0 : course.ports->begun[static_cast<std::size_t>(m.chain)]++;
   } else {
     m.chained = table.sends_end(message.from) - first_send > 1 && !of_switch;
     m.chain = course.key(lane, round, message.from);
@@ -433,10 +451,10 @@ void FlowEngine::begin_transfer(Slot slot) {
   MessageState& m = slots_[slot];
   if (m.chained && m.stage == 0) {
     FlowCourse& course = *courses_[m.course];
-    const auto sent = course.sent.find(m.chain);
-    if ((sent == course.sent.end() ? 0 : sent->second) < m.order) {
+    const auto sent = course.ports->sent.find(m.chain);
+    if ((sent == course.ports->sent.end() ? 0 : sent->second) < m.order) {
       m.phase = FlowPhase::Queued;
-      course.queued.emplace(std::pair{m.chain, m.order}, slot);
+      course.ports->queued.emplace(std::pair{m.chain, m.order}, slot);
       return;
     }
   }
@@ -475,16 +493,22 @@ void FlowEngine::end_transfer(Slot slot) {
   deliver(slot);
 }
 
-// The sender's port is free for its next message of the round.
+// The sender's port is free for its next message, and the sender perhaps to leave.
 void FlowEngine::release_next(const MessageState& m) {
   FlowCourse& course = *courses_[m.course];
-  const std::uint32_t sent = ++course.sent[m.chain];
-  const auto next = course.queued.find({m.chain, sent});
-  if (next == course.queued.end()) return;
-  const Slot slot = next->second;
-  course.queued.erase(next);
-  slots_[slot].phase = FlowPhase::Latency;
-  heap_.set(slot, now_);
+  FlowPorts& ports = *course.ports;
+  const std::uint32_t sent = ++ports.sent[m.chain];
+  if (const auto next = ports.queued.find({m.chain, sent}); next != ports.queued.end()) {
+    const Slot slot = next->second;
+    ports.queued.erase(next);
+    slots_[slot].phase = FlowPhase::Latency;
+    heap_.set(slot, now_);
+  }
+  const auto held = ports.held.find(m.chain);
+  if (held == ports.held.end() || waits_for_port(course, m.lane, m.from)) return;
+  const FlowCourseId id = held->second;
+  ports.held.erase(held);
+  end_lane(id, m.from);
 }
 
 void FlowEngine::deliver(Slot slot) {
@@ -520,39 +544,6 @@ void FlowEngine::finish_one(FlowCourseId id, int lane, int place) {
   if (--course.cell(lane, place).pending > 0) return;
   go_on(course, lane, place);
   enter(id, lane, place);
-}
-
-void FlowEngine::add_background() {
-  const int flows = fabric_.pause || network_.ranks() < 2 ? 0 : options_.background.flows;
-  if (flows <= 0) return;
-  background_.resize(static_cast<std::size_t>(flows));
-  slots_.resize(slots_.size() + background_.size());
-  const RandomStream draws(options_.seed, kBackgroundStream);
-  for (std::size_t i = 0; i < background_.size(); ++i) {
-    MessageState& m = slots_[i];
-    // Places of background flows are ranks.
-    m.from = static_cast<int>(draws.bits(0, 2 * i) % static_cast<std::uint64_t>(network_.ranks()));
-    const auto others = static_cast<std::uint64_t>(network_.ranks() - 1);
-    m.to = static_cast<int>(draws.bits(0, 2 * i + 1) % others);
-    if (m.to >= m.from) ++m.to;
-    use_path(m, network_.static_choice(m.from, m.to), m.from, m.to);
-    heap_.set(static_cast<Slot>(i), 2 * options_.background.mean_off.count() * draws.uniform(1, i));
-  }
-}
-
-void FlowEngine::toggle_background(Slot slot) {
-  const std::size_t i = slot;
-  Background& flow = background_[i];
-  if (flow.on) {
-    shares_.stop(slot);
-  } else {
-    shares_.start(slot, slots_[slot].hops);
-  }
-  flow.on = !flow.on;
-  const Seconds mean = flow.on ? options_.background.mean_on : options_.background.mean_off;
-  const RandomStream draws(options_.seed, kBackgroundStream);
-  // Never zero, or time would stand still.
-  heap_.set(slot, now_ + std::max(2 * mean.count() * draws.uniform(2 + ++flow.toggles, i), 1e-9));
 }
 
 FlowOutcome run_flows(const model::Schedule& schedule, const Network& network, const model::Fabric& fabric,

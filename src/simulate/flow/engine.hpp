@@ -34,6 +34,16 @@ struct LaneCell {
 
 using FlowCourseId = std::uint32_t;
 
+/// Where messages leave one after the other. By rendezvous the sends of a rank in a round are a chain; eager ones are all that a
+/// rank sends in a lane, also in the collectives behind it that have the same ports (`FlowCollective::ports`).
+struct FlowPorts {
+  std::vector<std::uint32_t> begun;                       ///< eager: messages so far, per sender and lane
+  std::unordered_map<std::uint64_t, std::uint32_t> sent;  ///< how many of a chain have left
+  std::map<std::pair<std::uint64_t, std::uint32_t>, FlowSlot> queued;  ///< who waits for which
+  /// Eager: senders that have nothing to do in a collective but to wait until most of what they sent has left.
+  std::unordered_map<std::uint64_t, FlowCourseId> held;
+};
+
 /// What is to be carried out: a schedule, by one or several groups of devices that go through it beside each
 /// other. A place has come, and has left, in all of them at once.
 struct FlowCollective {
@@ -46,6 +56,9 @@ struct FlowCollective {
   std::optional<std::int64_t> step = {};  ///< for the draws, instead of that of the options
   bool neighbours = false;  ///< another job's: no noise of ours, and its messages are not counted
   std::optional<std::size_t> limit = {};  ///< of FlowOptions::limits: what each of its messages gets at most
+  /// Eager: of a series of one schedule, in which a rank sends behind what it sent in the one before, and leaves one when at
+  /// most two of its messages are still to leave: nobody gets further ahead of its port.
+  std::shared_ptr<FlowPorts> ports = {};
 };
 
 struct FlowDeparture {
@@ -61,14 +74,11 @@ struct FlowCourse {
   int lanes = 0;            ///< of all groups
   FlowSlot first_slot = 0;  ///< from the first arrival on
   std::vector<LaneRounds> rounds;
-  std::vector<LaneCell> cells;       ///< [lane][place]
-  std::vector<int> lanes_left;       ///< per place
-  std::vector<std::uint32_t> sends;  ///< eager: messages begun so far, per sender and lane
-  std::size_t to_come = 0;           ///< places that have not come
+  std::vector<LaneCell> cells;  ///< [lane][place]
+  std::vector<int> lanes_left;  ///< per place
+  std::size_t to_come = 0;      ///< places that have not come
   std::size_t to_leave = 0;
-  /// Of messages that leave one after the other: how many of a chain have left, and who waits for which.
-  std::unordered_map<std::uint64_t, std::uint32_t> sent;
-  std::map<std::pair<std::uint64_t, std::uint32_t>, FlowSlot> queued;
+  std::shared_ptr<FlowPorts> ports;
   std::vector<LaneLosses> losses;  ///< per lane, where messages are lost by chance
   bool loses = false;              ///< some of its messages are
   /// Eager: messages that came before their receiver entered the round.
@@ -205,6 +215,8 @@ class FlowEngine {
   void come(FlowCourse& course, FlowCourseId id, int place);
   void enter(FlowCourseId id, int lane, int place);
   void go_on(FlowCourse& course, int lane, int place);
+  [[nodiscard]] bool waits_for_port(const FlowCourse& course, int lane, int place) const;
+  void end_lane(FlowCourseId id, int place);
   void leave(FlowCourse& course, FlowCourseId id, int place);
   void close(FlowCourseId id);
   void start(FlowCourseId id, int lane, std::int64_t round, const RoundTable& table, std::uint32_t number);

@@ -202,8 +202,8 @@ void FlowEngine::look_for_recurrence() {
   const auto here = slots_.begin() + course.first_slot;
   const auto under_way = std::count_if(here, here + static_cast<std::ptrdiff_t>(course.cells.size()),
                                        [](const MessageState& m) { return m.phase != FlowPhase::Free; });
-  if (course.to_leave != course.places || course.loses || under_way != under_way_ || !course.sent.empty() ||
-      !course.queued.empty())
+  if (course.to_leave != course.places || course.loses || under_way != under_way_ ||
+      !course.ports->sent.empty() || !course.ports->queued.empty())
     return;
   if (again_.taken && same_work(again_.begun.front(), course.what)) {
     if (recurs(course)) return begin_again(id);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/random.hpp"
 #include "cox/base/units_text.hpp"
 
 #include "simulate/flow/places.hpp"
@@ -14,6 +15,7 @@
 namespace cox::simulate {
 namespace {
 
+constexpr std::uint32_t kBackgroundStream = 0x666c6f77;
 constexpr Seconds kLeastPause{1e-6};  ///< of who would else do endless work in no time
 
 Result<model::Schedule> schedule_of(const model::Neighbour& n, const model::Cluster& cluster) {
@@ -52,8 +54,11 @@ void CollectiveCourses::go_on(std::int64_t step, int rank, Seconds now) {
   if (work_.steps > 0 && step >= work_.steps) return;
   auto known = course_of_.find(step);
   if (known == course_of_.end()) {
-    const FlowCourseId course = engine_.begin(
-        {.schedule = work_.schedule, .rank_of = work_.rank_of, .step = step, .neighbours = work_.neighbours});
+    const FlowCourseId course = engine_.begin({.schedule = work_.schedule,
+                                               .rank_of = work_.rank_of,
+                                               .step = step,
+                                               .neighbours = work_.neighbours,
+                                               .ports = ports_});
     const auto participants = static_cast<std::size_t>(work_.schedule->participants());
     Open fresh;
     fresh.step.number = step;
@@ -304,6 +309,40 @@ std::vector<NeighbourOutcome> outcome_of(const NeighbourJobs& neighbours, const 
   const std::vector<Seconds> alone = alone_of(s, network);
   for (std::size_t i = 0; i < all.size(); ++i) all[i].alone = alone[i];
   return all;
+}
+
+// Load without a job.
+void FlowEngine::add_background() {
+  const int flows = fabric_.pause || network_.ranks() < 2 ? 0 : options_.background.flows;
+  if (flows <= 0) return;
+  background_.resize(static_cast<std::size_t>(flows));
+  slots_.resize(slots_.size() + background_.size());
+  const RandomStream draws(options_.seed, kBackgroundStream);
+  for (std::size_t i = 0; i < background_.size(); ++i) {
+    MessageState& m = slots_[i];
+    // Places of background flows are ranks.
+    m.from = static_cast<int>(draws.bits(0, 2 * i) % static_cast<std::uint64_t>(network_.ranks()));
+    const auto others = static_cast<std::uint64_t>(network_.ranks() - 1);
+    m.to = static_cast<int>(draws.bits(0, 2 * i + 1) % others);
+    if (m.to >= m.from) ++m.to;
+    use_path(m, network_.static_choice(m.from, m.to), m.from, m.to);
+    heap_.set(static_cast<Slot>(i), 2 * options_.background.mean_off.count() * draws.uniform(1, i));
+  }
+}
+
+void FlowEngine::toggle_background(Slot slot) {
+  const std::size_t i = slot;
+  Background& flow = background_[i];
+  if (flow.on) {
+    shares_.stop(slot);
+  } else {
+    shares_.start(slot, slots_[slot].hops);
+  }
+  flow.on = !flow.on;
+  const Seconds mean = flow.on ? options_.background.mean_on : options_.background.mean_off;
+  const RandomStream draws(options_.seed, kBackgroundStream);
+  // Never zero, or time would stand still.
+  heap_.set(slot, now_ + std::max(2 * mean.count() * draws.uniform(2 + ++flow.toggles, i), 1e-9));
 }
 
 }  // namespace cox::simulate

@@ -61,6 +61,7 @@ class CollectiveCourses {
   FlowEngine& engine_;
   Work work_;
   Owns owns_;
+  std::shared_ptr<FlowPorts> ports_ = std::make_shared<FlowPorts>();
   std::map<FlowCourseId, Open> open_;
   std::map<std::int64_t, FlowCourseId> course_of_;  ///< steps that somebody is in
   std::int64_t done_ = 0;

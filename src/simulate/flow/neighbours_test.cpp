@@ -121,6 +121,23 @@ TEST(Neighbours, FlowsThatAreOnAndOff) {
 }
 
 // A burst that outlives our job has loaded its links with what passed by then.
+// Its root waits for nobody: it would begin one broadcast after the other in no time if it did not wait for its own port.
+TEST(Neighbours, AnEagerRootKeepsToItsPort) {
+  for (const double compute : {0.0, 1e-3}) {
+    model::Scenario s = two_leaves({0, 1, 2, 3});
+    s.protocol = model::Protocol::Eager;
+    model::Neighbour n = like_ours({0, 1, 2, 3});
+    n.collective = model::Collective::Broadcast;
+    n.algorithm = model::Algorithm::Chain;
+    n.compute = Seconds{compute};
+    const double alone = ran(s).total.count();
+    s.neighbours = {n};
+    const double beside = ran(s).total.count();
+    EXPECT_GT(beside, alone);
+    EXPECT_LT(beside, 4 * alone);
+  }
+}
+
 TEST(Neighbours, LinksCarryWhatHasPassed) {
   for (const bool training : {false, true}) {
     model::Scenario s = two_leaves({0, 1, 4, 5});
