@@ -80,9 +80,6 @@ class Noise {
   void messages(std::int64_t step, std::int64_t collective, std::int64_t round, int first,
                 std::span<Seconds> costs, std::span<const Seconds> latency = {},
                 std::span<const int> ranks = {}) const;
-  /// Factors on the time per byte of what ranks [first, ...) receive in `step`; 1 = undisturbed. For engines
-  /// whose links have rates; `messages` applies them itself.
-  void slowdowns(std::int64_t step, int first, std::span<double> factors) const;
 
  private:
   struct Compiled;

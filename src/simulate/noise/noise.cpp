@@ -321,20 +321,4 @@ void Noise::messages(std::int64_t step, std::int64_t collective, std::int64_t ro
   }
 }
 
-void Noise::slowdowns(std::int64_t step, int first, std::span<double> factors) const {
-  std::ranges::fill(factors, 1.0);
-  if (!disturbs_bandwidth()) return;
-  std::array<double, kNoiseChunk> drawn{};
-  for (std::size_t done = 0; done < factors.size(); done += kNoiseChunk) {
-    const auto part = factors.subspan(done, std::min(kNoiseChunk, factors.size() - done));
-    const auto x = std::span(drawn).first(part.size());
-    for (const Source& s : compiled_->sources) {
-      if (s.target != NoiseTarget::Bandwidth) continue;
-      s.amounts(seed_, step, {.first = first + static_cast<int>(done), .named = {}, .count = x.size()}, x);
-      for (std::size_t i = 0; i < part.size(); ++i) part[i] += x[i];
-    }
-    for (double& f : part) f = std::max(f, 0.0);
-  }
-}
-
 }  // namespace cox::simulate

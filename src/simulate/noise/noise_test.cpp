@@ -489,9 +489,6 @@ TEST(Noise, BandwidthSlowsOnlyTheBytes) {
   const std::vector<Seconds> latency(3, Seconds{4});
   noise.messages(0, 0, 0, 0, costs, latency);
   for (const Seconds c : costs) EXPECT_DOUBLE_EQ(c.count(), 13);
-  std::vector<double> factors(3);
-  noise.slowdowns(0, 0, factors);
-  EXPECT_EQ(factors, std::vector<double>(3, 1.5));
 }
 
 TEST(Noise, MessagesDrawAnewForEachRoundAndCollective) {
