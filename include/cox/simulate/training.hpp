@@ -8,7 +8,9 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -88,9 +90,16 @@ struct StepAnalysis {
 };
 
 /// Takes step `step` of the first replica apart, after simulating those before it. Synchronous and local-SGD
-/// policies. Errors: as simulate_training. Cost: its, and O(pieces) memory for that one step.
+/// policies. Errors: as simulate_training. Cost: its, and O(pieces) memory for that one step. `progress`: as SimulateOptions::progress, of
+/// the steps up to that one.
 /// Held by: src/simulate/training/training_test.cpp (sums; the path against the makespan)
-[[nodiscard]] Result<StepAnalysis> analyse_step(const model::Scenario& scenario, std::int64_t step);
+[[nodiscard]] Result<StepAnalysis> analyse_step(const model::Scenario& scenario, std::int64_t step,
+                                                const std::function<void(double, double)>& progress = {});
+
+/// Of a job whose steps have a common end and are played on links: what `--engine max-plus`, which plays none, leaves out; nothing where
+/// it cannot run the job, or no links are played. Cost: a step by max-plus.
+/// Held by: src/simulate/answer/quick_test.cpp
+[[nodiscard]] std::optional<std::vector<std::string>> left_out_without_links(const model::Scenario& scenario);
 
 /// Under a policy with servers or backups: every update in the order in which it was taken, and when.
 struct PolicyOutcome {

@@ -55,5 +55,50 @@ TEST(StepRate, IsSilentAboutWorkThatIsSoonOver) {
   EXPECT_EQ(out.str(), "");
 }
 
+// A step a second and 20 of them: clear after one second on a terminal, and told; in a log what is waited for.
+TEST(StepRate, BeginsWhenItIsClearThatItTakesLong) {
+  std::chrono::steady_clock::time_point now{};
+  for (const bool terminal : {true, false}) {
+    std::ostringstream out;
+    StepRate rate(out, terminal, "steps", std::chrono::seconds{10}, [&] { return now; });
+    now += milliseconds(900);
+    rate.update(0.9, 20);
+    EXPECT_EQ(out.str(), "");
+    now += milliseconds(1100);
+    rate.update(2, 20);
+    EXPECT_EQ(out.str(), terminal ? "\r2 of 20 steps, 1 steps/s, about 18.0 s left\x1b[K" : "");
+    std::ostringstream quick;
+    StepRate soon(quick, terminal, "steps", std::chrono::seconds{10}, [&] { return now; });
+    now += milliseconds(2000);
+    soon.update(10, 20);
+    EXPECT_EQ(quick.str(), "") << "over in 4 s";
+  }
+}
+
+TEST(StepRate, HintsOnceAtWhatTakesLong) {
+  std::chrono::steady_clock::time_point now{};
+  for (const bool terminal : {true, false}) {
+    std::ostringstream out;
+    int asked = 0;
+    StepRate rate(out, terminal, "steps", {}, [&] { return now; });
+    rate.when_long([&] {
+      ++asked;
+      return std::string("say less");
+    });
+    now += milliseconds(1000);
+    rate.update(10, 20);  // over in 2 s
+    EXPECT_EQ(asked, 0);
+    out.str("");
+    now += milliseconds(9000);
+    rate.update(11, 20);
+    EXPECT_EQ(out.str(),
+              terminal ? "\rhint: say less\x1b[K\n\r11 of 20 steps, 1.1 steps/s, about 8.18 s left\x1b[K"
+                       : "cox: hint: say less\ncox: 11 of 20 steps, 1.1 steps/s, about 8.18 s left\n");
+    now += milliseconds(9000);
+    rate.update(12, 20);
+    EXPECT_EQ(asked, 1);
+  }
+}
+
 }  // namespace
 }  // namespace cox::cli

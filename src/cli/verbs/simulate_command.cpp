@@ -2,6 +2,7 @@
 #include "cli/verbs/simulate_command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -184,13 +185,23 @@ Status write_kept(const Invocation& call, Console& console, const simulate::Outc
   return {};
 }
 
+/// Of a job whose links are played, what else could be asked and would be answered in no time.
+std::string quick_hint(const model::Scenario& s) {
+  const auto left_out = simulate::left_out_without_links(s);
+  if (!left_out) return {};
+  if (left_out->empty()) return "--engine max-plus answers at once, and leaves nothing out";
+  return fmt::format("--engine max-plus answers at once, and leaves out: {}", fmt::join(*left_out, "; "));
+}
+
 /// One training step's parts and critical path; nothing for other jobs, and where it would
 /// cost more than the simulation.
-Result<std::optional<simulate::StepAnalysis>> take_apart(const model::Scenario& s) {
+Result<std::optional<simulate::StepAnalysis>> take_apart(const model::Scenario& s, StepRate* watch) {
   constexpr std::int64_t kMostRanks = 16'384;
   if (s.job.workload() != model::Workload::Training || !s.policy.in_step() || s.cluster.ranks() > kMostRanks)
     return std::nullopt;
-  COX_TRY(const simulate::StepAnalysis made, simulate::analyse_step(s, simulate::middle_step(s)));
+  std::function<void(double, double)> progress;
+  if (watch != nullptr) progress = [watch](double done, double total) { watch->update(done, total); };
+  COX_TRY(const simulate::StepAnalysis made, simulate::analyse_step(s, simulate::middle_step(s), progress));
   return std::optional(made);
 }
 
@@ -211,6 +222,7 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
   const std::chrono::seconds patience = call.has("watch") ? std::chrono::seconds{} : kPatience;
   StepRate watch(console.err, console.err_is_terminal, "steps", patience);
   const bool told = call.has("watch") || !call.common.quiet;
+  watch.when_long([&] { return quick_hint(made.scenario); });
   const bool attributed = call.has("attribute") && nodes.empty();
   simulate::SimulateOptions how = options_of(call, told ? &watch : nullptr);
   how.keep_steps = attributed;
@@ -238,7 +250,9 @@ Result<ExitCode> run_scenario(const Invocation& call, Console& console, Output& 
     COX_TRY(delay, simulate::follow_delay(made.scenario, options_of(call, nullptr)).map_error(placed));
   }
   COX_CHECK(write_kept(call, console, outcome, sizes, keep));
-  COX_TRY(const std::optional<simulate::StepAnalysis> step, take_apart(made.scenario));
+  StepRate apart(console.err, console.err_is_terminal, "steps until the one that is taken apart", patience);
+  COX_TRY(const std::optional<simulate::StepAnalysis> step,
+          take_apart(made.scenario, told ? &apart : nullptr));
   if (call.common.json) {
     output.stream() << simulate::to_json(path, made.scenario, outcome, sizes, step ? &*step : nullptr,
                                          attribution ? &*attribution : nullptr, delay ? &*delay : nullptr);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "simulate/training/account/accounts.hpp"
 #include "simulate/training/step/play_steps.hpp"
 #include "simulate/training/step/step_pacing.hpp"
+#include "simulate/training/step/work_done.hpp"
 
 namespace cox::simulate {
 namespace {
@@ -158,7 +160,8 @@ std::string_view name_of(StepPart part) {
   return kNames[static_cast<std::size_t>(part)];
 }
 
-Result<StepAnalysis> analyse_step(const model::Scenario& scenario, std::int64_t step) {
+Result<StepAnalysis> analyse_step(const model::Scenario& scenario, std::int64_t step,
+                                  const std::function<void(double, double)>& progress) {
   COX_CHECK(training::check_synchronous(scenario));
   if (step < 0 || step >= scenario.job.steps)
     return fail({.code = Errc::InvalidInput,
@@ -174,8 +177,20 @@ Result<StepAnalysis> analyse_step(const model::Scenario& scenario, std::int64_t 
   std::optional<training::StepPacing> paced;
   if (settings.mode != pace::Mode::Off) paced.emplace(plan, settings);
   training::StepPacing* pacing = paced ? &*paced : nullptr;
-  for (std::int64_t k = 0; k < step; ++k)
+  // The last one is played for itself.
+  const std::int64_t to_compute = paced ? 0 : training::steps_to_compute(plan, {});
+  const training::WorkDone done(step + 1, to_compute > 0 ? to_compute + 1 : 0);
+  const auto tell = [&](std::int64_t k) {
+    if (!progress) return;
+    const auto all = static_cast<double>(step + 1);
+    progress(done.at(k, engine.played(), 0), all);
+    engine.tell_progress([&, k, all](double part) { progress(done.at(k, engine.played() - 1, part), all); });
+  };
+  for (std::int64_t k = 0; k < step; ++k) {
+    tell(k);
     COX_CHECK(play_paced(engine, k, training::meeting_of(scenario, k), now, nullptr, nullptr, pacing));
+  }
+  tell(step);
   StepAnalysis out;
   const Seconds origin = *std::min_element(now.begin(), now.end());
   std::vector<StepParts> all(1);

@@ -10,6 +10,7 @@
 #include "simulate/record/pace_tally.hpp"
 #include "simulate/training/plan/rank_groups.hpp"
 #include "simulate/training/step/step_pacing.hpp"
+#include "simulate/training/step/work_done.hpp"
 
 namespace cox::simulate::training {
 
@@ -39,15 +40,16 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts sh
   const RankGroups groups(plan);
   engine.keep_accounts(groups);
   std::vector<Seconds> now(static_cast<std::size_t>(plan.units()));
+  const WorkDone done(s.job.steps, recorder != nullptr || pacing ? 0 : steps_to_compute(plan, shortcuts));
   Played out;
   for (std::int64_t k = 0; k < s.job.steps; ++k) {
     if (progress)
-      engine.tell_progress([&progress, k](double part) { progress(static_cast<double>(k) + part); });
+      engine.tell_progress([&, k](double part) { progress(done.at(k, engine.played() - 1, part)); });
     if (recorder != nullptr) recorder->open_step(k, 0, engine.factors());
     COX_CHECK(play_paced(engine, k, meeting_of(s, k), now, recorder, recorder, pacing ? &*pacing : nullptr));
     if (recorder != nullptr) recorder->close_step();
     out.step_ends.push_back(*std::max_element(now.begin(), now.end()));
-    if (progress) progress(static_cast<double>(k + 1));
+    if (progress) progress(done.at(k + 1, engine.played(), 0));
   }
   out.unit_ends = now;
   out.messages = engine.messages();

@@ -22,7 +22,7 @@ namespace cox::simulate::training {
 [[nodiscard]] Status check_synchronous(const model::Scenario& scenario);
 [[nodiscard]] Meeting meeting_of(const model::Scenario& scenario, std::int64_t step);
 
-/// Steps that are played, the last of them in part.
+/// Steps that are played, by what they cost (WorkDone), the last of them in part.
 using StepsDone = std::function<void(double)>;
 
 /// `recorder` and `progress` may be empty. `pace` instead of the job's own; empty: that.
