@@ -182,7 +182,8 @@ struct SimulateOptions {
   bool closure = true;
   bool want_run = false;
   bool keep_steps = false;  ///< `seed_steps`, of which an attribution takes totals
-  /// Called now and then with (steps done, the last of them in part; steps in all); from one thread at a time.
+  /// Called now and then with (steps done, the last of them in part; steps in all); from one thread at a time. Where steps repeat,
+  /// they are done as far as those that are computed are.
   std::function<void(double, double)> progress{};
 };
 
