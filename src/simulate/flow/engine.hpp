@@ -228,6 +228,7 @@ class FlowEngine {
   void spray(MessageState& m, int from, int to, int paths, bool by_hash);
   void use_path(MessageState& m, int choice, int from, int to);
   void use_switch(const model::Schedule& schedule, MessageState& m, int from, int to);
+  [[nodiscard]] std::vector<LinkIndex> way_to_top(const MessageState& m, int from, int to) const;
   void use_links(MessageState& m, int choice);
   void finish_way(MessageState& m);
   void limit_way(MessageState& m, std::size_t limit);

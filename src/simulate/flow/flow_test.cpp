@@ -417,7 +417,7 @@ TEST(Flow, SwitchesThatAddUpStandAtTheirLeavesAndAtTheTop) {
     double between = 0;
     for (LinkIndex l = 0; l < network->links().size(); ++l)
       if (network->between_switches(l)) between += out.link_bytes[l];
-    EXPECT_DOUBLE_EQ(between, 2.0 * (leaves - 1) * (1 << 20));  // rank 0's leaf is there
+    EXPECT_DOUBLE_EQ(between, 2.0 * leaves * (1 << 20));
   }
 }
 

@@ -89,21 +89,38 @@ int FlowEngine::choose(int from, int to) {
 }
 
 // A switch that adds up stands where the fabric meets the node of a rank of its own, or is the one between the devices of a
-// single node: no port of its own. In a tree the one above leaves is at its top, where the way from leaf to leaf turns.
+// single node: no port of its own. In a tree the one above leaves is where the ways between these turn.
 void FlowEngine::use_switch(const model::Schedule& schedule, MessageState& m, int from, int to) {
   std::vector<LinkIndex> between;
-  network_.route(from, to, network_.static_choice(from, to), between);
-  std::erase_if(between, [&](LinkIndex l) { return !network_.between_switches(l); });
   if (schedule.is_switch(m.from) && schedule.is_switch(m.to) && fabric_.kind == model::FabricKind::FatTree) {
-    const auto turn = between.begin() + static_cast<std::ptrdiff_t>(between.size() / 2);
-    m.to + 1 == schedule.participants() ? between.erase(turn, between.end())
-                                        : between.erase(between.begin(), turn);
+    between = way_to_top(m, from, to);
+  } else {
+    network_.route(from, to, network_.static_choice(from, to), between);
+    std::erase_if(between, [&](LinkIndex l) { return !network_.between_switches(l); });
   }
   way_.clear();
   if (!schedule.is_switch(m.from)) network_.leave_node(from, way_);
   way_.insert(way_.end(), between.begin(), between.end());
   if (!schedule.is_switch(m.to)) network_.enter_node(to, way_);
   use_links(m, 0);
+}
+
+/// From a leaf up to the switch above all, or from there down to it: half of the way to the leaf that is furthest, by the first path for
+/// everybody, so that all meet in one switch. Nothing where all stand at one leaf. Cost: O(leaves).
+std::vector<LinkIndex> FlowEngine::way_to_top(const MessageState& m, int from, int to) const {
+  const FlowCourse& course = course_of(m);
+  const model::Schedule& schedule = *course.what.schedule;
+  const bool up = m.to + 1 == schedule.participants();
+  std::vector<LinkIndex> longest, way;
+  for (int leaf = schedule.ranks(); leaf + 1 < schedule.participants(); ++leaf) {
+    const int other = course.device(m.lane, stands_with(schedule, leaf));
+    up ? network_.route(from, other, 0, way) : network_.route(other, to, 0, way);
+    std::erase_if(way, [&](LinkIndex l) { return !network_.between_switches(l); });
+    if (way.size() > longest.size()) longest.swap(way);
+  }
+  const auto turn = longest.begin() + static_cast<std::ptrdiff_t>(longest.size() / 2);
+  up ? longest.erase(turn, longest.end()) : longest.erase(longest.begin(), turn);
+  return longest;
 }
 
 void FlowEngine::use_path(MessageState& m, int choice, int from, int to) {

@@ -488,7 +488,7 @@ Status check_forms(const Draft& draft, const Notes& notes) {
         {"cost.protocol"},
         "cost.protocol \"eager-gap\" has no meaning where messages are played on links, which this fabric, "
         "these places or these neighbours ask for",
-        "there the links are the ports: say eager, or engine = \"max-plus\", which leaves links out");
+        "there the links are the ports: say eager");
   return {};
 }
 

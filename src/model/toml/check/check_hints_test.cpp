@@ -61,8 +61,7 @@ TEST(ScenarioHints, EagerGapIsNotPlayedOnLinks) {
   const std::string tree = "fabric.kind = \"fat-tree\"\nfabric.hosts_per_leaf = 2\n";
   const std::string what =
       "f.toml:1:6: cost.protocol \"eager-gap\" has no meaning where messages are played on links, which this fabric, these "
-      "places or these neighbours ask for | there the links are the ports: say eager, or engine = \"max-plus\", which "
-      "leaves links out";
+      "places or these neighbours ask for | there the links are the ports: say eager";
   EXPECT_EQ(clash(gap + job), "no error");
   EXPECT_EQ(clash(gap + job + tree), what);
   EXPECT_EQ(clash(gap + job + "neighbour = [{ nodes = [0, 1], bytes = \"1MB\" }]\n"), what);

@@ -146,6 +146,10 @@ struct GroupCosts {
   int per_node = 1;  ///< neighbours in the group that share a node
 };
 
+[[nodiscard]] inline bool leaves_node(const GroupCosts& g) {
+  return g.members > 1 && g.per_node < g.members;
+}
+
 /// Of fewer members than the group has, as many in each of its nodes: how many share one.
 [[nodiscard]] int spread_per_node(const GroupCosts& group, int members);
 

@@ -14,10 +14,6 @@
 namespace cox::simulate::training {
 namespace {
 
-bool leaves_node(const GroupCosts& g) {
-  return g.members > 1 && g.per_node < g.members;
-}
-
 bool stays_in_node(const GroupCosts& g) {
   return g.members > 1 && g.per_node > 1;
 }

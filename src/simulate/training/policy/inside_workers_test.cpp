@@ -146,6 +146,21 @@ TEST(InsideWorkers, OneWorkerIsTheSynchronousStep) {
   }
 }
 
+// The messages of a worker's own tensor and context groups do not share what its stages do, and that is said.
+TEST(InsideWorkers, WhatItsGroupsSendIsPricedAloneAndSaid) {
+  model::Scenario s = two_stages(PolicyKind::Asynchronous);
+  s.cluster.nodes = 4;
+  s.fabric.background_load = 0.5;
+  constexpr std::string_view kGroups = "messages of tensor and context groups on links of the fabric";
+  auto out = simulate_training(s, {});
+  ASSERT_TRUE(out) << out.error().to_string();
+  EXPECT_FALSE(says(out->not_modelled, kGroups));
+  work_of(s).layout = {.data = 1, .pipeline = 2, .context = 2};
+  out = simulate_training(s, {});
+  ASSERT_TRUE(out) << out.error().to_string();
+  EXPECT_TRUE(says(out->not_modelled, kGroups));
+}
+
 // An engine that plays no links says so.
 TEST(InsideWorkers, WithoutLinksItIsSaid) {
   model::Scenario s = two_stages(PolicyKind::Asynchronous);
