@@ -47,6 +47,9 @@ struct TrainQuestion {
   std::filesystem::path checkpoint{};  ///< folder that the job is saved to; empty: it is not
   std::string every = "100";           ///< steps between two checkpoints, or `5%` of the time for all of them
   bool resume = false;                 ///< from the newest checkpoint that is whole, where there is one
+  bool predict = false;                ///< the first steps predict the rest, and both are said
+  std::string
+      inject{};  ///< a fault on purpose: `rank=1,delay=0.02` (seconds in each step), `rank=1,nan=5` (the step)
   /// Hears how far the job is: the version, and the loss of the first process's samples before it. One thread at a time.
   std::function<void(std::int64_t version, double loss)> told{};
   /// Asked now and then. True: on threads the next step is the last, and is saved; processes are ended, and it is an error.

@@ -72,6 +72,8 @@ Result<train::TrainQuestion> question_of(const Invocation& call) {
   q.checkpoint = call.value("checkpoint");
   q.every = call.value("checkpoint-every", "100");
   q.resume = call.has("resume");
+  q.inject = call.value("inject");
+  q.predict = call.has("predict");
   if (q.checkpoint.empty() && (q.resume || !call.value("checkpoint-every").empty()))
     return fail(usage_error(
         "cli-003",
@@ -244,6 +246,10 @@ const Command& train_command() {
                  .value = "SECONDS",
                  .help = "how long a process waits for a message",
                  .fallback = "60"},
+                {.name = "predict", .help = "let the first steps predict the rest, and say both at the end"},
+                {.name = "inject",
+                 .value = "FAULT",
+                 .help = "a fault on purpose: rank=1,delay=0.02 (seconds a step) or rank=1,nan=5"},
                 {.name = "set", .value = "KEY=VALUE,...", .help = "change the scenario, as in cox simulate"},
                 {.name = "record",
                  .value = "FILE",

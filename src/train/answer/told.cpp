@@ -71,6 +71,27 @@ std::string bytes_text(const TrainJob& job, const TrainedRun& run, const Facts& 
                      per_step(std::ranges::max(f.scheduled), run.steps()));
 }
 
+std::string forecast_text(const TrainedRun& run, const Facts& f) {
+  if (!run.forecast)
+    return fmt::format("predicted: nothing, of {} at least a fifth predict the rest",
+                       counted(kLeastForecastSteps, "step", "steps"));
+  const StepForecast& said = *run.forecast;
+  const std::int64_t steps = run.steps();
+  return fmt::format(
+      "predicted from steps {} to {}: a step takes {} ({} to {} with 95 %), a process sends at most {}; measured in the {} "
+      "behind them: {}{}, {}",
+      said.from, said.to, to_string(said.mean), to_string(said.low), to_string(said.high),
+      per_step(std::ranges::max(f.scheduled), steps), said.rest, to_string(said.measured),
+      said.held() ? "" : " (outside)", per_step(std::ranges::max(f.counted), steps));
+}
+
+/// Who holds a worker.
+int rank_of(int worker, const TrainJob& job) {
+  int rank = 0;
+  while (part_of(job.workers, rank, job.procs).end() <= worker) ++rank;
+  return rank;
+}
+
 std::string stopped_text(const TrainJob& job, const TrainedRun& run) {
   const std::string at = fmt::format("interrupted at version {} of {}", run.versions, job.steps);
   if (!run.saved_version) return at + ": nothing was saved; --checkpoint FOLDER saves a job";
@@ -128,18 +149,22 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
     lines.emplace_back(stopped_text(job, run));
   }
   if (run.diverged) lines.emplace_back("");
-  if (run.diverged) lines.emplace_back(fmt::format("diverged: {}", run.diverged->text()));
+  if (run.diverged)
+    lines.emplace_back(fmt::format("diverged: {} (a worker of process {})", run.diverged->text(),
+                                   rank_of(run.diverged->worker, job)));
   lines.emplace_back("");
   lines.emplace_back(fmt::format("parameters of all processes are alike: {:016x}", run.hashes.front()));
   if (run.steps() > 0)
     lines.emplace_back(fmt::format("a step took {} (mean of {})",
                                    to_string(run.steps_took / static_cast<double>(run.steps())),
                                    run.steps()));
+  if (job.predict) lines.emplace_back(forecast_text(run, f));
   if (run.saved.count > 0)
     lines.emplace_back(fmt::format("{} to {}, each took {}: {} of the time",
                                    counted(run.saved.count, "checkpoint", "checkpoints"), job.checkpoint,
                                    to_string(run.saved.took / static_cast<double>(run.saved.count)),
                                    percent(run.saved.took / (run.saved.took + run.steps_took))));
+  if (!job.inject.empty()) lines.emplace_back(fmt::format("note: a fault was injected: {}", job.inject));
   for (const std::string& note : q.notes) lines.emplace_back("note: " + note);
   return lines;
 }
@@ -173,6 +198,20 @@ std::string json_of(const std::string& scenario, const TrainJob& job, const Trai
        run.steps() > 0 ? Json(run.steps_took.count() / static_cast<double>(run.steps())) : Json(nullptr)},
       {"parameters_hash", fmt::format("{:016x}", run.hashes.front())},
       {"diverged", or_null(run.diverged, [](const learn::Divergence& d) { return d.text(); })},
+      {"predicted", or_null(run.forecast,
+                            [&](const StepForecast& p) {
+                              return Json{{"first_step", p.from},
+                                          {"last_step", p.to},
+                                          {"step_mean_s", p.mean.count()},
+                                          {"step_low_s", p.low.count()},
+                                          {"step_high_s", p.high.count()},
+                                          {"measured_steps", p.rest},
+                                          {"measured_step_mean_s", p.measured.count()},
+                                          {"held", p.held()}};
+                            })},
+      {"diverged_rank",
+       or_null(run.diverged, [&](const learn::Divergence& d) { return rank_of(d.worker, job); })},
+      {"injected", job.inject.empty() ? Json(nullptr) : Json(job.inject)},
       {"interrupted", run.stopped},
       {"resumed_version", or_null(run.resumed, [](std::int64_t v) { return v; })},
       {"refused_checkpoints", run.refused},

@@ -77,6 +77,14 @@ Status check_size(const TrainJob& job) {
   return {};
 }
 
+Status check_fault(const TrainQuestion& q) {
+  COX_TRY(const Injected fault, read_injected(q.inject));
+  if (fault.rank >= q.procs)
+    return refuse(fmt::format("a fault of rank {}, and there are {} processes", fault.rank, q.procs),
+                  "ranks count from 0");
+  return {};
+}
+
 Status check_saving(const TrainQuestion& q) {
   COX_CHECK(read_save_every(q.every));
   if (q.resume && q.record != nullptr)
@@ -146,6 +154,7 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
   COX_CHECK(check_way(q.way));
   COX_CHECK(check_layout(q));
   COX_CHECK(check_saving(q));
+  COX_CHECK(check_fault(q));
   model::Scenario one = scenario;
   one.policy = q.way.policy;
   one.job.steps = 1;
@@ -161,6 +170,8 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
                .checkpoint = q.checkpoint.empty() ? "" : std::filesystem::absolute(q.checkpoint).string(),
                .every = q.every,
                .resume = q.resume,
+               .predict = q.predict,
+               .inject = q.inject,
                .told = static_cast<bool>(q.told)};
   COX_TRY(job.workers, simulate::update_workers(one));
   COX_CHECK(check_size(job));

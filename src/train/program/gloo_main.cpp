@@ -122,13 +122,31 @@ class GlooTransport final : public cox::train::Transport {
   std::vector<Going> going_;
 };
 
+/// Says what a rank that failed has to say; its exit status.
+int end_with(const std::string& row) {
+  std::fwrite(row.data(), 1, row.size(), stdout);
+  std::fflush(stdout);
+  return 1;
+}
+
 /// One rank; its exit status.
 int run_rank(int rank, const std::string& store, const cox::train::TrainJob& job) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody is left where the one that started us is killed
   cox_rank(rank, job.procs);
-  GlooTransport transport(rank, job.procs, store, job.patience);
+  std::unique_ptr<GlooTransport> transport;
+  try {
+    transport = std::make_unique<GlooTransport>(rank, job.procs, store, job.patience);
+  } catch (const std::exception& e) {
+    return end_with(cox::train::row_of(cox::Error{
+        .code = cox::Errc::Io,
+        .id = "train-005",
+        .message = "rank " + std::to_string(rank) + " cannot meet the others: " + e.what(),
+        .hint =
+            "GLOO_SOCKET_IFNAME names the interface (lo where it is not set); is a port free in net.ipv4.ip_local_port_range?",
+        .where = {}}));
+  }
   cox::train::ObservedMarks marks(rank, job.procs, job.told);
-  auto made = cox::train::run_replica(job, transport, marks);
+  auto made = cox::train::run_replica(job, *transport, marks);
   if (made) made->library = "Gloo";
   const std::string text = made ? cox::train::rows_of(*made) : cox::train::row_of(made.error());
   if (rank == 0 || !made) std::fwrite(text.data(), 1, text.size(), stdout);

@@ -135,6 +135,8 @@ cox::Result<cox::train::TrainedRun> run(const std::vector<std::string>& words) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   COX_TRY(const cox::train::TrainJob job, cox::train::read_words(words));
+  MpiTransport transport(rank, ranks, job.patience);
+  COX_CHECK(cox::train::check_alike(job, transport));
   if (ranks != job.procs)
     return cox::fail({.code = cox::Errc::Unsupported,
                       .id = "train-001",
@@ -142,7 +144,6 @@ cox::Result<cox::train::TrainedRun> run(const std::vector<std::string>& words) {
                                  std::to_string(job.procs) + " processes",
                       .hint = "start as many; is it the launcher of another MPI?",
                       .where = {}});
-  MpiTransport transport(rank, ranks, job.patience);
   cox::train::ObservedMarks marks(rank, ranks, job.told);
   COX_TRY(cox::train::TrainedRun made, cox::train::run_replica(job, transport, marks));
   made.library = library();

@@ -58,6 +58,11 @@ bool read_word(std::string_view key, std::string_view value, TrainJob& job) {
   if (key == "every") return !(job.every = value).empty();
   if (key == "times") return read_flag(value, job.times);
   if (key == "resume") return read_flag(value, job.resume);
+  if (key == "predict") return read_flag(value, job.predict);
+  if (key == "inject") {
+    job.inject = value;
+    return true;
+  }
   if (key == "told") return read_flag(value, job.told);
   double seconds = 0;
   if (key != "patience_s" || !read_number(value, 1e-3, 1e6, seconds)) return false;
@@ -98,6 +103,33 @@ Result<SumBy> read_sum(const std::string& text) {
   return sum;
 }
 
+Result<Injected> read_injected(const std::string& text) {
+  Injected made;
+  std::string_view left = text;
+  bool read = true;
+  while (!left.empty() && read) {
+    const std::size_t end = std::min(left.find(','), left.size());
+    const std::string_view word = left.substr(0, end);
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const std::string_view key = word.substr(0, equals),
+                           value = word.substr(std::min(equals + 1, word.size()));
+    double seconds = 0;
+    if (key == "rank")
+      read = read_number(value, 0, 1 << 20, made.rank);
+    else if (key == "nan")
+      read = read_number(value, std::int64_t{0}, std::int64_t{1} << 40, made.nan);
+    else
+      read = key == "delay" && read_number(value, 1e-6, 1e3, seconds);
+    if (seconds > 0) made.delay = Seconds{seconds};
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  const bool whole = made.rank >= 0 && (made.delay > Seconds{} || made.nan >= 0);
+  if (text.empty() || (read && whole)) return made;
+  return fail(unknown(
+      fmt::format("\"{}\" is no fault, expected a rank with a delay in seconds or with a step", shown(text)),
+      "such as rank=1,delay=0.02 or rank=1,nan=5"));
+}
+
 Result<TrainLayout> read_layout(const std::string& text) {
   const std::vector<std::string> names{"data-parallel", "zero-1", "zero-2", "zero-3"};
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -122,6 +154,8 @@ std::vector<std::string> words_of(const TrainJob& job) {
           "checkpoint=" + job.checkpoint,
           "every=" + job.every,
           fmt::format("resume={}", job.resume ? 1 : 0),
+          fmt::format("predict={}", job.predict ? 1 : 0),
+          "inject=" + job.inject,
           fmt::format("told={}", job.told ? 1 : 0)};
 }
 

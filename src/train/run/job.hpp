@@ -16,6 +16,7 @@
 
 #include "train/checkpoint/saver.hpp"
 #include "train/executor/memory_count.hpp"
+#include "train/run/step_forecast.hpp"
 
 namespace cox::train {
 
@@ -37,6 +38,15 @@ enum class TrainLayout : std::uint8_t {
 /// `data-parallel`, `zero-1`, `zero-2`, `zero-3`. Errors: train-002 (Errc::Usage).
 [[nodiscard]] Result<TrainLayout> read_layout(const std::string& text);
 
+/// A fault on purpose, for tests and for trying out `cox diagnose`.
+struct Injected {
+  int rank = -1;          ///< nobody's
+  Seconds delay{};        ///< that it sleeps in each step, before its gradients
+  std::int64_t nan = -1;  ///< in this step its last worker's gradient holds what is no number
+};
+/// Reads `rank=1,delay=0.02` or `rank=1,nan=5`; nothing of an empty text. Errors: train-002 (Errc::Usage).
+[[nodiscard]] Result<Injected> read_injected(const std::string& text);
+
 struct TrainJob {
   std::string problem{};
   std::string optimizer{};
@@ -51,7 +61,9 @@ struct TrainJob {
   std::string checkpoint{};   ///< folder; empty = nothing is saved
   std::string every = "100";  ///< as read_save_every takes it
   bool resume = false;
-  bool told = false;  ///< ranks that are programs say how far they are
+  bool predict = false;  ///< the first steps predict the rest
+  std::string inject{};  ///< as read_injected takes it
+  bool told = false;     ///< ranks that are programs say how far they are
 };
 /// What has to be the same to go on from a checkpoint: what is learned, and, where gradients are not summed in fixed order, how and by how
 /// many processes they are.
@@ -85,6 +97,7 @@ struct TrainedRun {
   std::vector<std::string> refused{};      ///< newer checkpoints, with what is wrong with each
   Saved saved{};
   std::optional<std::int64_t> saved_version{};  ///< the newest checkpoint's; -1 where there is none
+  std::optional<StepForecast> forecast{};       ///< of the first rank
   bool stopped = false;                         ///< before its last step, because somebody asked for it
 
   [[nodiscard]] std::int64_t steps() const { return versions - resumed.value_or(0); }  ///< of this run

@@ -45,6 +45,13 @@ TEST(TrainJob, RowsKeepEveryBit) {
       .steps_took = Seconds{0.25},
       .times = {Seconds{0.1}, Seconds{0.2}, Seconds{1.0 / 7}},
       .saved_version = 7,
+      .forecast = StepForecast{.from = 4,
+                               .to = 9,
+                               .mean = Seconds{0.1},
+                               .low = Seconds{1.0 / 3},
+                               .high = Seconds{0.3},
+                               .measured = Seconds{0.7},
+                               .rest = 5},
       .stopped = true};
   const auto back = read_rows(rows_of(run));
   ASSERT_TRUE(back) << back.error().message;
@@ -57,6 +64,8 @@ TEST(TrainJob, RowsKeepEveryBit) {
   EXPECT_EQ(back->times, run.times);
   EXPECT_EQ(back->diverged->tensor, "w1");
   EXPECT_EQ(back->saved_version, 7);
+  EXPECT_EQ(back->forecast->low, Seconds{1.0 / 3});
+  EXPECT_EQ(back->forecast->rest, 5);
   EXPECT_TRUE(back->stopped);
 }
 
@@ -92,6 +101,18 @@ TEST(TrainJob, WhatIsNoResultIsQuoted) {
     ASSERT_FALSE(read) << text;
     EXPECT_EQ(read.error().id, "train-005") << text;
   }
+}
+
+TEST(TrainJob, FaultsAreReadOrRefused) {
+  const auto slow = read_injected("rank=1,delay=0.02");
+  ASSERT_TRUE(slow);
+  EXPECT_EQ(slow->rank, 1);
+  EXPECT_EQ(slow->delay, Seconds{0.02});
+  EXPECT_EQ(slow->nan, -1);
+  EXPECT_EQ(read_injected("rank=0,nan=5")->nan, 5);
+  EXPECT_EQ(read_injected("")->rank, -1);
+  for (const char* wrong : {"rank=1", "delay=1", "rank=-1,delay=1", "rank=1,delay=0", "rank=1,nan=x", "slow"})
+    EXPECT_EQ(read_injected(wrong).error().id, "train-002") << wrong;
 }
 
 TEST(TrainJob, SumsAreNamedAsTheModelNamesThem) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <limits>
@@ -11,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "cox/base/assert.hpp"
+#include "cox/base/hash.hpp"
 #include "cox/learn/optimize.hpp"
 #include "cox/learn/problem.hpp"
 
@@ -47,8 +51,10 @@ class Replica {
       }
       const auto before = Clock::now();
       COX_CHECK(take_step(step));
-      made_.steps_took += Clock::now() - before;
+      const Seconds took = Clock::now() - before;
+      made_.steps_took += took;
       if (made_.diverged) break;
+      watch_.took(took);
       if (transport_.rank() == 0) marks_.version(made_.versions, shards_.loss());
       if (job_.times) made_.times.push_back(Clock::now() - began_);
       if (made_.versions >= 2 * made_.points.back().version) COX_CHECK(add_point());
@@ -60,6 +66,7 @@ class Replica {
     if (saver_) made_.saved = saver_->saved();
     if (saver_) made_.saved_version = saver_->newest();
     if (!made_.diverged && made_.versions > made_.points.back().version) COX_CHECK(add_point());
+    if (job_.predict) made_.forecast = watch_.forecast();
     COX_CHECK(compare());
     return std::move(made_);
   }
@@ -67,6 +74,7 @@ class Replica {
  private:
   /// From the newest checkpoint on, where the job asks for it.
   Status begin() {
+    watch_ = StepWatch(job_.steps);
     if (job_.checkpoint.empty()) return {};
     COX_TRY(const SaveEvery every, read_save_every(job_.every));
     saver_.emplace(job_.checkpoint, every, identity_of(job_), made_.parameters, shards_.moments(),
@@ -86,6 +94,7 @@ class Replica {
                    .where = {}});
     made_.resumed = made_.versions = found.state->version;
     shards_.go_on(*found.state);
+    watch_ = StepWatch(job_.steps - made_.versions);
     return {};
   }
 
@@ -146,6 +155,7 @@ class Replica {
   Shards& shards_;
   std::vector<Bytes> sent_;  ///< in steps that count
   std::optional<Saver> saver_;
+  StepWatch watch_{0};
   Clock::time_point began_;
   TrainedRun made_;
 };
@@ -158,13 +168,40 @@ Result<std::unique_ptr<learn::Problem>> problem_of(const TrainJob& job) {
   return learn::make_problem(spec);
 }
 
+Status check_alike(const TrainJob& job, Transport& transport) {
+  constexpr std::size_t kMostWords = 24;
+  const std::vector<std::string> words = words_of(job);
+  COX_ASSERT(words.size() <= kMostWords, "there is room for all words");
+  std::array<std::uint64_t, kMostWords> mine{};
+  for (std::size_t i = 0; i < words.size(); ++i) mine[i] = fnv1a(words[i]);
+  COX_TRY(const auto all, train::exchange(transport, mine));
+  for (std::size_t r = 1; r < all.size(); ++r) {
+    if (all[r] == all.front()) continue;
+    const auto at = static_cast<std::size_t>(std::ranges::mismatch(all[r], all.front()).in1 - all[r].begin());
+    std::array<char, 256> word{};
+    const std::string own = at < words.size() ? words[at] : "another program";
+    std::copy_n(own.begin(), std::min(own.size(), word.size() - 1), word.begin());
+    COX_TRY(const auto said, train::exchange(transport, word));
+    return fail(
+        {.code = Errc::Io,
+         .id = "train-004",
+         .message = fmt::format("rank {} was told {}, rank 0 {}", r, said[r].data(), said.front().data()),
+         .hint = "all ranks have to run the same program with the same job",
+         .where = {}});
+  }
+  return {};
+}
+
 Result<TrainedRun> run_replica(const TrainJob& job, Transport& transport, Marks& marks) {
+  COX_CHECK(check_alike(job, transport));
   COX_TRY(std::unique_ptr<learn::Problem> problem, problem_of(job));
   COX_TRY(const learn::OptimizerSpec optimizer, learn::read_optimizer(job.optimizer));
   COX_TRY(const SumBy by, read_sum(job.sum));
   COX_TRY(const TrainLayout layout, read_layout(job.layout));
   Shards shards(job, layout, optimizer, transport, marks, std::move(problem));
   COX_CHECK(shards.choose(by));
+  COX_TRY(const Injected fault, read_injected(job.inject));
+  shards.inject(fault);
   return Replica(job, transport, marks, shards).run();
 }
 

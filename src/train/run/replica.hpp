@@ -19,6 +19,10 @@ namespace cox::train {
 /// What the job learns: where workers differ, as many as it has. Errors: learn-001.
 [[nodiscard]] Result<std::unique_ptr<learn::Problem>> problem_of(const TrainJob& job);
 
+/// All ranks were told the same, or all hear of the first that was not, with what. Errors: train-004; those of exchange.
+/// Held by: src/train/run/replica_test.cpp, tests/e2e/train/misuse_test.sh
+[[nodiscard]] Status check_alike(const TrainJob& job, Transport& transport);
+
 /// All steps of rank `transport.rank()`: gradients of its workers' leaves at the newest version, their sum over all ranks, one
 /// step of the optimizer with the mean. A gradient that is no number ends the job on all ranks before its version, as learn::Learner has it; the
 /// lowest worker is named.

@@ -10,6 +10,7 @@
 #include "cox/learn/drawn.hpp"
 #include "cox/learn/learner.hpp"
 
+#include "train/executor/ranks_for_tests.hpp"
 #include "train/run/memory_plan.hpp"
 #include "train/run/shards.hpp"
 
@@ -218,6 +219,44 @@ TEST(TrainReplica, TheLowestWorkerWhoseGradientIsNoNumberIsNamedOnAllRanks) {
 
 // One worker a process, Adam, a network of 1.3 million parameters in four layers. P parameters take 4 P bytes; beside the stage's
 // formula (8 P + 8 P / n and so on) are pages, the largest layers and what came.
+// Rank 2 of three was started with another number of steps.
+TEST(TrainReplica, ARankThatWasToldSomethingElseIsNamedByAll) {
+  TrainJob job = jobs()[0];
+  job.procs = 3;
+  on_ranks(3, [&](Transport& link) {
+    TrainJob mine = job;
+    if (link.rank() == 2) mine.steps = 31;
+    Marks nobody;
+    const auto made = run_replica(mine, link, nobody);
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().id, "train-004");
+    EXPECT_EQ(made.error().message, "rank 2 was told steps=31, rank 0 steps=30");
+  });
+}
+
+// Three ranks with 3, 3 and 2 workers: the last of rank 1's is worker 5.
+TEST(TrainReplica, AGradientThatIsMadeNoNumberIsNamedInEveryLayout) {
+  TrainJob job = jobs()[2];
+  job.inject = "rank=1,nan=4";
+  for (const char* layout : {"data-parallel", "zero-1", "zero-2", "zero-3"}) {
+    job.layout = layout;
+    const TrainedRun run = ran(job, 3);
+    ASSERT_TRUE(run.diverged) << layout;
+    EXPECT_EQ(run.diverged->place(), "worker 5, step 4, weights.1") << layout;
+    EXPECT_EQ(run.versions, 4) << layout;
+  }
+}
+
+TEST(TrainReplica, ADelayIsTakenInEachStep) {
+  TrainJob job = jobs()[0];
+  job.steps = 5;
+  job.inject = "rank=1,delay=0.01";
+  const TrainedRun run = ran(job, 2);
+  EXPECT_GE(run.steps_took, Seconds{0.05});
+  job.inject.clear();
+  EXPECT_EQ(run.hashes, ran(job, 2).hashes);
+}
+
 TEST(TrainReplica, MemoryIsThatOfTheStagesFormula) {
   TrainJob job{.problem = "mlp,dimension=256,hidden=640,layers=3,pairs=2,held-out=10",
                .optimizer = "adam,rate=0.001",

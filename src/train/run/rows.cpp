@@ -94,6 +94,12 @@ bool read_line(const Words& w, TrainedRun& run) {
   }
   if (w[0] == "saved" && w.size() == 3)
     return read(w[1], run.saved.count) && read_seconds(w[2], run.saved.took);
+  if (w[0] == "forecast" && w.size() == 8) {
+    StepForecast& f = run.forecast.emplace();
+    return read(w[1], f.from) && read(w[2], f.to) && read_seconds(w[3], f.mean) &&
+           read_seconds(w[4], f.low) && read_seconds(w[5], f.high) && read_seconds(w[6], f.measured) &&
+           read(w[7], f.rest);
+  }
   if (w[0] == "newest" && w.size() == 2) return read(w[1], run.saved_version.emplace());
   if (w[0] == "stopped" && w.size() == 1) return run.stopped = true;
   if (w[0] == "time" && w.size() == 2) {
@@ -143,6 +149,9 @@ std::string rows_of(const TrainedRun& run) {
   for (const std::string& what : run.refused) text += fmt::format("refused\t{}\n", one_row(what));
   if (run.saved.count > 0) text += fmt::format("saved\t{}\t{}\n", run.saved.count, run.saved.took.count());
   if (run.saved_version) text += fmt::format("newest\t{}\n", *run.saved_version);
+  if (const auto& f = run.forecast; f)
+    text += fmt::format("forecast\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", f->from, f->to, f->mean.count(),
+                        f->low.count(), f->high.count(), f->measured.count(), f->rest);
   if (run.stopped) text += "stopped\n";
   for (const Seconds t : run.times) text += fmt::format("time\t{}\n", t.count());
   return text;

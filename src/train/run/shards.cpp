@@ -2,6 +2,7 @@
 #include "train/run/shards.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "cox/learn/schedule.hpp"
 
@@ -148,7 +149,9 @@ Status Shards::add_leaves(std::int64_t step) {
   bad_ = {};
   loss_ = 0;
   needed_ = 0;
+  step_ = step;
   marks_.begin(StepPart::Gradient, {});
+  if (injected_.delay > Seconds{}) std::this_thread::sleep_for(injected_.delay);
   // Those with fewer leaves wait first, so that the last leaf is everybody's last.
   for (leaf_ = 0; leaf_ < most_leaves_ && ended_; ++leaf_) {
     worker_ = own.end() - most_leaves_ + leaf_;
@@ -214,6 +217,8 @@ void Shards::look_for_bad(const Stretch& unit) {
 
 void Shards::done(std::size_t unit) {
   if (!ended_) return;
+  if (unit == 0 && injected_.nan == step_ && leaf_ + 1 == most_leaves_)
+    g_.all().front() = std::numeric_limits<float>::quiet_NaN();
   // Layouts that keep all gradients have one unit, whatever the problem has: it is done with the first.
   if (!parts_gradients()) {
     if (unit > 0) return;

@@ -50,6 +50,9 @@ class Shards final : private learn::UnitUse {
   Shards(const TrainJob& job, TrainLayout layout, const learn::OptimizerSpec& optimizer, Transport& transport,
          Marks& marks, std::unique_ptr<learn::Problem> problem);
 
+  void inject(const Injected& fault) {
+    if (fault.rank == transport_.rank()) injected_ = fault;
+  }
   /// Of an all-reduce by name, where there is one. Errors: those of Executor::make.
   [[nodiscard]] Status choose(const SumBy& by);
   /// One step; where a worker's gradient is no number, parameters are what they were and it is named.
@@ -125,6 +128,8 @@ class Shards final : private learn::UnitUse {
   std::size_t needed_ = 0;   ///< units of the step so far
   std::optional<std::size_t> on_its_way_;
   std::vector<int> users_;  ///< of each unit's parameters that are here
+  Injected injected_;       ///< nobody's but on its rank
+  std::int64_t step_ = 0;
   Bad bad_;
   double loss_ = 0;  ///< of own leaves, together
   std::vector<Bad> votes_;
