@@ -53,7 +53,7 @@ try_page() {
   run_page "$source_dir/docs/$1.md" "$place"
 }
 
-for page in tutorial/01-find-a-straggler tutorial/02-will-it-scale tutorial/03-which-policy howto/mark-your-own-program howto/check-a-claim; do
+for page in tutorial/01-find-a-straggler tutorial/02-will-it-scale tutorial/03-which-policy tutorial/04-from-ddp-to-fsdp howto/mark-your-own-program howto/check-a-claim; do
   try_page "$page" && continue
   [ $? = 75 ] || fail "$page"
   echo "nobody was named: once more"
