@@ -123,7 +123,7 @@ set(pairs
     forecast/law:forecast/sample forecast/sample:forecast/calibrate forecast/calibrate:forecast/project
     forecast/project:forecast/regimes forecast/regimes:forecast/levers forecast/structure:forecast/project
     forecast/checkpoints:forecast/regimes forecast/levers:forecast/scenario forecast/scenario:forecast/control
-    forecast/control:forecast/answer forecast/ways:forecast/control
+    forecast/control:forecast/answer forecast/learned:forecast/control forecast/ways:forecast/control
     study/file:study/answer study/oracle:study/compute study/answer:study/page study/page:study/compute
     study/pacing_table:study/compute study/runs:study/compute study/compute:study/page evaluate/pacing:evaluate/claim
     diagnose/timeline:diagnose/naming

@@ -13,12 +13,12 @@
 
 #include "forecast/answer/detail.hpp"
 #include "forecast/answer/goodness.hpp"
-#include "forecast/answer/learned_control.hpp"
 #include "forecast/answer/simulated_sizes.hpp"
 #include "forecast/calibrate/parts.hpp"
 #include "forecast/calibrate/run_parameters.hpp"
 #include "forecast/control/carried.hpp"
 #include "forecast/control/control.hpp"
+#include "forecast/learned/learned.hpp"
 #include "forecast/project/project.hpp"
 #include "forecast/sample/sample.hpp"
 

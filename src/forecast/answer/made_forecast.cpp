@@ -2,6 +2,7 @@
 // What other rooms see of a forecast: its inputs as they are gathered, and the answer with what it rests on behind it.
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <ranges>
 #include <set>
 #include <string>
@@ -10,7 +11,9 @@
 #include <variant>
 
 #include "forecast/answer/forecast.hpp"
-#include "forecast/answer/learned.hpp"
+#include "forecast/answer/node_hours.hpp"
+#include "forecast/learned/learned.hpp"
+#include "forecast/regimes/parts_job.hpp"
 #include "forecast/sample/read.hpp"
 
 namespace cox::forecast {
@@ -69,6 +72,16 @@ Asked asked_of(const Question& question) {
   out.project.threads = question.threads;
   out.goodness.threads = question.threads;
   return out;
+}
+
+/// The job's throughput at any size, as its forecast has it.
+ScalingJob throughput_job(const FullForecast& f, const Asked& asked) {
+  PartsJobOptions options{.project = asked.project, .failing = failing_scenario(f, asked)};
+  options.project.rest = f.rest;
+  options.project.over_parts = f.over_parts;
+  options.sources = f.sources;
+  options.replicates = 0;
+  return job_of_parts(*f.parts, options).job;
 }
 
 }  // namespace
@@ -196,7 +209,23 @@ Status MadeForecast::add_control(const ControlQuestion& question, const ReadEvid
 
 Status MadeForecast::add_learning(const LearningQuestion& question, const ReadEvidence& evidence,
                                   const Question& asked) {
-  return add_learned(*whole_, evidence.all(), asked_of(asked), question);
+  const std::optional<model::Scenario>& scenario = evidence.all().scenario;
+  if (!scenario || !std::holds_alternative<model::TrainingJob>(scenario->job.work))
+    return fail(Error{.code = Errc::Unsupported,
+                      .id = "forecast-038",
+                      .message = "what a sample is worth is learned under a Scenario of training steps, and "
+                                 "the input is none",
+                      .hint = "leave --learn out, or give a scenario with workload = \"training\"",
+                      .where = {}});
+  LearnedJob job{.scenario = *scenario,
+                 .throughput = throughput_job(*whole_, asked_of(asked)),
+                 .ranks = whole_->seen_ranks,
+                 .sizes = asked.sizes,
+                 .grows = asked.scaling == Scaling::Weak,
+                 .threads = asked.threads};
+  if (whole_->full_control && whole_->full_control->levers) job.levers = *whole_->full_control->levers;
+  COX_TRY(whole_->learned, learned_control(job, question));
+  return {};
 }
 
 std::vector<TextLine> MadeForecast::text_lines(bool all) const {

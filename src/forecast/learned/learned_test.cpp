@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forecast/answer/learned.hpp"
+#include "forecast/learned/learned.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "forecast/answer/forecast.hpp"
 #include "support/noisy_training.hpp"
 
 namespace cox::forecast {
@@ -145,26 +146,23 @@ TEST(Learned, StrongScalingLeavesWhatASampleIsWorth) {
 }
 
 TEST(Learned, WhatHasNoGradientsIsRefused) {
-  Evidence none;
-  FullForecast made;
-  const LearningQuestion question{
-      .learn = [](const std::vector<model::Scenario>&) { return Result<std::vector<SamplesToTarget>>{}; }};
-  EXPECT_EQ(add_learned(made, none, {}, question).error().id, "forecast-038");
-  none.scenario = test::noisy_training(5);
-  none.scenario->job.work = model::CollectiveJob{};
-  EXPECT_EQ(add_learned(made, none, {}, question).error().id, "forecast-038");
+  ReadEvidence evidence;
+  model::Scenario sum = test::noisy_training(5);
+  sum.job.work = model::CollectiveJob{};
+  ASSERT_TRUE(evidence.add_scenario("sum.toml", sum));
+  MadeForecast made{FullForecast{}};
+  std::vector<model::Scenario> asked;
+  EXPECT_EQ(made.add_learning(proportional(asked), evidence, {}).error().id, "forecast-038");
+  EXPECT_EQ(made.add_learning(proportional(asked), ReadEvidence(), {}).error().id, "forecast-038");
 }
 
 TEST(Learned, AJobThatNeverReachesTheTargetSaysSo) {
-  Evidence noisy;
-  noisy.scenario = test::noisy_training(5);
-  FullForecast made;
-  made.seen_ranks = 16;
+  const model::Scenario noisy = test::noisy_training(5);
   const LearningQuestion question{.learn = [](const std::vector<model::Scenario>& jobs) {
     return Result<std::vector<SamplesToTarget>>(
         std::vector<SamplesToTarget>(jobs.size(), {.why_not = "too much noise"}));
   }};
-  const Status learned = add_learned(made, noisy, {}, question);
+  const auto learned = learned_control({.scenario = noisy, .ranks = 16}, question);
   ASSERT_FALSE(learned);
   EXPECT_NE(learned.error().message.find("too much noise"), std::string::npos);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forecast/answer/learned.hpp"
+#include "forecast/learned/learned.hpp"
 
 #include <fmt/format.h>
 
@@ -13,24 +13,22 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/stats.hpp"
 
-#include "forecast/answer/node_hours.hpp"
 #include "forecast/law/monotone_cubic.hpp"
 #include "forecast/levers/levers.hpp"
-#include "forecast/regimes/parts_job.hpp"
 #include "forecast/scenario/resize.hpp"
 
 namespace cox::forecast {
 namespace {
 
-constexpr double kTail = 0.05;  ///< on either side of an interval
+constexpr double kBeyondInterval = 0.05;  ///< on either side of an interval
 constexpr const char* kWorth = "larger batches need more samples";
 
 /// Half of the interval of a ratio, in the logarithm.
-double half_width(const LeverRatio& r) {
+double half_of_log(const LeverRatio& r) {
   return (std::log(r.high) - std::log(r.low)) / 2;
 }
 
-LeverRatio around(double log_value, double half) {
+LeverRatio ratio_around(double log_value, double half) {
   return {
       .value = std::exp(log_value), .low = std::exp(log_value - half), .high = std::exp(log_value + half)};
 }
@@ -92,8 +90,8 @@ void fill_levers(const LeverTable& table, const JobsToLearn& asked, const Answer
       one.why_not = answers[at].why_not;
     else if (at > 0)
       one.samples = ratio_of(answers[at].by_seed, answers.front().by_seed);
-    const double half = std::hypot(half_width(one.samples), half_width(one.throughput));
-    one.time = around(std::log(one.samples.value / one.throughput.value), half);
+    const double half = std::hypot(half_of_log(one.samples), half_of_log(one.throughput));
+    one.time = ratio_around(std::log(one.samples.value / one.throughput.value), half);
     if (at > 0 && answers[at].at_edge)
       out.notes.push_back(one.name + ": its best step size is at the end of those that were tried");
     out.levers.push_back(std::move(one));
@@ -105,7 +103,7 @@ struct WorthCurve {
   std::vector<double> ranks{};
   std::vector<double> samples{};
 };
-WorthCurve curve_of(const JobsToLearn& asked, const Answers& answers, std::int64_t from, int seed) {
+WorthCurve worth_curve(const JobsToLearn& asked, const Answers& answers, std::int64_t from, int seed) {
   WorthCurve out{.ranks = {static_cast<double>(from)}, .samples = {1.0}};
   const std::vector<double>& first = answers.front().by_seed;
   for (std::size_t i = 0; i < asked.ranks.size(); ++i) {
@@ -118,49 +116,38 @@ WorthCurve curve_of(const JobsToLearn& asked, const Answers& answers, std::int64
   return out;
 }
 
-void fill_regimes(const ScalingJob& job, const JobsToLearn& asked, const Answers& answers, std::int64_t from,
-                  int threads, LearnedControl& out) {
-  const WorthCurve mean = curve_of(asked, answers, from, -1);
+void fill_regimes(const LearnedJob& job, const JobsToLearn& asked, const Answers& answers,
+                  LearnedControl& out) {
+  const WorthCurve mean = worth_curve(asked, answers, job.ranks, -1);
   if (mean.ranks.size() < 2) {
     out.no_regimes = "no larger size was learned";
     return;
   }
   std::vector<ScalingJob> by_seed;
   for (std::size_t k = 0; k < answers.front().by_seed.size(); ++k) {
-    const WorthCurve one = curve_of(asked, answers, from, static_cast<int>(k));
-    by_seed.push_back(in_samples_that_count(job, one.ranks, one.samples));
+    const WorthCurve one = worth_curve(asked, answers, job.ranks, static_cast<int>(k));
+    by_seed.push_back(in_samples_that_count(job.throughput, one.ranks, one.samples));
   }
-  const RegimeRange range{.from = from, .to = std::llround(mean.ranks.back()), .per_doubling = 4};
-  out.regimes =
-      regimes_of(in_samples_that_count(job, mean.ranks, mean.samples), range, true, by_seed, threads);
+  const RegimeRange range{.from = job.ranks, .to = std::llround(mean.ranks.back()), .per_doubling = 4};
+  out.regimes = regimes_of(in_samples_that_count(job.throughput, mean.ranks, mean.samples), range, true,
+                           by_seed, job.threads);
 }
 
-void fill_sizes(const ScalingJob& job, const model::Scenario& scenario,
-                const std::vector<std::int64_t>& sizes, std::int64_t most_workers, const JobsToLearn& asked,
-                const Answers& answers, std::int64_t from, LearnedControl& out) {
-  const double seen = job.at(from, kEveryMechanism).throughput;
-  for (const std::int64_t ranks : sizes) {
-    LearnedSize one{.ranks = ranks, .why_not = why_not_at(scenario, from, ranks, most_workers)};
+void fill_sizes(const LearnedJob& job, std::int64_t most_workers, const JobsToLearn& asked,
+                const Answers& answers, LearnedControl& out) {
+  const double seen = job.throughput.at(job.ranks, kEveryMechanism).throughput;
+  for (const std::int64_t ranks : job.sizes) {
+    LearnedSize one{.ranks = ranks, .why_not = why_not_at(job.scenario, job.ranks, ranks, most_workers)};
     if (const auto at = std::ranges::find(asked.ranks, ranks); at != asked.ranks.end()) {
       const auto i = static_cast<std::size_t>(at - asked.ranks.begin());
       const SamplesToTarget& answer = answers[asked.first_size + i];
       one.why_not = answer.why_not;
       if (!answer.by_seed.empty()) one.samples = ratio_of(answer.by_seed, answers.front().by_seed);
     }
-    if (one.why_not.empty()) one.throughput = job.at(ranks, kEveryMechanism).throughput / seen;
+    if (one.why_not.empty()) one.throughput = job.throughput.at(ranks, kEveryMechanism).throughput / seen;
     one.time = one.samples.value / one.throughput;
     out.sizes.push_back(std::move(one));
   }
-}
-
-/// The job's throughput at any size, as its forecast has it.
-ScalingJob throughput_job(const FullForecast& f, const Asked& asked) {
-  PartsJobOptions options{.project = asked.project, .failing = failing_scenario(f, asked)};
-  options.project.rest = f.rest;
-  options.project.over_parts = f.over_parts;
-  options.sources = f.sources;
-  options.replicates = 0;
-  return job_of_parts(*f.parts, options).job;
 }
 
 }  // namespace
@@ -169,7 +156,7 @@ LeverRatio ratio_of(const std::vector<double>& samples, const std::vector<double
   COX_ASSERT(!samples.empty() && samples.size() == as_it_is.size(), "the same seeds of both");
   Welford logs;
   for (std::size_t k = 0; k < samples.size(); ++k) logs.add(std::log(samples[k] / as_it_is[k]));
-  return around(logs.mean(), logs.count() < 2 ? 0 : student_half_width(logs, kTail));
+  return ratio_around(logs.mean(), logs.count() < 2 ? 0 : student_half_width(logs, kBeyondInterval));
 }
 
 ScalingJob in_samples_that_count(const ScalingJob& job, const std::vector<double>& ranks,
@@ -192,26 +179,14 @@ ScalingJob in_samples_that_count(const ScalingJob& job, const std::vector<double
   return out;
 }
 
-Status add_learned(FullForecast& f, const Evidence& evidence, const Asked& asked,
-                   const LearningQuestion& question) {
-  if (!evidence.scenario || !std::holds_alternative<model::TrainingJob>(evidence.scenario->job.work))
-    return fail(Error{.code = Errc::Unsupported,
-                      .id = "forecast-038",
-                      .message = "what a sample is worth is learned under a Scenario of training steps, and "
-                                 "the input is none",
-                      .hint = "leave --learn out, or give a scenario with workload = \"training\"",
-                      .where = {}});
-  const model::Scenario& scenario = *evidence.scenario;
+Result<LearnedControl> learned_control(const LearnedJob& job, const LearningQuestion& question) {
   LearnedControl out{.what = question.what};
-  JobsToLearn jobs{.jobs = {scenario}};
-  const LeverTable none;
-  const LeverTable& table = f.full_control && f.full_control->levers ? *f.full_control->levers : none;
-  add_lever_jobs(scenario, table, jobs);
-  const bool grows = asked.project.scaling == Scaling::Weak;
-  if (grows)
-    add_size_jobs(scenario, f.seen_ranks, asked.sizes, question.most_workers, jobs);
+  JobsToLearn jobs{.jobs = {job.scenario}};
+  add_lever_jobs(job.scenario, job.levers, jobs);
+  if (job.grows)
+    add_size_jobs(job.scenario, job.ranks, job.sizes, question.most_workers, jobs);
   else
-    out.no_regimes = scenario.policy.kind == model::PolicyKind::Synchronous
+    out.no_regimes = job.scenario.policy.kind == model::PolicyKind::Synchronous
                          ? "those above: strong scaling leaves the batch, and so what a sample is worth"
                          : "a batch that is shared out among more workers is not learned";
   COX_TRY(const Answers answers, question.learn(jobs.jobs));
@@ -223,14 +198,12 @@ Status add_learned(FullForecast& f, const Evidence& evidence, const Asked& asked
               .message = "the job as it is learns nothing to compare with: " + answers.front().why_not,
               .hint = "learn an easier problem, with less noise or a smaller condition",
               .where = {}});
-  fill_levers(table, jobs, answers, out);
-  if (grows) {
-    const ScalingJob job = throughput_job(f, asked);
-    fill_sizes(job, scenario, asked.sizes, question.most_workers, jobs, answers, f.seen_ranks, out);
-    fill_regimes(job, jobs, answers, f.seen_ranks, asked.threads, out);
+  fill_levers(job.levers, jobs, answers, out);
+  if (job.grows) {
+    fill_sizes(job, question.most_workers, jobs, answers, out);
+    fill_regimes(job, jobs, answers, out);
   }
-  f.learned = std::move(out);
-  return {};
+  return out;
 }
 
 }  // namespace cox::forecast
