@@ -33,6 +33,14 @@ enum class Rule : std::uint8_t {
   Groups,  ///< sync::Groups: synchronous inside groups, the policy between them
   Gossip,  ///< sync::Gossip: every worker has parameters of its own, and takes in those of its neighbours
   Bound,   ///< the policy, whose bound follows the curvature that is measured on the way
+  Shards,  ///< sync::Shards: parts of the parameters have versions of their own
+};
+
+/// What holds the shards.
+enum class Sharding : std::uint8_t {
+  Servers,   ///< each one, with ports of its own
+  Pipeline,  ///< each stage its own weights, stashed from forward to backward (PipeDream)
+  Memory,    ///< blocks of one memory, which workers read and write without a lock (Hogwild)
 };
 
 /// The default is synchronous data parallelism.
@@ -44,6 +52,8 @@ struct Way {
   Seconds time_out{};        ///< Rounds: from the first that delivers in a round on; zero = none
   int group = 1;             ///< Groups: workers of each
   sync::GossipGraph graph = sync::GossipGraph::Ring;  ///< Gossip
+  Sharding sharding = Sharding::Servers;              ///< Shards
+  int shards = 1;                                     ///< Shards; 0 = as many as workers
   std::int64_t probe = 50;                            ///< Bound: steps of each worker between two probes
   AgeWeight weight = AgeWeight::None;
   double decay = 0;  ///< of exponential weights, per version
@@ -57,6 +67,10 @@ struct Way {
   bool control_variates = false;  ///< SCAFFOLD, option II (Karimireddy et al. 2020)
   CompressorSpec compressor{};    ///< of what each worker brings
 
+  /// Shards of a job of so many workers; 1 where all parameters have one version.
+  [[nodiscard]] int shards_of(int workers) const {
+    return rule != Rule::Shards ? 1 : shards > 0 ? shards : workers;
+  }
   /// Workers bring differences of parameters, not gradients.
   [[nodiscard]] bool is_local() const {
     return policy.kind == model::PolicyKind::LocalSgd &&
@@ -69,7 +83,8 @@ struct Way {
 /// `age-weighted` (asynchronous with weight 1 / (1 + age), or exp(-decay x age) where `decay` is given), `local-sgd`, `post-local`, `diloco`, `fedprox`, `scaffold`,
 /// `fedavg` (the last three with `fraction`, the part of the workers that each round draws), `drop` (the k slowest of a step are
 /// interrupted), `time-out` (all who are not there so many seconds behind the first), `gossip-ring`, `gossip-exponential`, `groups-asynchronous`, `groups-bounded-wait`,
-/// `curvature-bound` (bounded-wait whose bound is at most `staleness` and follows a probe every `probe` steps), `groups-local-sgd` (every step inside a group, between `group`s as the rest of the word says), then what differs from the defaults; behind a plus what it is compressed by, as `synchronous+top-k,keep=0.01`. Local SGD with one local step and a mean is synchronous: gradients are
+/// `curvature-bound` (bounded-wait whose bound is at most `staleness` and follows a probe every `probe` steps), `groups-local-sgd` (every step inside a group, between `group`s as the rest of the word says), `sharded-asynchronous` and `sharded-bounded-wait` (`servers` with versions of their own), `pipedream` (as many stages as workers),
+/// `hogwild` (`blocks` of memory without locks), then what differs from the defaults; behind a plus what it is compressed by, as `synchronous+top-k,keep=0.01`. Local SGD with one local step and a mean is synchronous: gradients are
 /// averaged. Errors: learn-001, one line that says what is allowed. Held by: src/learn/run/way_test.cpp
 [[nodiscard]] Result<Way> read_way(std::string_view text);
 

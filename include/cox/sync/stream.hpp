@@ -17,6 +17,7 @@ struct Update {
   std::int64_t version_applied = 0;  ///< the version that it was added to, or would have been
   bool applied = true;
   int steps = 1;  ///< local steps that it holds
+  int shard = 0;  ///< of the parameters, where they have versions of their own (`Shards`): which it is about
   [[nodiscard]] std::int64_t age() const { return version_applied - version_read; }
 };
 

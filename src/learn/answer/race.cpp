@@ -11,6 +11,7 @@
 #include "cox/base/assert.hpp"
 #include "cox/learn/optimize.hpp"
 #include "cox/learn/schedule.hpp"
+#include "cox/sync/shards.hpp"
 
 #include "learn/answer/cluster.hpp"
 #include "learn/answer/refusal.hpp"
@@ -41,7 +42,7 @@ class Busiest {
  public:
   explicit Busiest(int workers) : applied_(static_cast<std::size_t>(workers)) {}
   void take(const sync::StreamEvent& e) {
-    if (e.kind == sync::StreamEvent::Kind::Delivered && e.update.applied)
+    if (e.kind == sync::StreamEvent::Kind::Delivered && e.update.applied && e.update.shard == 0)
       applied_[static_cast<std::size_t>(e.update.worker)] += e.update.steps;
   }
   [[nodiscard]] int worker() const {
@@ -206,6 +207,17 @@ Status check_bound(const Terms& s) {
                 "take sgd or momentum, or bounded-wait");
 }
 
+/// Shards step alone: norms over all parameters are known to none of them.
+Status check_shards(const Terms& s, const Way& way, int workers, std::int64_t parameters) {
+  const OptimizerSpec& optimizer = s.question.optimizer;
+  if (optimizer.kind == OptimizerKind::Lars || optimizer.kind == OptimizerKind::Lamb || optimizer.clip > 0)
+    return refuse(fmt::format("{} needs norms that no shard knows", name_of(optimizer.kind)),
+                  "take an optimizer without, and no clip");
+  if (parameters >= way.shards_of(workers)) return {};
+  return refuse(fmt::format("{} parameters are fewer than {} shards", parameters, way.shards_of(workers)),
+                "learn a larger problem, or say fewer shards");
+}
+
 }  // namespace
 
 Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<const double> factors,
@@ -229,14 +241,16 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
     ProblemSpec spec = s.question.problem;
     spec.seed = (spec.seed + static_cast<std::int64_t>(seed)) % kSeeds;
     COX_TRY(std::unique_ptr<Problem> problem, make_problem(spec));
-    if (way.rule == Rule::Gossip && kept * static_cast<double>(problem->parameters()) > kMostValues)
+    if (way.rule == Rule::Shards) COX_CHECK(check_shards(s, way, crew.workers, problem->parameters()));
+    if ((way.rule == Rule::Gossip || way.rule == Rule::Shards) &&
+        kept * static_cast<double>(problem->parameters()) > kMostValues)
       return refuse("each worker's own parameters, at every rate, are more than 4 GB",
                     "learn a smaller problem");
     racers.push_back(std::make_unique<Racer>(s, way, crew, factor, seed, std::move(problem)));
   }
   const model::Compression wire = wire_of(way, racers.front()->problem());
   COX_CHECK(check_wire(way, wire));
-  sync::Ledger ledger(crew.workers);
+  sync::ShardLedgers ledger(crew.workers, way.shards_of(crew.workers));
   Busiest busiest(crew.workers);
   sync::StreamAges ages(crew.workers);
   Seconds last{};
@@ -252,7 +266,7 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
         busiest.take(e);
         ages.take(e);
         // Nobody goes on alone when others are out of steps.
-        if (e.kind == sync::StreamEvent::Kind::Delivered)
+        if (e.kind == sync::StreamEvent::Kind::Delivered && e.update.shard == 0)
           over = over ||
                  (steps[static_cast<std::size_t>(e.update.worker)] += e.update.steps) >= s.question.steps;
         bool any = false;

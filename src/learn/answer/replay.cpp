@@ -35,6 +35,12 @@ constexpr double kMostValues = 1e9;                       ///< 4 GB
 constexpr int kMostJoined = 4096;                         ///< each looks at all that were there
 constexpr double kMostSamples = 9'007'199'254'740'992.0;  ///< 2^53, that are numbered
 
+/// The columns of a file know one version of all parameters.
+tl::unexpected<Error> refuse_shards() {
+  return refuse("shards have versions of their own, and a file of updates has one",
+                "say a policy without shards, or compare this one on a scenario");
+}
+
 /// A learner that follows a file. What the problem or the way does not fit is refused before the learner sees it.
 class Follower {
  public:
@@ -44,6 +50,7 @@ class Follower {
     if (question_.way.rule == Rule::Gossip)
       return refuse("gossip has no common versions that a file of updates would be about",
                     "say another policy, or compare gossip on a scenario");
+    if (question_.way.rule == Rule::Shards) return refuse_shards();
     ProblemSpec spec = question_.problem;
     const bool differ = spec.spread > 0 || spec.hessian_spread > 0;
     if (differ && spec.workers <= 1) spec.workers = workers;
@@ -247,6 +254,7 @@ Result<TextLine> record_updates(const model::Scenario& scenario, const Way& way,
   if (way.rule == Rule::Bound)
     return refuse("the bound of curvature-bound follows what is learned, and nothing is learned here",
                   "record bounded-wait, or compare it");
+  if (way.rule == Rule::Shards) return refuse_shards();
   COX_TRY(const std::unique_ptr<Problem> problem, make_problem(spec));
   const model::Compression wire = wire_of(way, *problem);
   COX_TRY(const int workers, workers_under(scenario, way));

@@ -28,6 +28,9 @@ Status stream_ruled(const model::Scenario& scenario, const Way& way, const model
                      .where = std::nullopt});
       drive_gossip(compute, prices, way, sink);
       break;
+    case Rule::Shards:
+      drive_shards(compute, prices, way, pipeline_times(scenario), sink);
+      break;
     case Rule::Groups:
     case Rule::Bound:
       drive_groups(compute, prices, way, sink, bound);

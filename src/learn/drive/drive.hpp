@@ -39,4 +39,15 @@ void drive_gossip(const ComputeTimes& compute, const Prices& prices, const Way& 
 void drive_groups(const ComputeTimes& compute, const Prices& prices, const Way& way,
                   const simulate::UpdateSink& sink, const BoundNow& bound = {});
 
+/// What a pipeline of the job's layers takes beside its workers' steps.
+struct PipelineTimes {
+  double forward = 0;  ///< part of a step that is forward
+  Seconds message{};   ///< activations between stages: those of a layer, in the mean
+};
+[[nodiscard]] PipelineTimes pipeline_times(const model::Scenario& scenario);
+/// Shards: servers with ports of their own; blocks of one memory; or stages, each of which takes an equal part of what its worker's step
+/// computes, whose draws come again after the job's steps.
+void drive_shards(const ComputeTimes& compute, const Prices& prices, const Way& way,
+                  const PipelineTimes& stages, const simulate::UpdateSink& sink);
+
 }  // namespace cox::learn

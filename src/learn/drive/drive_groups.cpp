@@ -11,24 +11,10 @@
 #include "cox/sync/policy.hpp"
 
 #include "learn/drive/drive.hpp"
+#include "learn/drive/server_port.hpp"
 
 namespace cox::learn {
 namespace {
-
-/// One direction of the servers' ports: a message after the other.
-class ServerPort {
- public:
-  explicit ServerPort(Seconds service, Seconds latency) : service_(service), latency_(latency) {}
-  Seconds pass(Seconds at) {
-    free_ = std::max(at, free_) + service_;
-    return free_ + latency_;
-  }
-
- private:
-  Seconds service_;
-  Seconds latency_;
-  Seconds free_{};
-};
 
 class GroupsDrive {
  public:

@@ -15,6 +15,7 @@
 #include "learn/compress/compressor.hpp"
 #include "learn/run/gossip_copies.hpp"
 #include "learn/run/loss_scale.hpp"
+#include "learn/run/shard_copies.hpp"
 #include "learn/run/tree_sum.hpp"
 #include "learn/run/versions.hpp"
 
@@ -49,12 +50,14 @@ class Learner::Impl {
     workers_.resize(static_cast<std::size_t>(workers));
     if (way_.control_variates) variate_.assign(size_, 0.0F);
     if (way_.rule == Rule::Gossip) copies_.emplace(problem, optimizer, way.graph, workers);
+    if (way_.rule == Rule::Shards) shards_.emplace(problem, optimizer, way.shards_of(workers), workers);
     if (way_.compressor.loss_scale) scale_.emplace(*way_.compressor.loss_scale);
   }
 
   bool take(const sync::StreamEvent& event) {
     if (diverged_) return false;
     const sync::Update& u = event.update;
+    if (shards_) return take_piece(event);
     switch (event.kind) {
       case sync::StreamEvent::Kind::Read:
         versions_.read(u.worker);
@@ -84,7 +87,9 @@ class Learner::Impl {
   }
 
   [[nodiscard]] const std::optional<Divergence>& diverged() const { return diverged_; }
-  [[nodiscard]] std::span<const float> parameters() const { return versions_.newest(); }
+  [[nodiscard]] std::span<const float> parameters() const {
+    return shards_ ? shards_->newest() : versions_.newest();
+  }
   [[nodiscard]] std::int64_t version() const { return version_; }
   [[nodiscard]] std::int64_t samples() const { return samples_; }
   [[nodiscard]] std::int64_t wasted() const { return wasted_; }
@@ -152,6 +157,31 @@ class Learner::Impl {
     }
     w.step += u.steps;
     versions_.forget(u.worker);
+  }
+
+  /// Shards: their own versions, and one gradient of a step at what its worker had read of all.
+  bool take_piece(const sync::StreamEvent& event) {
+    const sync::Update& u = event.update;
+    Worker& w = workers_[static_cast<std::size_t>(u.worker)];
+    if (event.kind == sync::StreamEvent::Kind::Read) {
+      shards_->read(u.worker, u.shard);
+    } else if (event.kind == sync::StreamEvent::Kind::Delivered) {
+      age_ = u.age();
+      if (shards_->begins(u.worker)) {
+        mean_gradient(shards_->of(u.worker), u.worker, w.step);
+        check(gradient_, u.worker, w.step);
+        if (diverged_) return false;
+        std::ranges::copy(gradient_, shards_->gradient(u.worker).begin());
+      }
+      if (shards_->deliver(u.worker, u.shard)) {
+        ++w.step;
+        samples_ += share_.batch();
+      }
+    } else if (event.kind == sync::StreamEvent::Kind::Advanced) {
+      shards_->advance(u.shard, factor() * rate_factor(inner_, shards_->steps(u.shard) + 1, share_.batch()));
+      version_ = ++pieces_ / shards_->shards();
+    }
+    return true;
   }
 
   /// Gossip: the worker's own step at its own parameters.
@@ -354,6 +384,8 @@ class Learner::Impl {
   std::int64_t age_ = 0;                ///< of the last update that was applied
   bool in_rounds_ = false;              ///< it was a difference
   std::optional<GossipCopies> copies_;  ///< gossip: `versions_` has their mean
+  std::optional<ShardCopies> shards_;   ///< shards: `versions_` stays where it began
+  std::int64_t pieces_ = 0;             ///< applied to shards
   std::optional<LossScale> scale_;
   bool overflowed_ = false;  ///< somebody, since the last version
   std::int64_t nonzero_ = 0, vanished_ = 0;

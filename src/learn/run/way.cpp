@@ -34,6 +34,10 @@ constexpr std::array kWords = {Word{"synchronous", PolicyKind::Synchronous},
                                Word{"groups-bounded-wait", PolicyKind::BoundedWait},
                                Word{"groups-local-sgd", PolicyKind::LocalSgd},
                                Word{"curvature-bound", PolicyKind::BoundedWait},
+                               Word{"sharded-asynchronous", PolicyKind::Asynchronous},
+                               Word{"sharded-bounded-wait", PolicyKind::BoundedWait},
+                               Word{"pipedream", PolicyKind::Asynchronous},
+                               Word{"hogwild", PolicyKind::Asynchronous},
                                Word{"gossip-ring", PolicyKind::Synchronous},
                                Word{"gossip-exponential", PolicyKind::Synchronous}};
 
@@ -47,7 +51,34 @@ struct Numbers {
   std::int64_t dropped = 0;
   double time_out = 0;  ///< seconds
   std::int64_t group = 2;
+  std::int64_t blocks = 16;
 };
+
+/// Rules whose parameters have versions in parts.
+bool is_sharded(std::string_view name) {
+  return name.starts_with("sharded-") || name == "pipedream" || name == "hogwild";
+}
+
+/// Nothing compresses what these bring.
+Status check_uncompressed(const Way& way, std::string_view name, const char* brings) {
+  if (way.compressor.kind == CompressorKind::Dense) return {};
+  return fail({.code = Errc::Usage,
+               .id = "learn-001",
+               .message = std::string(name) + " sends " + brings + ", which nothing here compresses",
+               .hint = "leave the compressor out",
+               .where = std::nullopt});
+}
+
+/// Who holds the shards, and how many there are.
+void set_shards(std::string_view name, const Numbers& n, Way& way) {
+  way.rule = Rule::Shards;
+  way.sharding = name == "pipedream" ? Sharding::Pipeline
+                 : name == "hogwild" ? Sharding::Memory
+                                     : Sharding::Servers;
+  way.shards = way.sharding == Sharding::Pipeline ? 0
+               : way.sharding == Sharding::Memory ? static_cast<int>(n.blocks)
+                                                  : static_cast<int>(n.servers);
+}
 
 constexpr double kMostSteps = 1e9;
 
@@ -64,6 +95,7 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
       all.push_back({"staleness", &n.staleness, 0, kMostSteps});
       [[fallthrough]];
     case PolicyKind::Asynchronous:
+      if (name == "pipedream" || name == "hogwild") break;
       all.push_back({"servers", &n.servers, 1, 1 << 20});
       break;
     case PolicyKind::LocalSgd:
@@ -77,6 +109,7 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
   if (name == "drop" || name == "fedavg") all.push_back({"k", &n.dropped, 0, 1 << 20});
   if (name == "time-out" || name == "fedavg") all.push_back({"seconds", &n.time_out, 0, 1e9});
   if (name.starts_with("groups-")) all.push_back({"group", &n.group, 1, 1 << 20});
+  if (name == "hogwild") all.push_back({"blocks", &n.blocks, 1, 1 << 20});
   if (name == "curvature-bound") all.push_back({"probe", &way.probe, 1, kMostSteps});
   if (name == "age-weighted") all.push_back({"decay", &way.decay, 0, 100});
   if (name == "post-local") all.push_back({"synchronous-steps", &way.synchronous_steps, 0, kMostSteps});
@@ -111,6 +144,7 @@ Result<Way> read_way(std::string_view text) {
   if (name == "drop" || name == "time-out") n.local_steps = 1;
   if (name == "drop") n.dropped = 1;
   if (name == "time-out") n.time_out = 0.01;
+  if (is_sharded(name)) n.servers = 4;
   COX_CHECK(read_settings(name, text, settings_of(name, way, n)));
   if (way.decay > 0) way.weight = AgeWeight::Exponential;
   switch (way.policy.kind) {
@@ -137,12 +171,11 @@ Result<Way> read_way(std::string_view text) {
   if (name.starts_with("gossip-")) {
     way.rule = Rule::Gossip;
     way.graph = name == "gossip-ring" ? sync::GossipGraph::Ring : sync::GossipGraph::Exponential;
-    if (way.compressor.kind != CompressorKind::Dense)
-      return fail({.code = Errc::Usage,
-                   .id = "learn-001",
-                   .message = std::string(name) + " sends parameters, which nothing here compresses",
-                   .hint = "leave the compressor out",
-                   .where = std::nullopt});
+    COX_CHECK(check_uncompressed(way, name, "parameters"));
+  }
+  if (is_sharded(name)) {
+    set_shards(name, n, way);
+    COX_CHECK(check_uncompressed(way, name, "pieces"));
   }
   if (name == "curvature-bound") way.rule = Rule::Bound;
   if (name.starts_with("groups-")) {

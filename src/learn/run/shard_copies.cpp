@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "learn/run/shard_copies.hpp"
+
+#include <algorithm>
+
+#include "cox/base/assert.hpp"
+
+namespace cox::learn {
+
+ShardCopies::ShardCopies(const Problem& problem, const OptimizerSpec& optimizer, int shards, int workers)
+    : count_(index(shards)), newest_(static_cast<std::size_t>(problem.parameters())) {
+  COX_ASSERT(shards > 0 && newest_.size() >= count_, "a shard has a parameter at least");
+  problem.initial(newest_);
+  held_.assign(index(workers), newest_);
+  gradients_.assign(index(workers), std::vector<float>(newest_.size()));
+  pieces_.assign(index(workers), 0);
+  delivered_.assign(count_, 0);
+  for (int s = 0; s < shards; ++s) {
+    const Tensor piece{.name = "shard",
+                       .first = 0,
+                       .rows = 1,
+                       .columns = static_cast<std::int64_t>(first(s + 1) - first(s))};
+    optimizers_.emplace_back(optimizer, std::span(&piece, 1));
+  }
+}
+
+void ShardCopies::read(int worker, int shard) {
+  std::copy(newest_.begin() + static_cast<std::ptrdiff_t>(first(shard)),
+            newest_.begin() + static_cast<std::ptrdiff_t>(first(shard + 1)),
+            held_[index(worker)].begin() + static_cast<std::ptrdiff_t>(first(shard)));
+}
+
+bool ShardCopies::deliver(int worker, int shard) {
+  delivered_[index(shard)] = worker;
+  int& there = pieces_[index(worker)];
+  if (++there < shards()) return false;
+  there = 0;
+  return true;
+}
+
+void ShardCopies::advance(int shard, double factor) {
+  const std::size_t from = first(shard);
+  const std::size_t size = first(shard + 1) - from;
+  const std::vector<float>& g = gradients_[index(delivered_[index(shard)])];
+  optimizers_[index(shard)].step(std::span(newest_).subspan(from, size), std::span(g).subspan(from, size),
+                                 factor);
+}
+
+}  // namespace cox::learn

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Parameters in shards with versions of their own, and what workers have read of each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cox/learn/optimize.hpp"
+#include "cox/learn/problem.hpp"
+
+namespace cox::learn {
+
+/// Shard s of S has the parameters from floor(s d / S) on. A worker's copy is put together of what it read of each, whenever that
+/// was; its gradient is taken there once, when its first piece is delivered, and each shard's optimizer steps with its own piece.
+/// Memory: two copies of the parameters for each worker. Threads: one owner. Held by: src/learn/run/shard_copies_test.cpp
+class ShardCopies {
+ public:
+  /// All workers hold version 0. Pre: at least as many parameters as shards (asserted).
+  ShardCopies(const Problem& problem, const OptimizerSpec& optimizer, int shards, int workers);
+
+  void read(int worker, int shard);
+  /// What the worker has read, of all shards.
+  [[nodiscard]] std::span<const float> of(int worker) const { return held_[index(worker)]; }
+  /// Room for its gradient there, to be filled when `begins` says so.
+  [[nodiscard]] std::span<float> gradient(int worker) { return gradients_[index(worker)]; }
+  /// Whether none of its step's pieces is there.
+  [[nodiscard]] bool begins(int worker) const { return pieces_[index(worker)] == 0; }
+  /// One more is. True: all are.
+  bool deliver(int worker, int shard);
+  /// The shard's next version, with the piece of the worker that delivered last; the step's rate is `factor` times the optimizer's.
+  void advance(int shard, double factor);
+  [[nodiscard]] std::int64_t steps(int shard) const { return optimizers_[index(shard)].steps(); }
+  [[nodiscard]] std::span<const float> newest() const { return newest_; }
+  [[nodiscard]] int shards() const { return static_cast<int>(optimizers_.size()); }
+
+ private:
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  [[nodiscard]] std::size_t first(int shard) const { return newest_.size() * index(shard) / count_; }
+
+  std::size_t count_;
+  std::vector<float> newest_;
+  std::vector<std::vector<float>> held_;
+  std::vector<std::vector<float>> gradients_;
+  std::vector<int> pieces_;     ///< of each worker's step, that are there
+  std::vector<int> delivered_;  ///< last to each shard: whose
+  std::vector<Optimizer> optimizers_;
+};
+
+}  // namespace cox::learn

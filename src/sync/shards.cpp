@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cox/sync/shards.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "cox/base/assert.hpp"
+
+namespace cox::sync {
+
+Shards::Shards(int workers, int shards, std::optional<int> staleness, FirstRead first)
+    : staleness_(staleness), version_(static_cast<std::size_t>(shards)) {
+  COX_ASSERT(workers > 0 && shards > 0, "shards that somebody works with");
+  const bool held = first == FirstRead::Held;
+  workers_.assign(static_cast<std::size_t>(workers),
+                  Worker{.read = std::vector<std::int64_t>(version_.size(), held ? 0 : kNone),
+                         .held = held ? shards : 0,
+                         .reads = !held});
+  if (held) return;
+  for (int w = 0; w < workers; ++w)
+    for (int s = 0; s < shards; ++s)
+      events_.push_back(
+          {.kind = StreamEvent::Kind::Abandoned, .update = {.worker = w, .steps = 0, .shard = s}});
+}
+
+void Shards::release(int worker, std::vector<int>& released) {
+  workers_[static_cast<std::size_t>(worker)].reads = true;
+  released.push_back(worker);
+}
+
+void Shards::delivered(int worker, int shard, std::vector<int>& released) {
+  Worker& w = workers_[static_cast<std::size_t>(worker)];
+  std::int64_t& read = w.read[static_cast<std::size_t>(shard)];
+  std::int64_t& version = version_[static_cast<std::size_t>(shard)];
+  COX_ASSERT(read != kNone && !w.reads, "a piece of what was read of all shards");
+  released.clear();
+  events_.clear();
+  events_.push_back({.kind = StreamEvent::Kind::Delivered,
+                     .update = {.worker = worker,
+                                .version_read = std::exchange(read, kNone),
+                                .version_applied = version,
+                                .shard = shard}});
+  events_.push_back({.kind = StreamEvent::Kind::Advanced,
+                     .update = {.worker = worker, .version_applied = ++version, .shard = shard}});
+  if (--w.held > 0) return;
+  const bool was_slowest = w.steps++ == slowest_;
+  const std::int64_t before = slowest_;
+  if (was_slowest) slowest_ = std::ranges::min_element(workers_, {}, &Worker::steps)->steps;
+  waiting_.push_back(worker);
+  if (slowest_ == before && may_go(w)) {
+    waiting_.pop_back();
+    release(worker, released);
+  } else if (slowest_ != before) {
+    std::ranges::sort(waiting_);
+    std::erase_if(waiting_, [&](int v) {
+      const bool goes = may_go(workers_[static_cast<std::size_t>(v)]);
+      if (goes) release(v, released);
+      return goes;
+    });
+  }
+}
+
+void Shards::read(int worker, int shard) {
+  Worker& w = workers_[static_cast<std::size_t>(worker)];
+  std::int64_t& read = w.read[static_cast<std::size_t>(shard)];
+  COX_ASSERT(w.reads && read == kNone, "a worker reads each shard once, when it is released");
+  events_.clear();
+  read = version_[static_cast<std::size_t>(shard)];
+  w.reads = ++w.held < shards();
+  events_.push_back(
+      {.kind = StreamEvent::Kind::Read, .update = {.worker = worker, .version_read = read, .shard = shard}});
+}
+
+ShardLedgers::ShardLedgers(int workers, int shards)
+    : ledgers_(static_cast<std::size_t>(shards), Ledger(workers)),
+      workers_(static_cast<std::size_t>(workers), Pieces{.held = shards}) {}
+
+/// What holds between shards; behind the event's own ledger, which knows its worker.
+bool ShardLedgers::whole(const StreamEvent& event) {
+  if (event.update.worker < 0 || shards() == 1) return true;
+  const auto at = static_cast<std::size_t>(event.update.worker);
+  if (at >= workers_.size()) return true;
+  Pieces& w = workers_[at];
+  switch (event.kind) {
+    case StreamEvent::Kind::Read:
+      if (w.delivers) return false;
+      ++w.held;
+      return true;
+    case StreamEvent::Kind::Delivered:
+      if (!w.delivers && w.held != shards()) return false;
+      w.delivers = --w.held > 0;
+      return true;
+    case StreamEvent::Kind::Abandoned:
+      --w.held;
+      return true;
+    default:
+      return true;
+  }
+}
+
+bool ShardLedgers::take(const StreamEvent& event) {
+  if (!error_.empty()) return false;
+  const int shard = event.update.shard;
+  if (shard < 0 || shard >= shards()) {
+    error_ = "there is no shard " + std::to_string(shard);
+    return false;
+  }
+  Ledger& own = ledgers_[static_cast<std::size_t>(shard)];
+  if (!own.take(event)) {
+    error_ = shards() > 1 ? "shard " + std::to_string(shard) + ": " + own.error() : own.error();
+    return false;
+  }
+  if (whole(event)) return true;
+  error_ = "worker " + std::to_string(event.update.worker) +
+           (event.kind == StreamEvent::Kind::Read ? " reads, and some of its pieces are not there"
+                                                  : " delivers a piece, and has not read all shards");
+  return false;
+}
+
+bool ShardLedgers::conserved() const {
+  return std::ranges::all_of(ledgers_, [](const Ledger& l) { return l.ages() == l.aged(); });
+}
+
+}  // namespace cox::sync
