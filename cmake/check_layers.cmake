@@ -71,9 +71,9 @@ set(forecast/calibrate_may law sample)
 set(forecast/project_may law sample calibrate)
 set(forecast/regimes_may law calibrate project checkpoints)
 set(forecast/structure_may law sample)
-set(forecast/checkpoints_may "")
+set(forecast/checkpoints_may project)
 set(forecast/levers_may sample calibrate project regimes checkpoints)
-set(forecast/scenario_may law sample calibrate project)
+set(forecast/scenario_may law sample calibrate project regimes)
 set(forecast/learned_may law regimes levers scenario)
 set(forecast/ways_may law sample calibrate project scenario)
 set(forecast/control_may regimes checkpoints levers scenario)
@@ -172,7 +172,7 @@ set(diagnose_headers
     answer:result finding:result comparison:result diagnosis:result remedy:result)
 set(forecast_headers
     curves:sample project:project structure:structure over_time:structure scaling_job:regimes regimes:regimes margin:regimes
-    checkpoints:checkpoints levers:levers control:control learning:learned forecast:answer ratios:answer stated_job:answer)
+    checkpoints:checkpoints levers:levers control:control learning:learned forecast:answer ratios:answer stated_job:regimes prior:project)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
 set(learn_headers problem:problem block_norm:optimize optimize:optimize optimizer:optimize schedule:optimize way:run learner:run drawn:run compare:answer price:answer replay:answer compressor:compress stability:stability)
 set(simulate_headers

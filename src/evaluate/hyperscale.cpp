@@ -73,7 +73,9 @@ std::vector<forecast::StatedTerm> terms_of(const Fabric& f) {
                   const bool grows = n > f.pod && n < f.far;
                   return TimeAtSize{f.between_pods * part, grows ? f.between_pods * (n / over) : Seconds{}};
                 }},
-       .of = TermOf::Communication});
+       .of = TermOf::Communication,
+       .lever = {"full-bisection",
+                 "pods have as many links to each other as inside: leaving one costs nothing"}});
   terms.push_back(
       {.term =
            {.mechanism = {"waiting for the slowest device", Reach::Flattens},
@@ -82,19 +84,21 @@ std::vector<forecast::StatedTerm> terms_of(const Fabric& f) {
                   const TimeAtSize all = slowest_of(f.devices * static_cast<double>(nodes), f.jitter);
                   return TimeAtSize{all.value - f.jitter, all.growth};  // its own jitter a device has alone
                 }},
-       .of = TermOf::Waiting});
-  terms.push_back({.term = {.mechanism = {"time-outs in sequential rounds", Reach::Lowers},
-                            .at =
-                                [=](std::int64_t nodes) {
-                                  const auto n = static_cast<double>(nodes);
-                                  const double each =
-                                      f.devices * n * -std::log1p(-f.lost);  // messages of a round, in losses
-                                  const double none = std::exp(-each);
-                                  return TimeAtSize{
-                                      f.time_out * (2 * (n - 1) * (1 - none)),
-                                      f.time_out * (2 * (n * (1 - none) + (n - 1) * each * none))};
-                                }},
-                   .of = TermOf::Communication});
+       .of = TermOf::Waiting,
+       .lever = {"steady-devices", "a device takes as long in every step as it does on average"}});
+  terms.push_back(
+      {.term = {.mechanism = {"time-outs in sequential rounds", Reach::Lowers},
+                .at =
+                    [=](std::int64_t nodes) {
+                      const auto n = static_cast<double>(nodes);
+                      const double each =
+                          f.devices * n * -std::log1p(-f.lost);  // messages of a round, in losses
+                      const double none = std::exp(-each);
+                      return TimeAtSize{f.time_out * (2 * (n - 1) * (1 - none)),
+                                        f.time_out * (2 * (n * (1 - none) + (n - 1) * each * none))};
+                    }},
+       .of = TermOf::Communication,
+       .lever = {"no-time-outs", "what is lost is sent again at once: no round waits for a time-out"}});
   return terms;
 }
 
@@ -113,7 +117,9 @@ StatedJob job_of(const Fabric& f, std::string name) {
           .control = forecast::StatedControl{.what = fmt::format("restart for each node {} instead of {}",
                                                                  to_string(f.restart_per_node_with_control),
                                                                  to_string(f.restart_per_node)),
+                                             .lever = "restart-by-tree",
                                              .failures = controlled},
+          .jitter = f.jitter,
           .ranks_per_node = f.devices,
           .from = f.from,
           .to = f.to,

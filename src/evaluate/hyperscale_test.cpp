@@ -117,6 +117,30 @@ TEST(Hyperscale, TheForecastHasTheStudysNumbers) {
   EXPECT_TRUE(f.projection.points[3].refused.empty()) << "125 nodes";
 }
 
+// Levers by the laws of its parts, and the study's switches and control by formula: two ways to the same sizes of most throughput.
+TEST(Hyperscale, LeversMoveTheSizeOfMostThroughputAsTheStudySays) {
+  const study::AnsweredStudy a = answer();
+  forecast::ReadEvidence evidence;
+  ASSERT_TRUE(evidence.add_stated("hyperscale-fabric.toml", stated()));
+  const forecast::Question asked{.sizes = {32'768}};
+  auto made = forecast::make_forecast(evidence, asked);
+  ASSERT_TRUE(made) << made.error().to_string();
+  forecast::ControlQuestion q;
+  q.levers = true;
+  ASSERT_TRUE(made->add_control(q, evidence, asked));
+  const forecast::LeverTable& t = *made->shown().control->levers;
+  const auto most = [&](const std::string& lever) {
+    for (const forecast::LeverEffect& e : t.levers)
+      if (!e.names.empty() && e.names.front() == lever) return e.most_nodes.value_or(0);
+    return 0.0;
+  };
+  const double as_it_is = *value(a, "N*");
+  EXPECT_NEAR(t.baseline.most_nodes.value_or(0), as_it_is, 0.01 * as_it_is);
+  EXPECT_NEAR(most("restart-by-tree"), *value(a, "N* with control"), 0.01 * *value(a, "N* with control"));
+  EXPECT_NEAR(most("no-time-outs"), *value(a, "N* without time-outs in sequential rounds"), 0.01 * as_it_is);
+  EXPECT_NEAR(most("full-bisection"), *value(a, "N* without oversubscription between pods"), 0.01 * as_it_is);
+}
+
 TEST(Hyperscale, TheForecastRefusesWhatTheStudyDoesNotState) {
   const forecast::MadeForecast made = forecast_of(stated(), {8, 100, 128});
   const auto& points = made.shown().projection.points;

@@ -20,6 +20,7 @@
 #include "cox/forecast/learning.hpp"
 #include "cox/forecast/margin.hpp"
 #include "cox/forecast/over_time.hpp"
+#include "cox/forecast/prior.hpp"
 #include "cox/forecast/project.hpp"
 #include "cox/forecast/regimes.hpp"
 #include "cox/forecast/stated_job.hpp"
@@ -64,6 +65,7 @@ struct Question {
   std::function<void(std::int64_t done, std::int64_t total)>
       progress{};  ///< parts of the work; from one thread
   StructureQuestion structure{};
+  Prior prior{};  ///< where no input says it
 };
 
 /// A size that was measured, beside what the forecast says of it.
@@ -121,6 +123,14 @@ struct NodeHours {
   double repair = 0;  ///< no spare node is left
 
   [[nodiscard]] double down() const { return restarts + repair; }
+};
+
+/// What control makes of a stated job, in ranks.
+struct ControlledJob {
+  std::string what{};
+  Regimes regimes{};
+  std::vector<ControlledSize> sizes{};  ///< those asked that have a number
+  double most = 1;  ///< throughput where it is highest, over that of the job as it is, there
 };
 
 /// The answer, as far as a page of it needs. What it rests on lies beside its source: src/forecast/answer.

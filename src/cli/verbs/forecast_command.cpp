@@ -87,6 +87,9 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
       call.value("scaling", "weak") == "strong" ? forecast::Scaling::Strong : forecast::Scaling::Weak;
   COX_TRY(question.failures, failures_of(call));
   question.threads = call.common.threads;
+  if (const std::string prior = call.value("prior"); !prior.empty()) {
+    COX_TRY(question.prior, forecast::parse_prior(prior));
+  }
   COX_TRY(question.structure, structure_question(call));
   COX_TRY(const std::optional<forecast::ControlQuestion> control, control_question(call));
   COX_TRY(const std::optional<forecast::LearningQuestion> learning, learning_question(call));
@@ -160,6 +163,11 @@ const Command& forecast_command() {
                  .value = "KEY=VALUE,...",
                  .help = "what stops the job: node_mtbf=1000h,restart=5min,checkpoint=1min,"
                          "checkpoint_interval=1h"},
+                {.name = "prior",
+                 .value = "KEY=X,...",
+                 .help =
+                     "what is likely where no input says it: slow-nodes, slow-down, growth, shared, failures, "
+                     "restarts, checkpoints, start"},
                 {.name = "structure", .help = "who sets the pace, where a delay goes, what changed"},
                 {.name = "delay",
                  .value = "TIME",

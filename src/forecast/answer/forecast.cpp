@@ -205,7 +205,7 @@ void add_bends(FullForecast& out, const Asked& question, const IsAnswered& answe
   options.failing = failing_scenario(out, question);
   options.sources = out.sources;
   options.unseen = out.calibrated;
-  if (options.failing) add_goodput(out, failing_of(*out.parts, *options.failing));
+  if (options.failing) add_goodput(out, failing_of(*out.parts, *options.failing), question.prior);
   const std::int64_t from = std::max<std::int64_t>(1, out.parts->ranks);
   if (out.margins_at == 0) return;  // where no size has a number, none bends
   const PartsJob job = job_of_parts(*out.parts, options);
@@ -397,7 +397,8 @@ double Forecast::speed_up(const SizePoint& point) const {
 
 Result<FullForecast> make_forecast(const Evidence& evidence, const Asked& question) {
   COX_CHECK(check_together(evidence));
-  if ((!evidence.curves.empty() || evidence.stated) && question.structure.asked)
+  const bool terms_only = evidence.stated && !(evidence.stated->jitter > Seconds{});
+  if ((!evidence.curves.empty() || terms_only) && question.structure.asked)
     return fail(Error{
         .code = Errc::Usage,
         .id = "forecast-010",
@@ -410,6 +411,7 @@ Result<FullForecast> make_forecast(const Evidence& evidence, const Asked& questi
   out.inputs = evidence.inputs;
   out.name = evidence.inputs.empty() ? "" : evidence.inputs.front().name;
   out.projection.scaling = question.project.scaling;
+  out.prior = question.prior;
   if (!evidence.samples.empty()) COX_CHECK(from_samples(out, evidence, question));
   if (evidence.scenario) COX_CHECK(from_scenario(out, evidence, question));
   if (!evidence.curves.empty()) from_curves(out, evidence, question);

@@ -43,15 +43,19 @@ struct Asked : Question {
 struct FullForecast : Forecast {
   std::optional<Parts> parts{};  ///< none where only sizes and values are known
   WorkSources sources{};         ///< of a Scenario that was given: mechanisms under its own names
-  RestAt rest{};  ///< communication at other sizes, as the projection takes it; empty = as its parts say
-  GrowthPrior growth{};                       ///< of a Run of one size
-  OverPartsAt over_parts{};                   ///< of a Scenario that was given, as the projection takes it
-  std::optional<Goodness> goodness{};         ///< none where there is nothing recorded to compare with
-  std::string no_goodness{};                  ///< why there is none; empty = there is
-  bool calibrated = false;                    ///< `scenario` is made of samples
-  ToldSteps told{};                           ///< of them, beside it
-  CheckedSizes simulated{};                   ///< of a Scenario that was given
-  RunParameters run{};                        ///< what Runs tell beside own work; empty for other inputs
+  RestAt rest{};       ///< communication at other sizes, as the projection takes it; empty = as its parts say
+  ScalingJob named{};  ///< of a stated job: its terms, by ranks; no function = none
+  std::optional<model::Scenario>
+      failing{};                       ///< the same: what fails, checkpoints as often as is best at each size
+  Prior prior{};                       ///< as it was asked
+  GrowthPrior growth{};                ///< of a Run of one size
+  OverPartsAt over_parts{};            ///< of a Scenario that was given, as the projection takes it
+  std::optional<Goodness> goodness{};  ///< none where there is nothing recorded to compare with
+  std::string no_goodness{};           ///< why there is none; empty = there is
+  bool calibrated = false;             ///< `scenario` is made of samples
+  ToldSteps told{};                    ///< of them, beside it
+  CheckedSizes simulated{};            ///< of a Scenario that was given
+  RunParameters run{};                 ///< what Runs tell beside own work; empty for other inputs
   std::optional<StructureDetail> detail{};    ///< where it was asked for
   std::optional<FullControl> full_control{};  ///< `control` is what a page shows of it
   std::optional<LearnedControl> learned{};    ///< where it was asked for

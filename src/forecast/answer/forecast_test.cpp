@@ -46,6 +46,38 @@ Evidence of(std::vector<Sample> samples) {
   return e;
 }
 
+// A prior is a number of the question: bands that rest on it follow, values do not.
+TEST(Forecast, AStatedPriorMovesTheBandsThatRestOnIt) {
+  const Evidence evidence = of({job(16, 200, 0.02)});
+  const auto with = [&](const Prior& prior) {
+    Asked q = to({256});
+    q.prior = prior;
+    q.failures = {.node_mtbf = Seconds{1e6},
+                  .restart = Seconds{600},
+                  .checkpoint = Seconds{60},
+                  .checkpoint_interval = Seconds{3600}};
+    q.project.prior = unseen_prior(prior);
+    q.project.of_one_size = GrowthPrior{.usual = prior.growth, .most = prior.shared};
+    return make_forecast(evidence, q).value();
+  };
+  const FullForecast usual = with({});
+  const SizePoint& u = usual.projection.points[0];
+  const FullForecast more = with({.slow_nodes = 0.1, .growth = 0.1, .shared = 0.2, .failures = 4});
+  const SizePoint& m = more.projection.points[0];
+  EXPECT_EQ(m.mean.value, u.mean.value);
+  EXPECT_GT(m.mean.high, u.mean.high);
+  EXPECT_LT(m.with_shared.high, u.with_shared.high);
+  EXPECT_GT(m.unseen_chance, u.unseen_chance);
+  EXPECT_LT(more.goodput[0].goodput.low, usual.goodput[0].goodput.low);
+  EXPECT_EQ(more.goodput[0].shares.work, usual.goodput[0].shares.work);
+  const FullForecast exact =
+      with({.slow_nodes = 0, .growth = 0, .shared = 0, .failures = 1, .restarts = 1, .checkpoints = 1});
+  EXPECT_EQ(exact.projection.points[0].unseen_chance, 0);
+  EXPECT_LT(exact.projection.points[0].mean.high, u.mean.high);
+  EXPECT_EQ(exact.projection.points[0].with_shared.high, Seconds{});
+  EXPECT_NEAR(exact.goodput[0].goodput.low, exact.goodput[0].goodput.high, 1e-9);
+}
+
 TEST(Forecast, ASmallJobTellsOfALargeOne) {
   const auto made = make_forecast(of({job(32, 400, 0.02)}), to({64, 256}));
   ASSERT_TRUE(made) << made.error().to_string();

@@ -43,16 +43,17 @@ struct DrawnJob {
   const FullForecast& forecast;
   const Failing& failing;
   const FailureDraw& draw;
+  const StatedRanges& ranges;
 
   /// Part of the wall time that counts, where checkpoints are written at `intervals`.
   [[nodiscard]] double goodput(double ranks, const Intervals& intervals, double step) const {
     Failing drawn = failing;
     drawn.step *= step;
-    draw.apply({}, drawn.scenario.failures);
+    draw.apply(ranges, drawn.scenario.failures);
     if (forecast.run.start)
       drawn.scenario.start = drawn_start(*forecast.run.start, static_cast<double>(forecast.seen_ranks), draw);
     else
-      change_start(drawn.scenario.start, StatedRanges{}.start.at(draw.start));
+      change_start(drawn.scenario.start, ranges.start.at(draw.start));
     const Interruptions costs = drawn.costs(ranks);
     const model::Failures& f = failing.scenario.failures;
     const bool writes = f.checkpoint_interval > Seconds{} || writes_checkpoints(f);
@@ -97,14 +98,21 @@ void add_bands(SizeGoodput& out, const std::vector<DrawnSize>& here, const std::
   out.net = with(band_of(std::move(ratio)), net);
 }
 
+/// One factor, or both.
+std::string restarts_and_checkpoints(const Prior& prior) {
+  if (prior.restarts == prior.checkpoints) return "restarts and checkpoints";
+  return fmt::format("restarts within x {}, checkpoints", plain_number(prior.restarts));
+}
+
 }  // namespace
 
-void add_goodput_bands(FullForecast& f, const Failing& failing) {
+void add_goodput_bands(FullForecast& f, const Failing& failing, const Prior& prior) {
+  const StatedRanges ranges = stated_ranges(prior);
   const std::vector<FailureDraw> draws = failure_draws(kDraws);
   const auto drawn = [&](const SizePoint& point, const SizeGoodput& at) {
     std::vector<DrawnSize> out;
     out.reserve(draws.size());
-    for (const FailureDraw& draw : draws) out.push_back(drawn_at({f, failing, draw}, point, at));
+    for (const FailureDraw& draw : draws) out.push_back(drawn_at({f, failing, draw, ranges}, point, at));
     return out;
   };
   const std::vector<DrawnSize> seen = drawn(f.seen, f.at_seen);
@@ -118,10 +126,9 @@ void add_goodput_bands(FullForecast& f, const Failing& failing) {
     add_bands(out, drawn(point, out), seen, whole > 0 ? net / whole : 0);
     out.net = {.low = out.net.low * whole, .high = out.net.high * whole};
   }
-  const StatedRanges ranges;
   f.projection.notes.push_back(fmt::format(
-      "bands of goodput: stated times between failures hold within x {}, restarts and checkpoints within x {} (prior){}",
-      plain_number(ranges.between.high), plain_number(ranges.restart.high),
+      "bands of goodput: stated times between failures hold within x {}, {} within x {} (prior){}",
+      plain_number(prior.failures), restarts_and_checkpoints(prior), plain_number(prior.checkpoints),
       f.run.start ? ", the start as it was recorded" : ""));
 }
 

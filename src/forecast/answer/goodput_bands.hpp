@@ -14,6 +14,6 @@ namespace cox::forecast {
 /// does not know the draw. How often the job happens to fail in its time is not in it: goodput is a mean.
 /// Pre: a value for each point that is not refused. Cost: 200 x `wall_shares` a size.
 /// Held by: src/forecast/answer/goodput_bands_test.cpp
-void add_goodput_bands(FullForecast& forecast, const Failing& failing);
+void add_goodput_bands(FullForecast& forecast, const Failing& failing, const Prior& prior = {});
 
 }  // namespace cox::forecast

@@ -205,6 +205,12 @@ Json json_of(const CurveForecast& c) {
   return j;
 }
 
+Json json_of(const Prior& p) {
+  return {{"slow_nodes", p.slow_nodes},   {"slow_down", p.slow_down}, {"growth", p.growth},
+          {"shared", p.shared},           {"failures", p.failures},   {"restarts", p.restarts},
+          {"checkpoints", p.checkpoints}, {"start", p.start}};
+}
+
 Json json_of(const ControlledJob& c) {
   Json j{{"what", c.what}, {"regimes", json_of(c.regimes)}, {"most_ratio", c.most}, {"sizes", Json::array()}};
   for (const ControlledSize& s : c.sizes)
@@ -256,6 +262,7 @@ std::string to_json(const FullForecast& f, const std::vector<std::string>& input
   j["left_out"] = f.left_out;
   j["scaling"] = f.projection.scaling == Scaling::Weak ? "weak" : "strong";
   j["seen_ranks"] = f.seen_ranks;
+  j["prior"] = json_of(f.prior);
   j["sizes"] = Json::array();
   for (std::size_t i = 0; i < f.projection.points.size(); ++i) j["sizes"].push_back(size_json(f, i));
   j["notes"] = f.projection.notes;

@@ -12,6 +12,7 @@
 
 #include "forecast/answer/forecast.hpp"
 #include "forecast/answer/node_hours.hpp"
+#include "forecast/answer/stated.hpp"
 #include "forecast/learned/learned.hpp"
 #include "forecast/regimes/parts_job.hpp"
 #include "forecast/sample/read.hpp"
@@ -71,6 +72,8 @@ Asked asked_of(const Question& question) {
   out.project.scaling = question.scaling;
   out.project.threads = question.threads;
   out.goodness.threads = question.threads;
+  out.project.prior = unseen_prior(question.prior);
+  out.project.of_one_size = GrowthPrior{.usual = question.prior.growth, .most = question.prior.shared};
   return out;
 }
 
@@ -192,7 +195,11 @@ Status MadeForecast::add_control(const ControlQuestion& question, const ReadEvid
     const int devices = std::max(whole_->scenario->cluster.devices_per_node, 1);
     for (const std::int64_t r : asked.sizes)
       if (r % devices == 0) played.nodes.push_back(r / devices);
-    COX_TRY(whole_->full_control, make_control(*whole_->scenario, played));
+    if (const auto& stated = evidence.all().stated) {
+      COX_TRY(whole_->full_control, control_of(*whole_, *stated, played));
+    } else {
+      COX_TRY(whole_->full_control, make_control(*whole_->scenario, played));
+    }
   } else if (!by_parts || question.training) {
     return fail(Error{.code = Errc::Unsupported,
                       .id = "forecast-035",
@@ -202,7 +209,7 @@ Status MadeForecast::add_control(const ControlQuestion& question, const ReadEvid
                       .where = {}});
   }
   if (by_parts) add_part_levers(*whole_, evidence.all(), asked_of(asked), question);
-  if (by_parts && question.levers && !evidence.all().scenario) add_played_levers(*whole_, question);
+  if (by_parts && question.levers && !evidence.all().samples.empty()) add_played_levers(*whole_, question);
   whole_->control = *whole_->full_control;
   return {};
 }

@@ -55,6 +55,7 @@ std::optional<Energy> energy_of(const Forecast& f, const SizePoint& p, const Nod
 }  // namespace
 
 std::optional<model::Scenario> failing_scenario(const FullForecast& forecast, const Asked& question) {
+  if (forecast.failing) return forecast.failing;
   if (!forecast.calibrated && forecast.scenario && forecast.scenario->failures.happen())
     return forecast.scenario;
   if (!question.failures.happen() || !forecast.parts) return {};
@@ -94,7 +95,7 @@ void add_interruptions(FullForecast& f, const Asked& question) {
         "it fails as often as was seen; what a restart takes beside the start, and checkpoints, were not: --failures says it");
 }
 
-void add_goodput(FullForecast& forecast, const Failing& failing) {
+void add_goodput(FullForecast& forecast, const Failing& failing, const Prior& prior) {
   for (const SizePoint& point : forecast.projection.points)
     forecast.goodput.push_back(point.refused.empty() ? goodput_at(failing, point) : SizeGoodput{});
   forecast.at_seen = goodput_at(failing, forecast.seen);
@@ -104,7 +105,7 @@ void add_goodput(FullForecast& forecast, const Failing& failing) {
   const model::Failures& f = failing.scenario.failures;
   if (f.checkpoint_interval <= Seconds{} && !writes_checkpoints(f))
     notes.emplace_back("no checkpoint is written: every failure throws the job back to its first step");
-  add_goodput_bands(forecast, failing);
+  add_goodput_bands(forecast, failing, prior);
 }
 
 double Forecast::elasticity(std::size_t i) const {

@@ -12,7 +12,7 @@
 
 namespace cox::forecast {
 
-/// Whose failures a forecast has: those of a scenario that was given, else those of the question on the nodes that were seen, with the start
+/// Whose failures a forecast has: those that a study states, of a scenario that was given, else those of the question on the nodes that were seen, with the start
 /// that was. Nothing where nothing fails.
 [[nodiscard]] std::optional<model::Scenario> failing_scenario(const FullForecast& forecast,
                                                               const Asked& question);
@@ -26,6 +26,6 @@ void add_interruptions(FullForecast& forecast, const Asked& question);
 
 /// Fills `goodput` and `at_seen`, with bands and notes. Pre: `projection` and `seen` are there.
 /// Held by: src/forecast/answer/node_hours_test.cpp
-void add_goodput(FullForecast& forecast, const Failing& failing);
+void add_goodput(FullForecast& forecast, const Failing& failing, const Prior& prior = {});
 
 }  // namespace cox::forecast

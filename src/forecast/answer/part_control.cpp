@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "cox/base/assert.hpp"
@@ -9,6 +10,7 @@
 #include "forecast/answer/forecast.hpp"
 #include "forecast/answer/node_hours.hpp"
 #include "forecast/levers/by_parts.hpp"
+#include "forecast/levers/stated_levers.hpp"
 #include "forecast/ways/several_sizes.hpp"
 
 namespace cox::forecast {
@@ -28,7 +30,11 @@ void add_part_levers(FullForecast& f, const Evidence& evidence, const Asked& ask
                       .rest = f.rest,
                       .ranks = f.margins_at > 0 ? f.margins_at : f.seen_ranks,
                       .failing = failing_scenario(f, asked)};
-  const std::vector<PartLever> levers = part_levers(job, seen == evidence.samples.end() ? nullptr : &*seen);
+  std::vector<PartLever> levers = part_levers(job, seen == evidence.samples.end() ? nullptr : &*seen);
+  if (evidence.stated) {
+    std::vector<PartLever> own = stated_levers(*evidence.stated);
+    levers.insert(levers.begin(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+  }
   PartLeverOptions options{.project = asked.project};
   options.project.over_parts = f.over_parts;
   options.project.growth = f.growth;

@@ -9,22 +9,21 @@
 #include <limits>
 #include <utility>
 
-#include "cox/base/assert.hpp"
 #include "cox/base/number_text.hpp"
+#include "cox/base/units_text.hpp"
 
+#include "forecast/answer/drawn_structure.hpp"
 #include "forecast/answer/node_hours.hpp"
+#include "forecast/answer/simulated_sizes.hpp"
+#include "forecast/answer/structure_detail.hpp"
 #include "forecast/levers/nearest_margin.hpp"
 #include "forecast/regimes/failing.hpp"
 #include "forecast/regimes/margin.hpp"
+#include "forecast/scenario/scenario_parts.hpp"
+#include "forecast/scenario/stated_scenario.hpp"
 
 namespace cox::forecast {
 namespace {
-
-std::vector<StepTerm> terms_of(const StatedJob& stated) {
-  std::vector<StepTerm> out;
-  for (const StatedTerm& t : stated.terms) out.push_back(t.term);
-  return out;
-}
 
 /// A size in nodes, in ranks.
 Regimes in_ranks(Regimes r, int each) {
@@ -70,17 +69,67 @@ std::string why_not(const StatedJob& stated, std::int64_t ranks) {
 }
 
 Failing failing_of(const StatedJob& stated, Seconds step) {
-  const FailureTerm& f = *stated.failures;
-  Failing out;
-  out.per_node = static_cast<double>(stated.ranks_per_node);
-  out.step = step;
-  out.scenario.cluster.nodes = static_cast<int>(stated.from);
-  out.scenario.cluster.devices_per_node = stated.ranks_per_node;
-  out.scenario.failures = {.node_mtbf = f.node_mean_time,
-                           .restart = f.restart,
-                           .restart_per_node = f.restart_per_node,
-                           .checkpoint = f.checkpoint};
-  return out;
+  return {
+      .scenario = scenario_of(stated), .per_node = static_cast<double>(stated.ranks_per_node), .step = step};
+}
+
+/// Terms are by nodes, these by ranks.
+ScalingJob by_ranks(ScalingJob nodes, int each) {
+  return {.mechanisms = nodes.mechanisms,
+          .at = [at = std::move(nodes.at), each](std::int64_t ranks, MechanismSet on) {
+            return at(std::max<std::int64_t>(ranks / each, 1), on);
+          }};
+}
+
+/// Where the terms say what a rank's work varies by: its law, communication at any size, and the job as a Scenario where it begins.
+Status add_laws(FullForecast& out, const StatedJob& stated, const Asked& question) {
+  model::Scenario s = scenario_of(stated);
+  COX_TRY(out.parts, parts_of(s));
+  COX_TRY(out.sources, work_sources_of(s));
+  out.rest = rest_of(stated);
+  out.named = by_ranks(stated.job(), stated.ranks_per_node);
+  if (stated.failures) {
+    out.failing = s;
+    const Failing failing = failing_of(stated, out.seen.mean.value);
+    s.failures.checkpoint_interval = best_intervals(failing.costs(static_cast<double>(out.seen_ranks))).far;
+    out.scenario_notes.push_back(fmt::format("its checkpoints are written every {}, the best interval there",
+                                             to_string(s.failures.checkpoint_interval)));
+  }
+  out.scenario_notes.insert(
+      out.scenario_notes.begin(),
+      fmt::format(
+          "it is the job at {} ranks: what terms add at other sizes, and groups of sharding, are not in it",
+          grouped(out.seen_ranks)));
+  const auto terms = [seen = out.seen.mean](std::int64_t) { return seen; };
+  out.simulated = simulate_sizes(s, out.seen_ranks, SimulatedRange::Own, terms, question.project.threads);
+  out.no_goodness = "a study records nothing to compare with";
+  out.no_scenario.clear();
+  out.scenario = std::move(s);
+  return {};
+}
+
+/// Quantiles by the law of its jitter, about the mean of its terms.
+void add_quantiles(const FullForecast& f, const ProjectOptions& asked, SizePoint& p) {
+  ProjectOptions options = asked;
+  options.rest = f.rest;
+  const SizePoint by_law = project_one(*f.parts, p.ranks, options);
+  const Seconds move = p.mean.value - by_law.mean.value;
+  for (TimeBand SizePoint::*q : {&SizePoint::median, &SizePoint::p95, &SizePoint::p99, &SizePoint::p999})
+    p.*q = exactly((by_law.*q).value + move);
+  p.cv = by_law.cv;
+}
+
+/// Where a step of so many nodes goes, and what it trains on.
+BudgetAt steps_of(const StatedJob& stated, double tokens_per_step) {
+  return [stated, tokens_per_step,
+          running = job_of(stated.work, stated.step_terms())](std::int64_t nodes) -> Result<StepBudget> {
+    const SizePoint p = point_at(stated, running, nodes);
+    return StepBudget{
+        .compute = stated.work,
+        .communication = p.rest,
+        .waiting = p.mean.value - stated.work - p.rest,
+        .tokens = tokens_per_step * static_cast<double>(nodes) / static_cast<double>(stated.from)};
+  };
 }
 
 Margins margins_at(const StatedJob& stated, std::int64_t nodes, double level) {
@@ -97,7 +146,7 @@ Margins margins_at(const StatedJob& stated, std::int64_t nodes, double level) {
       [&](std::span<const double> factor) {
         const double size = std::round(static_cast<double>(nodes) * factor[0]);
         if (size < 1 || size > 1e9) return std::numeric_limits<double>::quiet_NaN();
-        std::vector<StepTerm> terms = terms_of(stated);
+        std::vector<StepTerm> terms = stated.step_terms();
         for (std::size_t k = 0; k < changed.size(); ++k)
           terms[changed[k]].at = [at = terms[changed[k]].at, by = factor[k + 1]](std::int64_t n) {
             const TimeAtSize as_it_is = at(n);
@@ -110,6 +159,15 @@ Margins margins_at(const StatedJob& stated, std::int64_t nodes, double level) {
             .elasticity;
       },
       level);
+}
+
+/// Of the job where it begins; amplification by its own mechanisms, at all sizes.
+void add_stated_structure(FullForecast& out, const Asked& question) {
+  if (!out.parts) return;
+  Asked here = question;
+  here.project.rest = out.rest;
+  if (question.structure.asked) out.detail = detail_of(out, nullptr, here);
+  if (question.structure.drawn) add_drawn(out, here);
 }
 
 void add_control(FullForecast& out, const StatedJob& stated, int threads) {
@@ -130,13 +188,10 @@ void add_control(FullForecast& out, const StatedJob& stated, int threads) {
 
 }  // namespace
 
-ScalingJob StatedJob::job() const {
-  return job_of(work, terms_of(*this), failures);
-}
-
-ScalingJob StatedJob::job_with_control() const {
-  COX_ASSERT(control.has_value(), "something is done");
-  return job_of(work, terms_of(*this), control->failures);
+Result<FullControl> control_of(const FullForecast& f, const StatedJob& stated,
+                               const ControlQuestion& question) {
+  const double per_step = question.training ? question.training->tokens_per_step : 0;
+  return make_control(f.failing ? *f.failing : *f.scenario, question, steps_of(stated, per_step));
 }
 
 Status add_stated(FullForecast& out, const StatedJob& stated, const Asked& question) {
@@ -148,26 +203,34 @@ Status add_stated(FullForecast& out, const StatedJob& stated, const Asked& quest
               .hint = "leave --scaling strong out",
               .where = {}});
   const ScalingJob job = stated.job();
-  const ScalingJob running = job_of(stated.work, terms_of(stated));
+  const ScalingJob running = job_of(stated.work, stated.step_terms());
   out.job_words = JobWords{.system = stated.system, .mode = stated.mode, .runtime = stated.runtime};
   out.no_goodness = out.no_scenario = "a study states terms of a step, and no job that could be simulated";
   out.seen_ranks = stated.from * stated.ranks_per_node;
   out.seen = point_at(stated, running, stated.from);
+  const bool has_law = stated.jitter > Seconds{};
+  if (has_law) {
+    COX_CHECK(add_laws(out, stated, question));
+    add_quantiles(out, question.project, out.seen);
+  }
   for (const std::int64_t ranks : question.sizes) {
     const std::string why = why_not(stated, ranks);
     SizePoint point;
     point.ranks = ranks;
     if (why.empty()) {
       point = point_at(stated, running, ranks / stated.ranks_per_node);
+      if (has_law) add_quantiles(out, question.project, point);
       out.margins_at = std::max(out.margins_at, ranks);
     }
     point.refused = why;
     out.projection.points.push_back(std::move(point));
   }
   out.projection.notes.emplace_back(
-      "terms add, and are stated: the step has no band, and no spread beside the mean");
+      has_law
+          ? "terms add, and are stated: the step has no band; it varies by what its slowest rank does, and by nothing else"
+          : "terms add, and are stated: the step has no band, and no spread beside the mean");
   if (stated.failures) {
-    add_goodput(out, failing_of(stated, out.seen.mean.value));
+    add_goodput(out, failing_of(stated, out.seen.mean.value), question.prior);
     for (std::size_t i = 0; i < out.goodput.size(); ++i)
       if (const SizePoint& p = out.projection.points[i]; p.refused.empty())
         out.goodput[i].elasticity = job.at(p.ranks / stated.ranks_per_node, kEveryMechanism).elasticity;
@@ -177,6 +240,7 @@ Status add_stated(FullForecast& out, const StatedJob& stated, const Asked& quest
   out.regimes =
       in_ranks(regimes_of(job, stated.range(), true, {}, question.project.threads), stated.ranks_per_node);
   if (stated.control) add_control(out, stated, question.project.threads);
+  add_stated_structure(out, question);
   if (out.margins_at == 0) return {};
   const std::int64_t nodes = out.margins_at / stated.ranks_per_node;
   out.margins = margins_at(stated, nodes, next_level(job.at(nodes, kEveryMechanism).elasticity));

@@ -98,5 +98,66 @@ TEST(StatedJobs, WhatIsNotStatedIsRefused) {
   EXPECT_EQ(make_forecast(Evidence{.stated = job()}, q).error().id, "forecast-010");
 }
 
+/// The same with exponential work beside the stated one, of which the waiting is.
+StatedJob with_law() {
+  StatedJob out = job();
+  out.jitter = Seconds{0.02};
+  out.terms[1].term.at = [](std::int64_t n) {
+    double sum = 0;
+    for (std::int64_t i = 1; i <= 4 * n; ++i) sum += 0.02 / static_cast<double>(i);
+    return TimeAtSize{Seconds{sum}, Seconds{0.02}};
+  };
+  return out;
+}
+
+// The largest of N exponentials is below -b ln(1 - q^(1 / N)) with q.
+TEST(StatedJobs, QuantilesAreThoseOfTheSlowestRank) {
+  const FullForecast f = made(with_law(), {16, 1'024});
+  for (const SizePoint& p : f.projection.points) {
+    const auto at = [&](double q) {
+      return 1.1 - 0.02 * std::log1p(-std::pow(q, 1.0 / static_cast<double>(p.ranks)));
+    };
+    EXPECT_NEAR(p.p99.value.count(), at(0.99), 2e-4) << p.ranks;
+    EXPECT_NEAR(p.median.value.count(), at(0.5), 2e-4) << p.ranks;
+    EXPECT_EQ(p.p99.low, p.p99.high) << "stated, so without a band";
+  }
+  ASSERT_TRUE(f.scenario);
+  EXPECT_EQ(model::nodes_of(*f.scenario), 2);
+  EXPECT_GT(f.scenario->failures.checkpoint_interval, Seconds{});
+  ASSERT_EQ(f.simulated.sizes.size(), 1U);
+  EXPECT_TRUE(f.simulated.sizes.front().agrees());
+}
+
+TEST(StatedJobs, ATrainingTakesItsStepsOverItsGoodput) {
+  const StatedJob stated = with_law();
+  const FullForecast f = made(stated, {4 * 256});
+  ControlQuestion q;
+  q.training = Training{.tokens = 1e9, .tokens_per_step = 1e4};
+  q.nodes = {256};
+  const auto control = control_of(f, stated, q);
+  ASSERT_TRUE(control) << control.error().to_string();
+  ASSERT_EQ(control->days.size(), 2U);
+  const Days& d = control->days[1];
+  EXPECT_EQ(d.nodes, 256);
+  // 1e4 tokens on two nodes are 1.28e6 on 256.
+  const double steps = std::ceil(1e9 / 1.28e6);
+  EXPECT_NEAR(d.total.count(), steps * f.projection.points[0].mean.value.count() / f.goodput[0].shares.work,
+              1e-6 * d.total.count());
+}
+
+TEST(StatedJobs, StructureIsToldByItsOwnMechanisms) {
+  Asked q;
+  q.sizes = {64};
+  q.structure.asked = true;
+  const auto f = make_forecast(Evidence{.stated = with_law()}, q);
+  ASSERT_TRUE(f) << f.error().to_string();
+  ASSERT_TRUE(f->detail);
+  ASSERT_FALSE(f->detail->sizes.empty());
+  const auto& by = f->detail->sizes.back().added.by;
+  ASSERT_EQ(by.size(), 3U);
+  EXPECT_EQ(by.front().mechanism, "waiting");
+  EXPECT_FALSE(f->detail->twins.empty());
+}
+
 }  // namespace
 }  // namespace cox::forecast

@@ -150,12 +150,12 @@ void add_sizes(const FullForecast& f, const PositionParts& part, const Asked& qu
                           .failing = failing_scenario(f, question),
                           .sources = f.sources,
                           .replicates = 0};
-  const PartsJob job = job_of_parts(*f.parts, options);
-  const bool told = job.job.mechanisms.size() <= kMostShapley;
+  const ScalingJob job = f.named.at ? f.named : job_of_parts(*f.parts, options).job;
+  const bool told = job.mechanisms.size() <= kMostShapley;
   if (!told) out.notes.emplace_back("too many mechanisms to share the amplification among them");
   for (const std::int64_t n : sizes) {
     StructureAtSize at{.ranks = n};
-    if (told) at.added = amplification_of(job.job, n);
+    if (told) at.added = amplification_of(job, n);
     if (one_law(f)) add_slowest(f, part, at, out.delay);
     out.sizes.push_back(std::move(at));
   }

@@ -207,9 +207,9 @@ void add_grounds(Lines& out, const FullForecast& f) {
                       grouped(at->ranks), percent(at->unseen_chance), band(at->with_unseen)));
     if (at->with_shared.high > at->mean.high)
       out.push_back(fmt::format(
-          "{} ranks: one size does not tell growth; where nothing grows, {}; where all share something, up to N^0.5 "
+          "{} ranks: one size does not tell growth; where nothing grows, {}; where all share something, up to N^{} "
           "(prior), {}",
-          grouped(at->ranks), band(at->without_growth), band(at->with_shared)));
+          grouped(at->ranks), band(at->without_growth), plain_number(f.prior.shared), band(at->with_shared)));
     return;
   }
 }
@@ -429,6 +429,8 @@ std::vector<TextLine> text_lines(const FullForecast& f, bool all) {
   for (std::string& line : structure_lines(f)) out.push_back(std::move(line));
   add_goodness(out, f);
   for (std::string& line : run_lines(f.run, all)) out.push_back(std::move(line));
+  if (const std::string said = changes_of(f.prior); !said.empty())
+    out.push_back("prior, as was said: " + said);
   add_list(out, "note", f.projection.notes, all);
   add_list(out, "not seen", f.not_seen, all);
   add_list(out, "left out", f.left_out, all);

@@ -47,6 +47,14 @@ double FactorRange::at(double score) const {
   return score >= 0 ? power(high, score / kOneOfTwenty) : power(low, -score / kOneOfTwenty);
 }
 
+StatedRanges stated_ranges(const Prior& prior) {
+  const auto within = [](double factor) { return FactorRange{.low = 1 / factor, .high = factor}; };
+  return {.between = within(prior.failures),
+          .restart = within(prior.restarts),
+          .checkpoint = within(prior.checkpoints),
+          .start = within(prior.start)};
+}
+
 void FailureDraw::apply(const StatedRanges& ranges, model::Failures& failures) const {
   change_between(failures, ranges.between.at(between));
   change_checkpoints(failures, ranges.checkpoint.at(checkpoint));

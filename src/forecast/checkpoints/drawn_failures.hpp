@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "cox/forecast/prior.hpp"
 #include "cox/model/failures.hpp"
 
 namespace cox::forecast {
@@ -27,7 +28,7 @@ struct FactorRange {
   [[nodiscard]] double at(double score) const;
 };
 
-/// How well times are known that somebody stated: a prior, since no input says it. Time between failures: as from 16 failures
+/// How well times are known that somebody stated: a prior, since no input says it, of which each factor can be stated. Time between failures: as from 16 failures
 /// that were counted, exp(1.645 / sqrt(16)) = 1.51.
 struct StatedRanges {
   FactorRange between{.low = 1 / 1.5, .high = 1.5};
@@ -35,6 +36,8 @@ struct StatedRanges {
   FactorRange checkpoint{.low = 1 / 1.25, .high = 1.25};
   FactorRange start{.low = 1 / 1.25, .high = 1.25};
 };
+
+[[nodiscard]] StatedRanges stated_ranges(const Prior& prior);
 
 /// One draw, as standard normal values, and a uniform one.
 struct FailureDraw {

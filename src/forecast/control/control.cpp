@@ -23,7 +23,12 @@ std::string day_text(Seconds s) {
   return fmt::format("{:.{}f} days", days, days < 10 ? 2 : days < 100 ? 1 : 0);
 }
 
-Status add_days(const model::Scenario& scenario, const ControlQuestion& q,
+/// Nodes that hold whole replicas.
+std::int64_t whole_nodes(const model::Scenario& scenario, const BudgetAt& given) {
+  return given ? 1 : unit_of(scenario) / std::max(scenario.cluster.devices_per_node, 1);
+}
+
+Status add_days(const model::Scenario& scenario, const ControlQuestion& q, const BudgetAt& given,
                 const std::vector<std::int64_t>& nodes, FullControl& out) {
   model::Scenario steps = scenario;
   steps.job.steps = std::min<decltype(steps.job.steps)>(steps.job.steps, kMostSteps);
@@ -32,7 +37,7 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q,
     played.job.steps = few;
     return budget_of(played, q.training->tokens_per_step, q.training->rule, q.options.threads);
   };
-  const BudgetAt budget = steps_of(steps);
+  const BudgetAt budget = given ? given : steps_of(steps);
   COX_TRY(const Days as_it_is, days(scenario, budget, q.training->tokens, nodes.front()));
   out.days.push_back(as_it_is);
   for (std::size_t i = 1; i < nodes.size(); ++i) {
@@ -42,13 +47,16 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q,
     else
       out.notes.push_back(fmt::format("{} nodes: {}", grouped(nodes[i]), more.error().message));
   }
-  COX_TRY(out.sensitivities, sensitivities(scenario, budget, q.training->tokens, nodes.front(), steps_of));
-  if (scenario.price != model::CollectivePrice::Rounds)
+  COX_TRY(out.sensitivities, sensitivities(scenario, budget, q.training->tokens, nodes.front(),
+                                           given ? BudgetFrom{} : steps_of));
+  if (given)
+    out.notes.emplace_back("other bandwidths are not simulated: what steps take is stated");
+  else if (scenario.price != model::CollectivePrice::Rounds)
     out.notes.emplace_back(
         "other bandwidths are not simulated: collectives are priced by a table or by NCCL's model");
   if (q.training->within) {
     out.within = q.training->within;
-    const std::int64_t whole = unit_of(scenario) / std::max(scenario.cluster.devices_per_node, 1);
+    const std::int64_t whole = whole_nodes(scenario, given);
     if (whole > 1)
       out.notes.push_back(
           fmt::format("--days: sizes are multiples of {} nodes, which hold whole replicas", grouped(whole)));
@@ -94,7 +102,8 @@ void add_controlled(const model::Scenario& scenario, const std::vector<std::int6
 
 }  // namespace
 
-Result<FullControl> make_control(const model::Scenario& scenario, const ControlQuestion& q) {
+Result<FullControl> make_control(const model::Scenario& scenario, const ControlQuestion& q,
+                                 const BudgetAt& steps) {
   FullControl out;
   std::vector<std::int64_t> nodes{std::max(nodes_of(scenario), 1)};
   for (const std::int64_t n : q.nodes)
@@ -108,7 +117,7 @@ Result<FullControl> make_control(const model::Scenario& scenario, const ControlQ
     out.target = q.target->text;
     if (out.set->reached && !out.set->already) add_controlled(scenario, nodes, out);
   }
-  if (q.training) COX_CHECK(add_days(scenario, q, nodes, out));
+  if (q.training) COX_CHECK(add_days(scenario, q, steps, nodes, out));
   if (!scenario.failures.happen()) return out;
   COX_TRY(const Seconds cold_step, usual_step(scenario, q, out));
   const auto left = goodput(scenario, nodes, cold_step);

@@ -29,10 +29,10 @@ struct FullControl : Control {
   std::vector<Sensitivity> sensitivities{};
 };
 
-/// Steps of a training are played for at most 50 steps a size. Errors: those of the parts, for the scenario as it is.
+/// Steps of a training are played for at most 50 steps a size, or are those of `steps` at any. Errors: those of the parts, for the scenario as it is.
 /// Cost: that of the parts. Held by: src/forecast/control/control_test.cpp
 [[nodiscard]] Result<FullControl> make_control(const model::Scenario& scenario,
-                                               const ControlQuestion& question);
+                                               const ControlQuestion& question, const BudgetAt& steps = {});
 
 /// A line each, at most 100 columns where names allow.
 [[nodiscard]] std::vector<TextLine> text_lines(const FullControl& control);

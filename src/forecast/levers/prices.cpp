@@ -17,7 +17,7 @@ constexpr double kProgram = 3;    ///< code, or what the model learns from
 constexpr double kRank = 5;       ///< a rank replaced
 constexpr double kHardware = 30;  ///< cards, switches
 
-constexpr std::array<std::pair<std::string_view, double>, 23> kPrices = {{
+constexpr std::array<std::pair<std::string_view, double>, 27> kPrices = {{
     {"pacing", kSetting},
     {"backup-workers", kProgram},
     {"local-steps", kProgram},
@@ -41,6 +41,10 @@ constexpr std::array<std::pair<std::string_view, double>, 23> kPrices = {{
     {"checkpoint-interval", kSetting},
     {"checkpoint-beside", kProgram},
     {"checkpoint-near", kProgram},
+    {"full-bisection", kHardware},
+    {"steady-devices", kProgram},
+    {"no-time-outs", kSetting},
+    {"restart-by-tree", kProgram},
 }};
 
 tl::unexpected<Error> cannot(std::string_view text, const std::string& why) {

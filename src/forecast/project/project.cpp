@@ -478,6 +478,15 @@ void add_growth(SizePoint& point, const Draws& draws, const ProjectOptions& opti
 
 }  // namespace
 
+UnseenPrior unseen_prior(const Prior& stated) {
+  UnseenPrior out{.most = stated.slow_down};
+  if (stated.slow_nodes <= 0)
+    out.alpha = 0;
+  else if (stated.slow_nodes != Prior{}.slow_nodes)
+    out.beta = out.alpha * (1 / stated.slow_nodes - 1);
+  return out;
+}
+
 Unseen unseen_of(const Parts& parts, const ProjectOptions& options, std::uint64_t replicate) {
   const DrawKey whole{options.seed, replicate, kWhole};
   Unseen out{.usual = -options.growth.usual * logarithm(uniform_of(whole, kUsualGrowth)),
@@ -524,7 +533,7 @@ Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
     point.with_unseen = band_of(a.step.mean, draws[s].unseen, options.widening);
     if (replicates.clean()) note_unseen(parts, options, point);
     point.refused = refusal(parts, point, a.step.own + point.rest.count(), rest_at(parts, n, options));
-    if (options.growth.usual > 0) add_growth(point, draws[s], options);
+    if (options.growth.usual > 0 || options.growth.most > 0) add_growth(point, draws[s], options);
     if (point.refused.empty()) point.refused = no_finite(point);
     out.points.push_back(point);
     ++s;

@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "cox/base/units.hpp"
+#include "cox/forecast/prior.hpp"
 #include "cox/forecast/project.hpp"
 
 #include "forecast/calibrate/parts.hpp"
@@ -33,6 +35,9 @@ struct GrowthPrior {
   double most = 0;   ///< where all ranks share something: the power is uniform up to this, in `with_shared`
 };
 
+/// As it is stated: Beta(1/2, beta) whose mean is the share of slow nodes.
+[[nodiscard]] UnseenPrior unseen_prior(const Prior& stated);
+
 /// How long a step takes over what its parts say, at a size.
 using OverPartsAt = std::function<double(std::int64_t ranks)>;
 /// 1 where there is none.
@@ -46,6 +51,8 @@ struct ProjectOptions {
   OverPartsAt over_parts{};  ///< of Scenarios whose steps were simulated; empty = 1 everywhere
   UnseenPrior prior{};
   GrowthPrior growth{};
+  std::optional<GrowthPrior>
+      of_one_size{};  ///< what `growth` becomes where one size was seen; empty = the usual one
   int replicates = 200;
   /// half the points of each integral in `project_one`: for draws, which differ by more than that
   bool coarse = false;

@@ -88,7 +88,7 @@ Result<SampleAnswer> answer_samples(std::span<const Sample> samples, const std::
   if (out.project.scaling == Scaling::Weak) compare_sizes(out.parts, samples);
   // Several sizes tell how communication grows; one does not, so it is priced.
   if (is_one_size(samples)) {
-    out.project.growth = kOneSizeGrowth;
+    out.project.growth = out.project.of_one_size.value_or(kOneSizeGrowth);
     if (!out.project.rest) out.project.rest = rest_of(out.parts, samples.back());
   }
   out.projection = forecast::project(out.parts, sizes, out.project);
