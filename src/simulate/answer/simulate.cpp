@@ -171,7 +171,10 @@ void say_unplayed(const model::Scenario& s, Outcome& out) {
   out.not_modelled.push_back(fmt::format(
       "{}: {} plays no links, each message has its way to itself{}",
       names.empty() ? "links of the fabric that messages share" : fmt::format("{}", fmt::join(names, ", ")),
-      model::name_of(out.engine), rounds && plays_links(by_flow, w) ? " (--engine flow plays them)" : ""));
+      model::name_of(out.engine),
+      rounds && s.protocol != model::Protocol::EagerGap && plays_links(by_flow, w)
+          ? " (--engine flow plays them)"
+          : ""));
 }
 
 }  // namespace
