@@ -66,6 +66,20 @@ void add_crossings(const ScalingJob& job, MechanismSet on, const Looked& a, cons
   }
 }
 
+/// Between two sizes looked at eps falls through 0, and neither of them showed it: the first or the last two.
+void add_peaks_of_ends(const ScalingJob& job, MechanismSet on, const std::vector<Looked>& looked,
+                       RegimeMap& map) {
+  for (std::size_t i = 1; i < looked.size(); ++i) {
+    const Looked& a = looked[i - 1];
+    const Looked& b = looked[i];
+    if (a.point.elasticity < 0 || !(b.point.elasticity < 0)) continue;
+    const bool known = std::ranges::any_of(
+        map.peaks, [&](const Peak& p) { return p.ranks >= a.ranks && p.ranks <= b.ranks; });
+    if (!known) map.peaks.push_back(climb(job, on, a.ranks, b.ranks));
+  }
+  std::ranges::stable_sort(map.peaks, {}, &Peak::ranks);
+}
+
 RegimeBoundary first_below(const RegimeMap& map, const Looked& first, double level,
                            const RegimeRange& range) {
   if (first.point.elasticity < level) return {RegimeBoundary::Place::Below, range.from};
@@ -74,13 +88,16 @@ RegimeBoundary first_below(const RegimeMap& map, const Looked& first, double lev
   return {RegimeBoundary::Place::Above, range.to};
 }
 
-/// Where throughput is highest: one of the peaks, or an end.
+/// Where throughput is highest: one of the peaks, or an end. At an end itself a peak is inside: eps passes 0 beside it.
 RegimeBoundary highest(const RegimeMap& map, const std::vector<Looked>& looked, const RegimeRange& range) {
   const double first = looked.front().point.throughput;
   const double last = looked.back().point.throughput;
   const auto top = std::ranges::max_element(map.peaks, {}, &Peak::throughput);
-  if (top != map.peaks.end() && top->throughput > std::max(first, last))
-    return {RegimeBoundary::Place::Inside, top->ranks};
+  const auto is_top = [&](const Peak& p) {
+    const bool at_end = p.ranks == range.from || p.ranks == range.to;
+    return p.throughput > std::max(first, last) || (at_end && p.throughput >= std::max(first, last));
+  };
+  if (top != map.peaks.end() && is_top(*top)) return {RegimeBoundary::Place::Inside, top->ranks};
   return last >= first ? RegimeBoundary{RegimeBoundary::Place::Above, range.to}
                        : RegimeBoundary{RegimeBoundary::Place::Below, range.from};
 }
@@ -143,7 +160,9 @@ void add_notes(Regimes& out) {
     out.notes.push_back(
         "throughput is highest inside the range, and no mechanism explains it that could make it fall for good: a "
         "boundary of tiers, or chance");
-  if (out.weak && !out.n_star.value.inside())
+  const bool falls = !out.map.peaks.empty() ||
+                     std::ranges::any_of(out.map.crossings, [](const Crossing& c) { return c.level == 0; });
+  if (out.weak && out.n_star.value.place == RegimeBoundary::Place::Above && !falls)
     out.notes.push_back(
         "nothing lowers throughput in this range: jitter, tails, collisions and throttling flatten it, and no more");
 }
@@ -173,6 +192,7 @@ RegimeMap map_regimes(const ScalingJob& job, const RegimeRange& range, Mechanism
     if (x > looked[i - 1].point.throughput && x >= looked[i + 1].point.throughput)
       map.peaks.push_back(climb(job, on, looked[i - 1].ranks, looked[i + 1].ranks));
   }
+  add_peaks_of_ends(job, on, looked, map);
   map.n1 = first_below(map, looked.front(), kLinearAbove, range);
   map.n2 = first_below(map, looked.front(), kSublinearAbove, range);
   map.n_star = highest(map, looked, range);

@@ -124,6 +124,39 @@ TEST(Regimes, TheUniversalLawPeaksWhereItsFormulaSays) {
   EXPECT_NEAR(map.peaks[0].throughput, 20.1622, 1e-3);
 }
 
+// The same law where the range ends a rank to a third behind its peak, and begins just before it: the peak is in one of the
+// outer cells, where no size looked at is higher than both beside it.
+TEST(Regimes, APeakBetweenTheLastTwoSizesLookedAtIsInside) {
+  ScalingJob job;
+  job.at = [](std::int64_t ranks, MechanismSet) {
+    const auto n = static_cast<double>(ranks);
+    const double d = 1 + 0.03 * (n - 1) + 1e-4 * n * (n - 1);
+    return ThroughputPoint{n / d, 1 - n * (0.03 + 1e-4 * (2 * n - 1)) / d};
+  };
+  for (const int per_doubling : {1, 2, 8})
+    for (std::int64_t to = 99; to <= 140; ++to) {
+      const Regimes r = regimes_of(job, {.from = 8, .to = to, .per_doubling = per_doubling});
+      EXPECT_NEAR(static_cast<double>(r.n_star.value.ranks), 98.5, 0.5) << to;
+      EXPECT_TRUE(r.n_star.value.inside()) << to;
+      for (const std::string& note : r.notes) EXPECT_EQ(note.find("nothing lowers"), std::string::npos);
+    }
+  for (std::int64_t from = 70; from <= 98; ++from)
+    EXPECT_NEAR(static_cast<double>(map_regimes(job, {.from = from, .to = 1024}).n_star.ranks), 98.5, 0.5);
+  const Regimes before = regimes_of(job, {.from = 8, .to = 98});
+  EXPECT_EQ(before.n_star.value.place, RegimeBoundary::Place::Above);
+}
+
+// What falls from the first size on is not said to be flattened only.
+TEST(Regimes, WhereThroughputFallsFromTheStartNothingIsSaidToLetItRise) {
+  ScalingJob job;
+  job.at = [](std::int64_t ranks, MechanismSet) {
+    return ThroughputPoint{1 / static_cast<double>(ranks), -1};
+  };
+  const Regimes r = regimes_of(job, {.from = 8, .to = 1024});
+  EXPECT_EQ(r.n_star.value.place, RegimeBoundary::Place::Below);
+  EXPECT_TRUE(r.notes.empty());
+}
+
 // Two tiers, two peaks: both told, and the first crossings of several.
 TEST(Regimes, EveryPeakAndCrossingIsTold) {
   ScalingJob job;
