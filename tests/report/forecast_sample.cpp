@@ -32,8 +32,6 @@ void add_sizes(const forecast::ScalingJob& job, report::ForecastPage& page) {
       if (job.mechanisms[i].name.find("grow") != std::string::npos)
         without &= ~(forecast::MechanismSet{1} << i);
     page.controlled.push_back({.ranks = n, .throughput = job.at(n, without).throughput});
-    const double eps = job.at(n, forecast::kEveryMechanism).elasticity;
-    page.margins.push_back({.ranks = n, .factor = std::exp(std::max(eps - 0.0, 0.0))});
   }
 }
 
@@ -82,6 +80,7 @@ report::ForecastPage sample_forecast() {
   const forecast::ScalingJob job = forecast::testing::recipe();
   page.regimes = forecast::regimes_of(job, {.from = 8, .to = 16'384});
   add_sizes(job, page);
+  page.margins = forecast::size_margins(*page.regimes, page.sizes);
   add_delay(page);
   page.coupling = {.rows = {"node 0", "node 1", "node 2", "node 3"},
                    .columns = {"node 0", "node 1", "node 2", "node 3"},

@@ -23,6 +23,7 @@
 #include "cox/forecast/prior.hpp"
 #include "cox/forecast/project.hpp"
 #include "cox/forecast/regimes.hpp"
+#include "cox/forecast/scaling_job.hpp"
 #include "cox/forecast/stated_job.hpp"
 #include "cox/forecast/structure.hpp"
 #include "cox/model/scenario.hpp"
@@ -130,7 +131,8 @@ struct ControlledJob {
   std::string what{};
   Regimes regimes{};
   std::vector<ControlledSize> sizes{};  ///< those asked that have a number
-  double most = 1;  ///< throughput where it is highest, over that of the job as it is, there
+  double most = 1;                  ///< throughput where it is highest, over that of the job as it is, there
+  std::optional<ScalingJob> job{};  ///< with control, at any number of ranks
 };
 
 /// The answer, as far as a page of it needs. What it rests on lies beside its source: src/forecast/answer.
@@ -152,6 +154,8 @@ struct Forecast {
   std::vector<std::string> scenario_notes{};  ///< what was assumed in it, one sentence each
   std::optional<Structure> structure{};       ///< of the largest sample
   std::optional<OverTime> over_time{};        ///< of the same
+  std::optional<ScalingJob>
+      job{};  ///< at any number of ranks: of it regimes are read; empty = no size has a number
   std::optional<Regimes> regimes{};
   std::optional<Margins> margins{};  ///< at the largest size asked that is not refused
   std::int64_t margins_at = 0;       ///< that size
@@ -178,6 +182,9 @@ struct Forecast {
   [[nodiscard]] std::optional<double> energy_of_sample(std::size_t i) const;
   /// Elasticity of throughput at the i-th size asked, with failures where there are some.
   [[nodiscard]] double elasticity(std::size_t i) const;
+  /// Of it; the size of most throughput is the last that is not in collapse, though more ranks do less.
+  /// Held by: Ratios.TheSizeOfMostThroughputIsNotInCollapse
+  [[nodiscard]] Regime regime(std::size_t i) const;
   /// Throughput over that at `seen_ranks`, at the i-th size asked, both with what failures take; 0 where
   /// either gets nowhere.
   [[nodiscard]] double net_speed_up(std::size_t i) const;

@@ -14,6 +14,7 @@ namespace cox::forecast {
 struct Margin {
   std::string name{};
   std::optional<double> factor{};  ///< the nearest to 1 that crosses, in ln; empty = none looked at does
+  bool banded = false;             ///< there were replicates: else the next three say nothing
   std::optional<double> low{};     ///< of 90 % of the replicates; empty = beyond what is looked at
   std::optional<double> high{};
   double beyond = 0;          ///< share of replicates that no factor takes across: counted, not dropped

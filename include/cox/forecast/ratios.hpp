@@ -30,15 +30,16 @@ struct BandedGoodput {
 struct SizeRatios {
   std::int64_t ranks = 0;
   double throughput = 0;  ///< over one rank that never waits; of a table, over one rank of its smallest size
-  double low = 0;
-  double high = 0;
-  double cost = 0;                         ///< per sample, over that of the small run; 0 = not known
-  bool seen = false;                       ///< measured, not forecast
-  std::string refused{};                   ///< why there is no number
+  double low = 0;         ///< as `throughput` where it has no band
+  double high = 0;        ///< likewise
+  double cost = 0;        ///< per sample, over that of the small run; 0 = not known
+  bool seen = false;      ///< measured, not forecast
+  std::string refused{};  ///< why there is no number
   std::optional<BandedGoodput> goodput{};  ///< where something fails
 
   /// Throughput over that of as many ranks that never wait.
   [[nodiscard]] double of_ideal() const { return throughput / static_cast<double>(ranks); }
+  [[nodiscard]] bool has_band() const { return high > low; }
 };
 /// The sizes of a forecast, the measured one too, ascending. Failures are in throughput, its band and cost.
 /// Held by: src/forecast/answer/ratios_test.cpp, like all of this header
@@ -46,13 +47,26 @@ struct SizeRatios {
 /// Those of `sizes` that can be forecast with control, as they are with it.
 [[nodiscard]] std::vector<SizeRatios> with_control(std::span<const SizeRatios> sizes, const Control& control);
 
-/// How far the nearest boundary above is, at one number of ranks.
+/// The sizes that have a number and what lies between them: throughput of the forecast's job at 64 sizes, evenly in ln ranks, and
+/// at its boundaries, put through the sizes asked; their bands relative to it, linear in ln ranks. Where a forecast has no job, the
+/// sizes alone. Cost: 64 calls of the job.
+[[nodiscard]] std::vector<SizeRatios> curve_through(const Forecast& forecast,
+                                                    std::span<const SizeRatios> sizes);
+/// The same with control: what it gives at the sizes asked, as a power of the ranks between them; of a stated job as its terms say.
+[[nodiscard]] std::vector<SizeRatios> curve_with_control(const Forecast& forecast,
+                                                         std::span<const SizeRatios> curve,
+                                                         std::span<const SizeRatios> controlled);
+
+/// How far the next boundary is, at one number of ranks; behind N* the way back to it.
 struct SizeMargin {
   std::int64_t ranks = 0;
-  double factor = 1;  ///< its ranks over these; 1 = on the boundary
+  double factor = 1;  ///< its ranks over these; 1 = on the boundary; below 1 = behind N*
 };
-/// Sizes with a boundary above them.
+/// Sizes that have a number, and a boundary above them or N* below.
 [[nodiscard]] std::vector<SizeMargin> size_margins(const Regimes& regimes, std::span<const SizeRatios> sizes);
+/// The same at all sizes from one to another: a stretch for each boundary, ended by it.
+[[nodiscard]] std::vector<std::vector<SizeMargin>> margin_stretches(const Regimes& regimes, std::int64_t from,
+                                                                    std::int64_t to);
 
 /// What is left of a delay.
 struct KeptRatio {
@@ -82,15 +96,18 @@ struct PathShares {
 
 /// One size beside the small run; nothing where one of the two is not known.
 struct BesideSmallRun {
-  std::optional<double> per_rank{};       ///< throughput of a rank over that of the small run
-  std::optional<double> p99_ratio{};      ///< of the step, over its median
-  std::optional<double> p999_ratio{};     ///< the same
-  std::optional<double> cv{};             ///< of the step
-  std::optional<double> communication{};  ///< that nothing hides, of the step
-  double twice_the_ranks = 1;             ///< `doubled`
-  double cost = 1;                        ///< of a sample, over the small run; 1 where it is not known
-  bool cost_moved = false;                ///< by more than 5 %, which somebody would see
-  std::optional<double> energy{};         ///< of a sample, over the small run
+  std::optional<double>
+      per_rank{};  ///< throughput of a rank over that of the small run, with what failures take at both
+  std::optional<double> per_rank_running{};  ///< the same while both run; empty where nothing fails
+  std::optional<double> p99_ratio{};         ///< of the step, over its median
+  std::optional<double> p999_ratio{};        ///< the same
+  std::optional<double> cv{};                ///< of the step
+  std::optional<double> communication{};     ///< that nothing hides, of the step
+  double twice_the_ranks =
+      1;            ///< their throughput over this, by the forecast's job; where there is none, `doubled`
+  double cost = 1;  ///< of a sample, over the small run; 1 where it is not known
+  bool cost_moved = false;         ///< by more than 5 %, which somebody would see
+  std::optional<double> energy{};  ///< of a sample, over the small run
   bool energy_moved = false;
   bool work_known = false;  ///< at both; the rest says nothing where it is not
   Seconds own_small{};      ///< work of a rank in a step

@@ -15,8 +15,10 @@ inline const char* origin_name(Origin o) {
   return kNames[static_cast<std::size_t>(o)];
 }
 
+/// What has no band has no ends.
 inline Json json_of(const TimeBand& b) {
-  return {{"value_s", b.value.count()}, {"low_s", b.low.count()}, {"high_s", b.high.count()}};
+  const auto end = [&](Seconds s) { return b.low < b.high ? Json(s.count()) : Json(nullptr); };
+  return {{"value_s", b.value.count()}, {"low_s", end(b.low)}, {"high_s", end(b.high)}};
 }
 
 inline Json json_of(const TimeEstimate& t) {

@@ -209,6 +209,7 @@ void add_bends(FullForecast& out, const Asked& question, const IsAnswered& answe
   const std::int64_t from = std::max<std::int64_t>(1, out.parts->ranks);
   if (out.margins_at == 0) return;  // where no size has a number, none bends
   const PartsJob job = job_of_parts(*out.parts, options);
+  out.job = job.job;
   if (const std::int64_t most = answered_up_to(out, answered, std::max(2 * from, kLeastRange)); most > from)
     out.regimes = regimes_of(job.job, {.from = from, .to = most, .per_doubling = 2},
                              question.project.scaling == Scaling::Weak, job.replicates,

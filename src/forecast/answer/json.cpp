@@ -87,7 +87,7 @@ Json size_json(const FullForecast& f, std::size_t i) {
   j["throughput_ratio"] = f.speed_up(p);
   j["efficiency"] = p.efficiency;
   j["elasticity"] = f.elasticity(i);
-  j["regime"] = name_of(regime_of(f.elasticity(i)));
+  j["regime"] = name_of(f.regime(i));
   j["node_hours"] = json_of(f.node_hours(i));
   const std::optional<Energy> energy = f.energy_of_step(i);
   j["energy_per_step_j"] = energy ? Json(energy->in_joules()) : Json(nullptr);
@@ -132,11 +132,12 @@ Json json_of(const RegimeBoundary& b) {
   return {{"place", kPlaces[static_cast<std::size_t>(b.place)]}, {"ranks", b.ranks}};
 }
 
-Json json_of(const TransitionBand& t) {
+Json json_of(const TransitionBand& t, bool banded) {
+  const auto end = [banded](const RegimeBoundary& b) { return banded ? json_of(b) : Json(nullptr); };
   Json j{{"at", json_of(t.value)},
-         {"low", json_of(t.low)},
-         {"high", json_of(t.high)},
-         {"with_shared", {{"low", json_of(t.shared_low)}, {"high", json_of(t.shared_high)}}},
+         {"low", end(t.low)},
+         {"high", end(t.high)},
+         {"with_shared", {{"low", end(t.shared_low)}, {"high", end(t.shared_high)}}},
          {"because", t.because.empty() ? Json(nullptr) : Json(t.because)},
          {"cost_ratio", t.cost},
          {"without", Json::array()}};
@@ -148,9 +149,9 @@ Json json_of(const TransitionBand& t) {
 Json json_of(const Regimes& r) {
   Json j{{"from_ranks", r.range.from},
          {"to_ranks", r.range.to},
-         {"n1", json_of(r.n1)},
-         {"n2", json_of(r.n2)},
-         {"n_star", json_of(r.n_star)},
+         {"n1", json_of(r.n1, r.replicates > 0)},
+         {"n2", json_of(r.n2, r.replicates > 0)},
+         {"n_star", json_of(r.n_star, r.replicates > 0)},
          {"crossings", Json::array()},
          {"notes", r.notes}};
   for (const Crossing& c : r.map.crossings)
@@ -165,7 +166,7 @@ Json json_of(const Margins& m, std::int64_t ranks) {
                           {"factor", or_null(one.factor, [](double f) { return f; })},
                           {"low", or_null(one.low, [](double f) { return f; })},
                           {"high", or_null(one.high, [](double f) { return f; })},
-                          {"beyond", one.beyond},
+                          {"beyond", one.banded ? Json(one.beyond) : Json(nullptr)},
                           {"within_error", one.within_error}});
   j["other_side"] = m.other_side ? Json(*m.other_side) : Json(nullptr);
   j["worst"] = nullptr;

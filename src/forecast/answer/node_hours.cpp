@@ -112,6 +112,13 @@ double Forecast::elasticity(std::size_t i) const {
   return goodput.empty() ? projection.points[i].elasticity : goodput[i].elasticity;
 }
 
+Regime Forecast::regime(std::size_t i) const {
+  const bool most =
+      regimes && regimes->n_star.value.inside() && regimes->n_star.value.ranks == projection.points[i].ranks;
+  const Regime out = regime_of(elasticity(i));
+  return most && out == Regime::Collapse ? Regime::PostLinear : out;
+}
+
 double Forecast::net_speed_up(std::size_t i) const {
   const double whole = speed_up(projection.points[i]);
   if (goodput.empty()) return whole;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "cox/base/assert.hpp"
@@ -79,6 +80,85 @@ std::vector<std::int32_t> most_critical(const OverTime& o, std::size_t most) {
   return out;
 }
 
+constexpr int kDrawn = 64;  ///< sizes of a curve
+
+/// Values at sizes, linear in ln ranks between them, level beyond.
+class Between {
+ public:
+  void add(std::int64_t ranks, double value) {
+    x_.push_back(std::log(static_cast<double>(ranks)));
+    y_.push_back(value);
+  }
+  [[nodiscard]] bool empty() const { return x_.empty(); }
+  [[nodiscard]] double at(std::int64_t ranks) const {
+    const double x = std::log(static_cast<double>(ranks));
+    const auto above = static_cast<std::size_t>(std::ranges::upper_bound(x_, x) - x_.begin());
+    if (above == 0) return y_.front();
+    if (above == x_.size()) return y_.back();
+    const double part = (x - x_[above - 1]) / (x_[above] - x_[above - 1]);
+    return y_[above - 1] + part * (y_[above] - y_[above - 1]);
+  }
+
+ private:
+  std::vector<double> x_, y_;
+};
+
+bool is_known(const SizeRatios& p) {
+  return p.refused.empty() && p.throughput > 0 && p.ranks > 0;
+}
+
+/// Boundaries inside the range, ascending, each once.
+std::vector<std::int64_t> boundaries_of(const Regimes& r) {
+  std::vector<std::int64_t> out;
+  for (const TransitionBand* t : {&r.n1, &r.n2, &r.n_star})
+    if (t->value.inside()) out.push_back(t->value.ranks);
+  std::ranges::sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+/// Where the next boundary is: N* where none is above and throughput has passed it; 0 = none is known.
+std::int64_t next_boundary(const Regimes& r, std::int64_t ranks) {
+  const std::vector<std::int64_t> all = boundaries_of(r);
+  const auto next = std::ranges::upper_bound(all, ranks);
+  if (next != all.end()) return *next;
+  return r.n_star.value.inside() ? r.n_star.value.ranks : 0;
+}
+
+SizeMargin margin_to(std::int64_t boundary, std::int64_t ranks) {
+  return {.ranks = ranks, .factor = static_cast<double>(boundary) / static_cast<double>(ranks)};
+}
+
+/// Sizes of a curve: those given, what lies between evenly in ln ranks, and boundaries.
+std::vector<std::int64_t> drawn_sizes(const Forecast& f, std::int64_t from, std::int64_t to) {
+  std::vector<std::int64_t> out;
+  const double step = std::log(static_cast<double>(to) / static_cast<double>(from)) / kDrawn;
+  for (int i = 1; i < kDrawn; ++i)
+    out.push_back(std::llround(static_cast<double>(from) * std::exp(step * i)));
+  if (f.regimes)
+    for (const std::int64_t n : boundaries_of(*f.regimes))
+      if (n > from && n < to) out.push_back(n);
+  std::ranges::sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+/// Of a rank's throughput, beside the small run: what failures leave at both.
+double kept_beside(const Forecast& f, std::size_t i) {
+  if (f.goodput.empty() || !(f.goodput_seen() > 0)) return 1;
+  return f.goodput[i].shares.work / f.goodput_seen();
+}
+
+double twice_at(const Forecast& f, std::size_t i) {
+  const std::int64_t ranks = f.projection.points[i].ranks;
+  if (f.job) {
+    const double here = f.job->at(ranks, kEveryMechanism).throughput;
+    const double there = f.job->at(2 * ranks, kEveryMechanism).throughput;
+    if (here > 0 && std::isfinite(there / here)) return there / here;
+  }
+  return doubled(f.elasticity(i));
+}
+
 double cost_of(const Forecast& f, std::size_t i) {
   const SizePoint& at = f.projection.points[i];
   const double kept = f.goodput.empty() ? 1 : f.goodput[i].shares.work / f.goodput_seen();
@@ -115,14 +195,67 @@ std::vector<SizeRatios> with_control(std::span<const SizeRatios> sizes, const Co
   return out;
 }
 
+std::vector<SizeRatios> curve_through(const Forecast& f, std::span<const SizeRatios> sizes) {
+  std::vector<SizeRatios> out;
+  std::ranges::copy_if(sizes, std::back_inserter(out), is_known);
+  if (!f.job || out.size() < 2) return out;
+  const auto job = [&](std::int64_t n) { return f.job->at(n, kEveryMechanism).throughput; };
+  Between off, low, high;  // ln of: value over the job's, ends over the value
+  for (const SizeRatios& p : out) {
+    const double here = job(p.ranks);
+    if (!(here > 0)) return out;
+    off.add(p.ranks, std::log(p.throughput / here));
+    low.add(p.ranks, std::log(p.low > 0 ? p.low / p.throughput : 1));
+    high.add(p.ranks, std::log(p.high > 0 ? p.high / p.throughput : 1));
+  }
+  for (const std::int64_t n : drawn_sizes(f, out.front().ranks, out.back().ranks)) {
+    const double here = job(n);
+    if (!(here > 0) || std::ranges::find(sizes, n, &SizeRatios::ranks) != sizes.end()) continue;
+    const double x = here * std::exp(off.at(n));
+    out.push_back(
+        {.ranks = n, .throughput = x, .low = x * std::exp(low.at(n)), .high = x * std::exp(high.at(n))});
+  }
+  std::ranges::sort(out, {}, &SizeRatios::ranks);
+  return out;
+}
+
+std::vector<SizeRatios> curve_with_control(const Forecast& f, std::span<const SizeRatios> curve,
+                                           std::span<const SizeRatios> controlled) {
+  std::vector<SizeRatios> out;
+  const ScalingJob* with = f.controlled_job && f.controlled_job->job ? &*f.controlled_job->job : nullptr;
+  Between gain;  // ln
+  for (const SizeRatios& p : controlled) {
+    const auto plain = std::ranges::find(curve, p.ranks, &SizeRatios::ranks);
+    if (plain != curve.end() && p.throughput > 0)
+      gain.add(p.ranks, std::log(p.throughput / plain->throughput));
+  }
+  if (gain.empty()) return out;
+  for (const SizeRatios& p : curve) {
+    if (p.ranks < controlled.front().ranks || p.ranks > controlled.back().ranks) continue;
+    const double x = with != nullptr ? with->at(p.ranks, kEveryMechanism).throughput
+                                     : p.throughput * std::exp(gain.at(p.ranks));
+    out.push_back({.ranks = p.ranks, .throughput = x});
+  }
+  return out;
+}
+
 std::vector<SizeMargin> size_margins(const Regimes& regimes, std::span<const SizeRatios> sizes) {
   std::vector<SizeMargin> out;
-  for (const SizeRatios& p : sizes) {
-    std::int64_t next = 0;
-    for (const RegimeBoundary& b : {regimes.n1.value, regimes.n2.value, regimes.n_star.value})
-      if (b.inside() && b.ranks > p.ranks && (next == 0 || b.ranks < next)) next = b.ranks;
-    if (next > 0)
-      out.push_back({.ranks = p.ranks, .factor = static_cast<double>(next) / static_cast<double>(p.ranks)});
+  for (const SizeRatios& p : sizes)
+    if (const std::int64_t next = next_boundary(regimes, p.ranks); next > 0 && p.refused.empty())
+      out.push_back(margin_to(next, p.ranks));
+  return out;
+}
+
+std::vector<std::vector<SizeMargin>> margin_stretches(const Regimes& regimes, std::int64_t from,
+                                                      std::int64_t to) {
+  std::vector<std::vector<SizeMargin>> out;
+  while (from < to) {
+    const std::int64_t next = next_boundary(regimes, from);
+    if (next == 0) break;
+    const std::int64_t end = next > from ? std::min(next, to) : to;
+    out.push_back({margin_to(next, from), margin_to(next, end)});
+    from = end;
   }
   return out;
 }
@@ -175,7 +308,7 @@ double doubled(double elasticity) {
 
 BesideSmallRun beside_small_run(const Forecast& f, std::size_t i) {
   const SizePoint& at = f.projection.points[i];
-  BesideSmallRun out{.twice_the_ranks = doubled(at.elasticity), .cost = cost_of(f, i)};
+  BesideSmallRun out{.twice_the_ranks = twice_at(f, i), .cost = cost_of(f, i)};
   out.cost_moved = out.cost > 1 + kSeen;
   out.energy = f.energy_of_sample(i);
   out.energy_moved = out.energy && *out.energy > 1 + kSeen;
@@ -187,7 +320,9 @@ BesideSmallRun beside_small_run(const Forecast& f, std::size_t i) {
   if (at.mean.value > Seconds{}) out.communication = at.rest / at.mean.value;
   out.work_known = at.efficiency > 0 && f.seen.efficiency > 0;
   if (!out.work_known) return out;
-  out.per_rank = at.efficiency / f.seen.efficiency;
+  const double running = at.efficiency / f.seen.efficiency;
+  out.per_rank = running * kept_beside(f, i);
+  if (!f.goodput.empty()) out.per_rank_running = running;
   out.own_small = f.seen.mean.value * f.seen.efficiency;
   out.own_here = at.mean.value * at.efficiency;
   out.own_moved = std::abs(out.own_here / out.own_small - 1) > kSeen && f.projection.scaling == Scaling::Weak;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "forecast/ways/curves.hpp"
@@ -63,6 +65,82 @@ TEST(Ratios, WhatFailuresTakeIsInThroughputAndCost) {
   EXPECT_DOUBLE_EQ(beside_small_run(f, 1).cost, sizes[3].cost);
 }
 
+// What a dashboard shows over days has failures in it, what it shows of a second has not.
+TEST(Ratios, WhatFailuresTakeIsInThroughputPerRankAndInTwiceTheRanks) {
+  Forecast f = small_forecast();
+  EXPECT_FALSE(beside_small_run(f, 1).per_rank_running);
+  f.goodput.resize(f.projection.points.size());
+  f.goodput[1].shares.work = 0.5;
+  f.goodput[1].elasticity = -1;
+  f.at_seen.shares.work = 0.8;
+  const BesideSmallRun at = beside_small_run(f, 1);
+  EXPECT_DOUBLE_EQ(*at.per_rank, 0.5 / 0.9 * 0.5 / 0.8);
+  EXPECT_DOUBLE_EQ(*at.per_rank_running, 0.5 / 0.9);
+  EXPECT_DOUBLE_EQ(at.twice_the_ranks, 0.5) << "by the elasticity with failures, where there is no job";
+  f.job = ScalingJob{.mechanisms = {}, .at = [](std::int64_t n, MechanismSet) {
+                       return ThroughputPoint{.throughput = n <= 4096 ? 100.0 : 30.0};
+                     }};
+  EXPECT_DOUBLE_EQ(beside_small_run(f, 1).twice_the_ranks, 0.3);
+}
+
+TEST(Ratios, TheSizeOfMostThroughputIsNotInCollapse) {
+  Forecast f = small_forecast();
+  f.projection.points[1].elasticity = -0.01;
+  EXPECT_EQ(f.regime(1), Regime::Collapse);
+  f.regimes = regimes();
+  f.regimes->n_star.value = {.place = RegimeBoundary::Place::Inside, .ranks = 4096};
+  EXPECT_EQ(f.regime(1), Regime::PostLinear);
+  EXPECT_EQ(f.regime(0), Regime::Sublinear);
+}
+
+/// Rises to 2,000 ranks and falls behind them.
+ScalingJob peaked() {
+  return {.mechanisms = {}, .at = [](std::int64_t n, MechanismSet) {
+            const double x = std::log(static_cast<double>(n) / 2000);
+            return ThroughputPoint{.throughput = std::exp(-x * x)};
+          }};
+}
+
+// Two sizes on both sides of a peak: a line that joins them does not show it.
+TEST(Ratios, ACurveGoesThroughTheSizesAskedAndOverThePeakBetweenThem) {
+  Forecast f = small_forecast();
+  f.job = peaked();
+  f.regimes = regimes();
+  f.regimes->n_star.value = {.place = RegimeBoundary::Place::Inside, .ranks = 2000};
+  const std::vector<SizeRatios> sizes = size_ratios(f);
+  const std::vector<SizeRatios> curve = curve_through(f, sizes);
+  EXPECT_GT(curve.size(), 60u);
+  for (const SizeRatios& p : sizes)
+    if (p.refused.empty()) {
+      const auto at = std::ranges::find(curve, p.ranks, &SizeRatios::ranks);
+      ASSERT_NE(at, curve.end());
+      EXPECT_DOUBLE_EQ(at->throughput, p.throughput);
+      EXPECT_DOUBLE_EQ(at->low, p.low);
+    }
+  const auto most = std::ranges::max_element(curve, {}, &SizeRatios::throughput);
+  EXPECT_GT(most->throughput, 1.05 * sizes[3].throughput);
+  EXPECT_NE(most->ranks, 4096);
+  EXPECT_NE(std::ranges::find(curve, 2000, &SizeRatios::ranks), curve.end());
+  for (const SizeRatios& p : curve) EXPECT_NEAR(p.high / p.throughput, 1 / 0.9, 1e-9);
+  f.job.reset();
+  EXPECT_EQ(curve_through(f, sizes).size(), 3u) << "without a job the sizes alone";
+}
+
+TEST(Ratios, ControlIsDrawnBetweenTheSizesThatHaveIt) {
+  Forecast f = small_forecast();
+  f.job = peaked();
+  const std::vector<SizeRatios> curve = curve_through(f, size_ratios(f));
+  Control c;
+  c.controlled = {{.ranks = 256, .throughput_ratio = 1}, {.ranks = 4096, .throughput_ratio = 4}};
+  const std::vector<SizeRatios> with = curve_with_control(f, curve, with_control(curve, c));
+  EXPECT_EQ(with.front().ranks, 256);
+  EXPECT_EQ(with.back().ranks, 4096);
+  for (const SizeRatios& p : with) {
+    const auto plain = std::ranges::find(curve, p.ranks, &SizeRatios::ranks);
+    EXPECT_NEAR(p.throughput / plain->throughput, std::sqrt(static_cast<double>(p.ranks) / 256), 1e-9);
+  }
+}
+
 TEST(Ratios, ATablesThroughputIsThatOfItsSmallestSize) {
   Curve curve{.name = "sizes.csv", .value = CurveValue::StepTime, .points = {}};
   for (const auto& [size, step] : {std::pair{4, 0.1}, std::pair{8, 0.105}, std::pair{16, 0.11}})
@@ -92,10 +170,33 @@ TEST(Ratios, ControlMultipliesSizesThatHaveANumber) {
 
 TEST(Ratios, MarginsAreTheNextBoundaryOverTheSize) {
   const std::vector<SizeMargin> margins = size_margins(regimes(), size_ratios(small_forecast()));
-  ASSERT_EQ(margins.size(), 4u) << "behind the last boundary there is none";
-  EXPECT_DOUBLE_EQ(margins[1].factor, 8);
+  ASSERT_EQ(margins.size(), 3u) << "a size without a number has none";
+  EXPECT_DOUBLE_EQ(margins[0].factor, 8);
+  EXPECT_DOUBLE_EQ(margins[1].factor, 2);
   EXPECT_DOUBLE_EQ(margins[2].factor, 2);
-  EXPECT_DOUBLE_EQ(margins[3].factor, 2);
+  Regimes r = regimes();
+  r.n2.value.ranks = 1024;
+  EXPECT_EQ(size_margins(r, size_ratios(small_forecast())).size(), 2u) << "none above, and N* is not known";
+  r.n_star.value = {.place = RegimeBoundary::Place::Inside, .ranks = 2048};
+  const std::vector<SizeMargin> behind = size_margins(r, size_ratios(small_forecast()));
+  ASSERT_EQ(behind.size(), 3u);
+  EXPECT_DOUBLE_EQ(behind[2].factor, 0.5) << "the way back";
+}
+
+// Between 64 and 8,192 ranks: each boundary is reached at x1, and the next one counts behind it.
+TEST(Ratios, EachBoundaryHasAStretchThatEndsAtOne) {
+  Regimes r = regimes();
+  r.n2.value.ranks = 1024;
+  r.n_star.value = {.place = RegimeBoundary::Place::Inside, .ranks = 4096};
+  const auto all = margin_stretches(r, 64, 8192);
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_DOUBLE_EQ(all[0].front().factor, 8);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_DOUBLE_EQ(all[i].back().factor, 1);
+  EXPECT_DOUBLE_EQ(all[2].front().factor, 4);
+  EXPECT_DOUBLE_EQ(all[3].front().factor, 1);
+  EXPECT_DOUBLE_EQ(all[3].back().factor, 0.5);
+  r.n_star.value = {.place = RegimeBoundary::Place::Above, .ranks = 8192};
+  EXPECT_EQ(margin_stretches(r, 64, 8192).size(), 2u);
 }
 
 // How much of a delay stays depends on how long it is, not on how long ago it was.

@@ -40,6 +40,16 @@ Regimes in_ranks(Regimes r, int each) {
   return r;
 }
 
+ScalingJob in_ranks(ScalingJob job, int each) {
+  job.at = [of_nodes = std::move(job.at), each](std::int64_t ranks, MechanismSet on) {
+    const std::int64_t nodes = (ranks + each / 2) / each;
+    ThroughputPoint out = of_nodes(std::max<std::int64_t>(nodes, 1), on);
+    out.throughput *= each;
+    return out;
+  };
+  return job;
+}
+
 TimeBand exactly(Seconds s) {
   return {.value = s, .low = s, .high = s};
 }
@@ -133,7 +143,7 @@ BudgetAt steps_of(const StatedJob& stated, double tokens_per_step) {
 }
 
 Margins margins_at(const StatedJob& stated, std::int64_t nodes, double level) {
-  std::vector<MarginParameter> parameters{{.name = "ranks", .worst = false, .only_more = true}};
+  std::vector<MarginParameter> parameters{{.name = "ranks", .worst = false, .one_way = true}};
   std::vector<std::size_t> changed;
   for (std::size_t i = 0; i < stated.terms.size(); ++i)
     if (const std::string& name = stated.terms[i].term.mechanism.name; !name.empty()) {
@@ -183,6 +193,7 @@ void add_control(FullForecast& out, const StatedJob& stated, int threads) {
     const std::int64_t nodes = p.ranks / stated.ranks_per_node;
     if (p.refused.empty()) made.sizes.push_back({.ranks = p.ranks, .throughput_ratio = over(nodes, nodes)});
   }
+  made.job = in_ranks(with, stated.ranks_per_node);
   out.controlled_job = std::move(made);
 }
 
@@ -237,6 +248,7 @@ Status add_stated(FullForecast& out, const StatedJob& stated, const Asked& quest
   }
   if (question.failures.happen())
     out.projection.notes.emplace_back("--failures: not taken, the study states its own");
+  out.job = in_ranks(job, stated.ranks_per_node);
   out.regimes =
       in_ranks(regimes_of(job, stated.range(), true, {}, question.project.threads), stated.ranks_per_node);
   if (stated.control) add_control(out, stated, question.project.threads);

@@ -206,9 +206,12 @@ void add_margins(Lines& out, const Margins& m, std::int64_t at) {
       return x ? fmt::format("{:.2g}", *x) : std::string("none");
     };
     const bool less = one.low && one.high ? *one.high < *one.low : *one.factor < 1;
+    const std::string band = one.banded ? fmt::format(" ({} .. {})", end(less ? one.high : one.low),
+                                                      end(less ? one.low : one.high))
+                                        : std::string();
     out.push_back(
-        fmt::format("margin of {} ranks: {} x {:.2g} ({} .. {}){}{}", grouped(at), one.name, *one.factor,
-                    end(less ? one.high : one.low), end(less ? one.low : one.high),
+        fmt::format("margin of {} ranks{}: {} x {:.2g}{}{}{}", grouped(at), m.crossed ? ", the way back" : "",
+                    one.name, *one.factor, band,
                     one.beyond > 0 ? fmt::format(", {} of the draws have none", percent(one.beyond)) : "",
                     one.within_error ? ", less than its own error" : ""));
   }

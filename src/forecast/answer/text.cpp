@@ -88,10 +88,10 @@ void add_table(Lines& out, const FullForecast& f) {
     }
     const std::string net =
         fails ? failing(percent(f.goodput[i].shares.work), "x " + ratio(f.net_speed_up(i))) : "";
-    out.push_back(TextLine::row(fmt::format(
-        "{:>9}  {:<8} {:<19} {:<8} {:>9} {:>{}}{}  {}", grouped(p.ranks), to_string(p.mean.value),
-        band(p.mean), p.p99.value > Seconds{} ? to_string(p.p99.value) : "-", "x " + ratio(f.speed_up(p)),
-        efficiency(p), wide, net, name_of(regime_of(f.elasticity(i))))));
+    out.push_back(TextLine::row(
+        fmt::format("{:>9}  {:<8} {:<19} {:<8} {:>9} {:>{}}{}  {}", grouped(p.ranks), to_string(p.mean.value),
+                    band(p.mean), p.p99.value > Seconds{} ? to_string(p.p99.value) : "-",
+                    "x " + ratio(f.speed_up(p)), efficiency(p), wide, net, name_of(f.regime(i)))));
   }
   if (f.seen_ranks > 0)
     out.push_back(fmt::format("rate: throughput over that of {}{}; eff.: own work over step",
@@ -263,7 +263,9 @@ void add_stated_control(Lines& out, const FullForecast& f) {
 void add_margin(Lines& out, const FullForecast& f) {
   if (!f.margins) return;
   const Margins& m = *f.margins;
-  if (m.crossed) return;
+  const bool at_most =
+      f.regimes && f.regimes->n_star.value.inside() && f.regimes->n_star.value.ranks == f.margins_at;
+  if (m.crossed && at_most) return;  // N* itself: there is nothing to go back from
   std::string nearest;
   double least = 0;
   for (const Margin& one : m.alone) {
@@ -274,12 +276,13 @@ void add_margin(Lines& out, const FullForecast& f) {
     nearest = fmt::format("{} x {:.2g}", one.name, *one.factor);
   }
   if (!nearest.empty())
-    out.push_back(
-        fmt::format("margin: {} ranks, now {}, cross into {} with {}", grouped(f.margins_at),
-                    name_of(regime_of(m.elasticity)), name_of(regime_of(m.level - 1e-9)), nearest) +
-        (m.other_side && *m.other_side > 0
-             ? fmt::format("; {} of draws with what was not seen are across already", percent(*m.other_side))
-             : ""));
+    out.push_back(fmt::format("margin: {} ranks, now {}, {} {} with {}", grouped(f.margins_at),
+                              name_of(regime_of(m.elasticity)), m.crossed ? "are back in" : "cross into",
+                              name_of(regime_of(m.crossed ? m.level : m.level - 1e-9)), nearest) +
+                  (m.other_side && *m.other_side > 0
+                       ? fmt::format("; {} of draws with what was not seen are {} already",
+                                     percent(*m.other_side), m.crossed ? "back" : "across")
+                       : ""));
 }
 
 /// Times that differ in their fifth digit, in one unit.

@@ -70,10 +70,15 @@ Point axis(std::size_t of, std::size_t which, double sign) {
 std::optional<double> nearest_alone(Surface& surface, std::span<const MarginParameter> all,
                                     std::size_t which) {
   const double limit = std::log(all[which].most);
+  const auto back = [&](double most) -> std::optional<double> {
+    const auto down = surface.first_along(axis(all.size(), which, -1), most);
+    return down ? std::optional(-*down) : std::nullopt;
+  };
+  if (all[which].one_way && surface.began_crossed()) return back(limit);
   const auto up = surface.first_along(axis(all.size(), which, 1), limit);
-  if (all[which].only_more) return up;
-  const auto down = surface.first_along(axis(all.size(), which, -1), up.value_or(limit));
-  if (down && (!up || *down < *up)) return -*down;
+  if (all[which].one_way) return up;
+  const auto down = back(up.value_or(limit));
+  if (down && (!up || -*down < *up)) return down;
   return up;
 }
 
@@ -156,10 +161,8 @@ std::optional<WorstMargin> worst_of(Surface& surface, std::span<const MarginPara
 void add_band(Margin& margin, const MarginParameter& parameter,
               std::vector<std::optional<double>> of_replicates) {
   if (margin.factor) margin.within_error = std::abs(std::log(*margin.factor)) < parameter.error;
-  if (of_replicates.empty()) {
-    margin.low = margin.high = margin.factor;
-    return;
-  }
+  margin.banded = !of_replicates.empty();
+  if (!margin.banded) return;
   // One that does not cross lies beyond all that do, on the side on which most cross.
   double side = 0;
   for (const auto& x : of_replicates) side += x.value_or(0) > 0 ? 1 : x.value_or(0) < 0 ? -1 : 0;

@@ -14,10 +14,11 @@ namespace cox::forecast {
 /// A parameter that may change: ranks, jitter, tail index, bandwidth, failure rate, drift.
 struct MarginParameter {
   std::string name{};
-  double error = 0;        ///< ln(high / low) / 2 of its own 90 % interval; 0 = not known
-  double most = 1'000;     ///< factors beyond it, and below 1 / it, are not looked at
-  bool worst = true;       ///< takes part in the worst combination; a size that one chooses does not
-  bool only_more = false;  ///< less of it is not looked at: nobody asks how far a smaller job is
+  double error = 0;     ///< ln(high / low) / 2 of its own 90 % interval; 0 = not known
+  double most = 1'000;  ///< factors beyond it, and below 1 / it, are not looked at
+  bool worst = true;    ///< takes part in the worst combination; a size that one chooses does not
+  bool one_way =
+      false;  ///< more of it leads on and less of it back: a job's size, of which nobody asks the other side
 };
 
 /// eps with each parameter times its factor; all 1 = as it is. Pure.
@@ -25,7 +26,7 @@ using ElasticityWith = std::function<double(std::span<const double> factors)>;
 
 /// Alone: by steps in ln factor, then bisection, on both sides of 1. Together: the point of the surface nearest to the
 /// origin in ln factors, by Hasofer-Lind steps (Rackwitz, Fiessler 1978) with halving, from each parameter's own crossing
-/// and from the origin. `replicates`: eps with the job's parameters drawn again; none = no band.
+/// and from the origin. `replicates`: eps with the job's parameters drawn again; none = no band (`banded`).
 /// Source: docs/concepts/structure.md. Errors: none; what does not cross is said. Pre: 1 to 12 parameters (asserted).
 /// Cost: 80 calls a parameter and replicate, 30 x parameters^2 for the worst combination.
 /// Held by: src/forecast/regimes/margin_test.cpp

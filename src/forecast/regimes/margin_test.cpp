@@ -42,6 +42,32 @@ TEST(Margin, AloneAndTogetherAreThoseOfTheHandComputedJob) {
   EXPECT_LT(m.worst->distance, std::log(*m.alone[1].factor));
 }
 
+// Behind the boundary the size that leads back is smaller; before it a smaller one is not looked at.
+TEST(Margin, ASizeIsLookedAtOnTheWayOnAndBehindTheBoundaryOnTheWayBack) {
+  const std::vector<MarginParameter> size{{.name = "ranks", .worst = false, .one_way = true}};
+  const auto eps = [](std::span<const double> f) { return 1 - 0.8 * f[0]; };
+  const Margins behind = margins_of(size, eps, 0.5);
+  EXPECT_TRUE(behind.crossed);
+  EXPECT_NEAR(behind.alone[0].factor.value_or(0), 0.625, 1e-6);
+  const Margins before = margins_of(
+      size, [&](std::span<const double> f) { return 1 - 0.2 * f[0]; }, 0.5);
+  EXPECT_FALSE(before.crossed);
+  EXPECT_NEAR(before.alone[0].factor.value_or(0), 2.5, 1e-6);
+  const Margins never = margins_of(
+      size, [&](std::span<const double> f) { return 1 - 0.2 / f[0]; }, 0.5);
+  EXPECT_FALSE(never.alone[0].factor) << "a smaller job is nobody's question";
+}
+
+TEST(Margin, WithoutReplicatesThereIsNoBand) {
+  const Margins m = margins_of(parameters(), marginal_share, 0.5);
+  for (const Margin& one : m.alone) {
+    EXPECT_TRUE(one.factor);
+    EXPECT_FALSE(one.banded || one.low || one.high);
+  }
+  const std::vector<ElasticityWith> one{marginal_share};
+  EXPECT_TRUE(margins_of(parameters(), marginal_share, 0.5, one).alone[1].banded);
+}
+
 // Worse can be less: here of a bandwidth. And what cannot cross says so.
 TEST(Margin, LooksOnBothSidesAndSaysWhatDoesNotCross) {
   const std::vector<MarginParameter> all{{.name = "bandwidth"}, {.name = "nothing"}};

@@ -236,7 +236,7 @@ struct MarginSwitch {
 std::vector<MarginSwitch> margin_switches(const Parts& parts, const PartsJobOptions& options) {
   const PositionParts* first = parts.positions.empty() ? nullptr : &parts.positions.front();
   std::vector<MarginSwitch> out;
-  out.push_back({{.name = "ranks", .most = 1'000, .worst = false, .only_more = true},
+  out.push_back({{.name = "ranks", .most = 1'000, .worst = false, .one_way = true},
                  [](double v, Factors&, Model::Failures&, double& ranks) { ranks *= v; }});
   if (first == nullptr) return out;
   const auto error = [](const TimeEstimate& e) { return log_error(e.low.count(), e.high.count()); };

@@ -182,7 +182,7 @@ TEST(PartsJob, TheShareOfDrawsThatAreAcrossIsCounted) {
   ASSERT_TRUE(near.other_side && far.other_side);
   EXPECT_GT(*near.other_side, 0.5);
   EXPECT_LT(*far.other_side, *near.other_side);
-  EXPECT_EQ(near.alone.front().low, near.alone.front().factor) << "no band was asked";
+  EXPECT_FALSE(near.alone.front().banded) << "no band was asked";
   options.unseen = false;
   EXPECT_FALSE(margins_of_parts(growing(), 1'024, now - 0.3, options).other_side);
 }

@@ -92,6 +92,7 @@ void add_sizes(const Forecast& f, ForecastPage& page) {
   page.sizes = forecast::size_ratios(f);
   page.margin = f.margins;
   page.regimes = f.regimes;
+  page.curve = forecast::curve_through(f, page.sizes);
   if (f.regimes) page.margins = forecast::size_margins(*f.regimes, page.sizes);
 }
 
@@ -134,13 +135,13 @@ void add_structure(const forecast::Structure& s, std::string_view how, ForecastP
     const forecast::KeptPart& k = s.kept[1];
     page.observations.push_back(
         {.sentence = fmt::format(
-             "Of a delay of {} on one rank {} reaches the whole job; the rest is absorbed by slack.",
+             "Of a delay of {} on one rank {} reaches the whole job, mean over ranks and steps; the rest is absorbed by slack.",
              to_string(k.delay), percent(k.kept.value)),
          .interval = interval(k.kept),
          .evidence = fmt::format("slack of every rank and step{}", how),
          .anchor = "decay",
          .refuted_by = "more than the delay itself arriving: then something is shared"});
-    page.kept_against = "delay, in steps of one rank's spread";
+    page.kept_against = "delay, in deviations of one rank's work";
     page.kept = forecast::kept_ratios(s);
   }
   if (s.entered.empty()) return;
@@ -219,14 +220,27 @@ void add_changes(const forecast::OverTime& o, ForecastPage& page) {
         "no trend in a longer run");
 }
 
+std::string times_text(double factor) {
+  return factor < 0.1 ? fmt::format("x{:.2g}", factor) : fmt::format("x{:.2f}", factor);
+}
+
+std::string per_rank(double ratio) {
+  return fmt::format("{:.3f}", ratio);
+}
+
 void add_recognition(const forecast::BesideSmallRun& r, ForecastPage& page) {
   const auto add = [&](std::string_view sign, std::string now, std::string_view look_at) {
     page.recognised.push_back(
         {.sign = std::string(sign), .now = std::move(now), .look_at = std::string(look_at)});
   };
-  if (r.per_rank)
-    add("throughput per rank, of the small run", fmt::format("{:.3f}", *r.per_rank),
-        "samples per second over ranks");
+  if (r.per_rank && r.per_rank_running) {
+    add("throughput per rank, of the small run", per_rank(*r.per_rank),
+        "samples that count, over days, over ranks");
+    add("the same while both run", per_rank(*r.per_rank_running),
+        "samples per second over ranks, between failures");
+  } else if (r.per_rank) {
+    add("throughput per rank, of the small run", per_rank(*r.per_rank), "samples per second over ranks");
+  }
   if (r.p99_ratio)
     add("p99 over median of the step", fmt::format("{:.3f}", *r.p99_ratio), "histogram of step times");
   if (r.p999_ratio)
@@ -238,7 +252,8 @@ void add_recognition(const forecast::BesideSmallRun& r, ForecastPage& page) {
   if (r.communication)
     add("communication that nothing hides, of the step", percent(*r.communication),
         "a profile of a few steps");
-  add("twice the ranks give", fmt::format("x{:.2f}", r.twice_the_ranks), "throughput of two sizes");
+  add("twice the ranks give", times_text(r.twice_the_ranks),
+      r.per_rank_running ? "throughput of two sizes, over days" : "throughput of two sizes");
 }
 
 void add_monitoring(const forecast::BesideSmallRun& r, ForecastPage& page) {
@@ -264,8 +279,8 @@ void add_implications(const Forecast& f, const SizePoint& at, const forecast::Be
   const bool falls =
       f.regimes && f.regimes->n_star.value.inside() && f.regimes->n_star.value.ranks < at.ranks;
   if (!falls)
-    page.implications.push_back(
-        fmt::format("Beyond {} ranks, twice as many give x{:.2f}.", grouped(at.ranks), r.twice_the_ranks));
+    page.implications.push_back(fmt::format("Beyond {} ranks, twice as many give {}.", grouped(at.ranks),
+                                            times_text(r.twice_the_ranks)));
   if (f.regimes && f.regimes->n_star.value.inside())
     page.implications.push_back(
         fmt::format("More than {} ranks do less{}.", grouped(f.regimes->n_star.value.ranks),
@@ -283,10 +298,12 @@ void add_headline(const Forecast& f, const SizePoint* at, ForecastPage& page) {
   else
     page.headline = fmt::format("At {} a rank works {} of a step and waits or communicates the rest",
                                 count_of(at->ranks, "rank"), percent(at->efficiency));
+  const std::string band = at->mean.low < at->mean.high
+                               ? fmt::format(" ({} to {})", to_string(at->mean.low), to_string(at->mean.high))
+                               : "";
   page.lead =
-      fmt::format("A step takes {} at {} ranks ({} to {}), from {} ranks {}.", to_string(at->mean.value),
-                  grouped(at->ranks), to_string(at->mean.low), to_string(at->mean.high),
-                  grouped(f.seen_ranks), f.structure ? "measured" : "given");
+      fmt::format("A step takes {} at {} ranks{}, from {} ranks {}.", to_string(at->mean.value),
+                  grouped(at->ranks), band, grouped(f.seen_ranks), f.structure ? "measured" : "given");
   if (!at->rests_on.empty()) page.lead += " The answer is " + at->rests_on + ".";
   if (!f.misfit.empty()) page.lead += " The model does not reproduce the recorded steps: " + f.misfit + ".";
 }
@@ -335,10 +352,16 @@ ForecastPage page_of(const Forecast& f, std::vector<Artefact> artefacts) {
     add_monitoring(beside, page);
     add_implications(f, *at, beside, page);
   }
+  if (f.job_words)
+    page.no_structure = "a study states terms of a step, which say nothing of who waits for whom";
+  else if (!f.structure && !(f.drawn && f.drawn->structure))
+    page.no_structure =
+        f.drawn && !f.drawn->why_not.empty() ? f.drawn->why_not : "nobody saw who waits for whom";
   for (const auto* list : {&f.not_seen, &f.contradictions, &f.projection.notes, &f.left_out})
     page.limits.insert(page.limits.end(), list->begin(), list->end());
   if (f.control) add_control(*f.control, page);
   if (f.controlled_job) add_stated_control(*f.controlled_job, page);
+  page.control_curve = forecast::curve_with_control(f, page.curve, page.controlled);
   page.artefacts = std::move(artefacts);
   if (!page.sizes.empty())
     page.artefacts.push_back({.name = "forecast.csv", .what = "sizes as drawn", .text = sizes_csv(page)});
@@ -349,7 +372,8 @@ std::string sizes_csv(const ForecastPage& page) {
   std::string out = "ranks,throughput,low,high,cost,refused\n";
   for (const forecast::SizeRatios& p : page.sizes) {
     if (p.refused.empty())
-      out += fmt::format("{},{},{},{},{},\n", p.ranks, p.throughput, p.low, p.high, p.cost);
+      out += fmt::format("{},{},{},{},\n", p.ranks, p.throughput,
+                         p.has_band() ? fmt::format("{},{}", p.low, p.high) : ",", p.cost);
     else
       out += fmt::format("{},,,,,yes\n", p.ranks);
   }

@@ -65,6 +65,50 @@ TEST(ForecastContent, MarginsAreTheNextBoundaryOverTheSize) {
   EXPECT_DOUBLE_EQ(page.margins[2].factor, 2);
 }
 
+// One number is not a range of it, in sentences, tables and artefacts.
+TEST(ForecastContent, WhatHasNoBandHasNone) {
+  forecast::Forecast f = small_forecast();
+  for (forecast::SizePoint& p : f.projection.points) p.mean.low = p.mean.high = p.mean.value;
+  f.seen.mean.low = f.seen.mean.high = f.seen.mean.value;
+  f.margins.emplace();
+  f.margins->alone = {{.name = "jitter", .factor = 5.36}};
+  const ForecastPage page = page_of(f, {});
+  EXPECT_EQ(page.lead.find(" to "), std::string::npos) << page.lead;
+  EXPECT_EQ(sizes_csv(page).find("2048,2048"), std::string::npos);
+  const auto html = render_forecast(page);
+  ASSERT_TRUE(html);
+  for (const char* part : {"5.36 to", "2 048 to", "class=\"band\"", "90 % band"})
+    EXPECT_EQ(html->find(part), std::string::npos) << part;
+  f.margins->alone[0].banded = true;
+  f.margins->alone[0].low = 5;
+  f.margins->alone[0].high = 6;
+  EXPECT_NE(render_forecast(page_of(f, {}))->find("x5 to x6"), std::string::npos);
+}
+
+// Over days a rank does what failures leave of it.
+TEST(ForecastContent, APatternToRecogniseCountsFailuresAndSaysWhereItDoesNot) {
+  forecast::Forecast f = small_forecast();
+  f.goodput.resize(3);
+  f.goodput[0].shares.work = f.at_seen.shares.work = 1;
+  f.goodput[1].shares.work = 0.5;
+  f.goodput[1].elasticity = -1;
+  const ForecastPage page = page_of(f, {});
+  ASSERT_GE(page.recognised.size(), 2u);
+  EXPECT_EQ(page.recognised[0].now, "0.278");
+  EXPECT_EQ(page.recognised[1].now, "0.556");
+  EXPECT_EQ(page.recognised.back().now, "x0.50");
+  EXPECT_NE(std::ranges::find(page.implications, "Beyond 4 096 ranks, twice as many give x0.50."),
+            page.implications.end());
+}
+
+TEST(ForecastContent, APictureThatIsNotDrawnSaysWhy) {
+  forecast::Forecast f = small_forecast();
+  f.job_words = forecast::JobWords{.system = "a fabric", .mode = "shards", .runtime = "long"};
+  const auto html = render_forecast(page_of(f, {}));
+  EXPECT_NE(html->find("Not drawn: a study states terms of a step"), std::string::npos);
+  EXPECT_EQ(html->find("the ranks form one group"), std::string::npos);
+}
+
 TEST(ForecastContent, WhatWasNotAskedIsLeftOutAndWhatWasRefusedIsNot) {
   const ForecastPage page = page_of(small_forecast(), {{.name = "a", .what = "b", .text = "c"}});
   EXPECT_FALSE(page.levers);
@@ -113,7 +157,7 @@ TEST(ForecastContent, ADelayIsDrawnAgainstItsLength) {
   const ForecastPage page = page_of(f, {});
   ASSERT_EQ(page.kept.size(), 2u);
   EXPECT_NEAR(page.kept[1].step, 3, 1e-12);
-  EXPECT_NE(render_forecast(page)->find("delay, in steps of"), std::string::npos);
+  EXPECT_NE(render_forecast(page)->find("delay, in deviations of one rank"), std::string::npos);
 }
 
 // Of a Scenario nothing was recorded: its pictures are of steps that were simulated, and say so.

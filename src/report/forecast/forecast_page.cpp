@@ -132,6 +132,13 @@ std::string goodput_cell(const forecast::SizeRatios& p, bool shown) {
                      percent(p.goodput->value), percent(p.goodput->band.low), percent(p.goodput->band.high));
 }
 
+/// What has no band has none here.
+std::string band_text(const forecast::SizeRatios& p) {
+  if (!p.has_band()) return {};
+  return fmt::format(" <span class=\"quiet\">{} to {}</span>", plain_number(p.low, 4),
+                     plain_number(p.high, 4));
+}
+
 std::string sizes_table(const ForecastPage& page) {
   const bool fails = std::ranges::any_of(page.sizes, [](const auto& p) { return p.goodput.has_value(); });
   std::string rows;
@@ -143,10 +150,10 @@ std::string sizes_table(const ForecastPage& page) {
       continue;
     }
     rows += fmt::format(
-        "<tr><th scope=\"row\" class=\"n\">{}{}</th><td class=\"n\">{} <span class=\"quiet\">{} to {}</span></td><td class=\"n\">{}</td>{}<td "
+        "<tr><th scope=\"row\" class=\"n\">{}{}</th><td class=\"n\">{}{}</td><td class=\"n\">{}</td>{}<td "
         "class=\"n\">{}</td></tr>\n",
         grouped(p.ranks), p.seen ? " <span class=\"quiet\">seen</span>" : "", plain_number(p.throughput, 4),
-        plain_number(p.low, 4), plain_number(p.high, 4), percent(p.of_ideal()), goodput_cell(p, fails),
+        band_text(p), percent(p.of_ideal()), goodput_cell(p, fails),
         p.cost > 0 ? fmt::format("{:.3f}", p.cost) : "–");
   }
   return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th scope=\"col\" "
@@ -171,6 +178,7 @@ std::string margin_text(const ForecastPage& page) {
         fmt::format("<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td>{}</td></tr>\n", html(m.name),
                     m.factor ? "x" + plain_number(*m.factor) : "none that is looked at",
                     m.within_error    ? "smaller than its own error: no margin"
+                    : !m.banded       ? ""
                     : m.low && m.high ? fmt::format("x{} to x{}", plain_number(*m.low), plain_number(*m.high))
                                       : "");
   return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th scope=\"col\">alone</th><th "
@@ -184,38 +192,60 @@ bool only_sizes(const ForecastPage& page) {
          page.coupling.rows.empty() && page.path.rows.empty() && !page.regimes;
 }
 
+std::string scaling_text(const ForecastPage& page) {
+  const bool banded = std::ranges::any_of(page.sizes, &forecast::SizeRatios::has_band);
+  return fmt::format(
+      "Line: forecast{}. Points: the sizes asked{}. Dashed: every rank as quick as one alone.{}",
+      banded ? " with its 90 % band" : "", page.curve.size() > page.sizes.size() ? "" : ", joined straight",
+      page.controlled.size() > 1 ? " Second line: with control." : "");
+}
+
+/// Which sizes the picture of margins leaves out, though they have a number.
+std::string margin_caption(const ForecastPage& page) {
+  std::string out =
+      "How many times the ranks the next boundary is away. At x1 it is reached, and the one behind it counts; below x1, "
+      "behind N*, the way back.";
+  std::string without;
+  for (const forecast::SizeRatios& p : page.sizes)
+    if (p.refused.empty() &&
+        std::ranges::find(page.margins, p.ranks, &forecast::SizeMargin::ranks) == page.margins.end())
+      without += (without.empty() ? "" : ", ") + grouped(p.ranks);
+  if (!without.empty() && page.regimes)
+    out += fmt::format(" Beyond {}: no boundary up to {} ranks.", without, grouped(page.regimes->range.to));
+  return out;
+}
+
 std::string projection(const ForecastPage& page) {
   std::string out = "<div class=\"pictures\">\n";
-  out += figure("scaling", "Throughput against size",
-                fmt::format("Line: forecast with its 90 % band. Dashed: every rank as quick as one alone.{}",
-                            page.controlled.size() > 1 ? " Second line: with control." : ""),
-                scaling_picture(page));
+  out += figure("scaling", "Throughput against size", scaling_text(page), scaling_picture(page));
   if (!only_sizes(page)) {
-    out += figure(
-        "margin", "Margin against size",
-        "The smallest change of one parameter that crosses into the next regime. At x1 nothing is left.",
-        margin_picture(page));
+    out += figure("margin", "Margin against size", margin_caption(page), margin_picture(page));
     out += figure(
         "decay", "What is left of a delay",
         "One rank is late once. At a barrier the step's slack takes its part at once, and the rest stays for good.",
-        decay_picture(page.kept, page.kept_against));
+        decay_picture(page.kept, page.kept_against, page.no_structure));
     if (!page.kept_over_steps.empty())
-      out += figure("decay-steps", "What is left of it, step by step",
-                    fmt::format("{}, simulated beside the same steps without it; band of 95 % over draws.",
-                                page.kept_of),
-                    decay_picture(page.kept_over_steps, "steps behind the delay"));
+      out += figure(
+          "decay-steps", "What is left of it, step by step",
+          fmt::format(
+              "{}, simulated beside the same steps without it; band of 95 % over draws. Another rank may keep another part.",
+              page.kept_of),
+          decay_picture(page.kept_over_steps, "steps behind the delay"));
     out +=
         figure("coupling", "Who hands the path to whom",
                "The stronger a cell, the more often the critical path goes through its row, from its column.",
-               coupling_picture(page.coupling));
+               coupling_picture(page.coupling, page.no_structure));
     out += figure("path", "Critical path over time", "One bar a window of the run; each colour a group.",
-                  path_picture(page.path));
+                  path_picture(page.path, page.no_structure));
   }
   out += "</div>\n";
   out += sizes_table(page);
   if (page.regimes) out += "<h3>Where it bends, and what bends it</h3>\n" + transitions(*page.regimes);
   const std::string margins = margin_text(page);
-  if (!margins.empty()) out += "<h3>How far the next boundary is</h3>\n" + margins;
+  if (!margins.empty())
+    out += fmt::format("<h3>{}</h3>\n", page.margin->crossed ? "What leads back over the last boundary"
+                                                             : "How far the next boundary is") +
+           margins;
   return section("projection", "Stability projection", out);
 }
 
@@ -257,10 +287,10 @@ std::string metrics(const ForecastPage& page) {
           rows + "</tbody></table></div>\n");
 }
 
-std::string lever_cell(const std::optional<LeverRatio>& r) {
-  return r ? fmt::format("<td class=\"n\">{:.3f}<span class=\"ends\">{:.3f} to {:.3f}</span></td>", r->value,
-                         r->low, r->high)
-           : std::string("<td class=\"n\">–</td>");
+std::string lever_cell(std::string_view label, const std::optional<LeverRatio>& r) {
+  const std::string text =
+      r ? fmt::format("{:.3f}<span class=\"ends\">{:.3f} to {:.3f}</span>", r->value, r->low, r->high) : "–";
+  return fmt::format("<td class=\"n\" data-label=\"{}\"><span>{}</span></td>", label, text);
 }
 
 std::string lever_row(std::string_view name, const LeverEffect& e, const LeverEffect& as_it_is) {
@@ -272,27 +302,31 @@ std::string lever_row(std::string_view name, const LeverEffect& e, const LeverEf
   const std::string nodes = most ? fmt::format("{:.3f}", *most) : std::string("–");
   return fmt::format("<tr><th scope=\"row\">{}<span class=\"ends\">{}</span></th>", html(name),
                      html(e.does)) +
-         lever_cell(e.throughput) + lever_cell(e.p99) + lever_cell(e.cv) + lever_cell(e.rework) +
-         lever_cell(e.energy) + lever_cell(e.cost) +
-         fmt::format("<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n", margin,
-                     nodes, e.price > 0 ? plain_number(e.price) : "");
+         lever_cell("throughput", e.throughput) + lever_cell("p99", e.p99) + lever_cell("CV", e.cv) +
+         lever_cell("re-runs", e.rework) + lever_cell("energy", e.energy) + lever_cell("node hours", e.cost) +
+         fmt::format(
+             "<td class=\"n\" data-label=\"margin\">{}</td><td class=\"n\" data-label=\"N*\">{}</td><td "
+             "class=\"n\" data-label=\"price\">{}</td></tr>\n",
+             margin, nodes, e.price > 0 ? plain_number(e.price) : "–");
 }
 
 std::string lever_rows(const forecast::LeverTable& t) {
   std::string rows = lever_row("as it is", t.baseline, t.baseline);
   for (const LeverEffect& e : t.levers) {
     const std::string name = e.names.empty() ? std::string() : e.names.front();
-    rows += e.why_not.empty()
-                ? lever_row(name, e, t.baseline)
-                : fmt::format("<tr><th scope=\"row\">{}</th><td colspan=\"9\" class=\"quiet\">{}</td></tr>\n",
-                              html(name), html(e.why_not));
+    rows += e.why_not.empty() ? lever_row(name, e, t.baseline)
+                              : fmt::format(
+                                    "<tr><th scope=\"row\">{}</th><td colspan=\"9\" class=\"quiet\" "
+                                    "data-label=\"not here\">{}</td></tr>\n",
+                                    html(name), html(e.why_not));
   }
   std::string heads;
   for (const std::string_view name :
        {"throughput", "p99", "CV", "re-runs", "energy", "node hours", "margin", "N*", "price"})
     heads += fmt::format("<th scope=\"col\" class=\"n\">{}</th>", name);
-  return "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th scope=\"col\">lever</th>" + heads +
-         "</tr></thead>\n<tbody>\n" + rows + "</tbody></table></div>\n";
+  return "<div class=\"scroll\" tabindex=\"0\"><table class=\"stack\">\n<thead><tr><th "
+         "scope=\"col\">lever</th>" +
+         heads + "</tr></thead>\n<tbody>\n" + rows + "</tbody></table></div>\n";
 }
 
 /// Of a Run, with its calibrated Scenario.

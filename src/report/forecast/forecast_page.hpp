@@ -61,6 +61,8 @@ struct ForecastPage {
   std::vector<Observation> observations{};
   std::vector<forecast::SizeRatios> sizes{};
   std::vector<forecast::SizeRatios> controlled{};  ///< the same with the levers of `control`
+  std::vector<forecast::SizeRatios> curve{};       ///< `sizes` and what lies between; empty = they are joined
+  std::vector<forecast::SizeRatios> control_curve{};  ///< the same of `controlled`
   std::optional<forecast::Regimes> regimes{};
   std::vector<forecast::SizeMargin> margins{};
   std::optional<forecast::Margins> margin{};  ///< at the size asked
@@ -70,6 +72,8 @@ struct ForecastPage {
   std::string kept_of{};                                ///< which delay that is
   ShareTable coupling{};                                ///< rows and columns the same groups
   ShareTable path{};                                    ///< rows: windows of the run; columns: groups
+  std::string
+      no_structure{};  ///< why there are no `kept`, `coupling` and `path`, where nobody saw who waits for whom
   std::optional<forecast::LeverTable> levers{};
   std::optional<forecast::LeverTable> played{};  ///< of a Run: simulated with its calibrated Scenario
   std::optional<forecast::LeverSet> control{};   ///< what reaches the target

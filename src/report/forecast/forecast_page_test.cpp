@@ -60,6 +60,26 @@ TEST(ForecastPage, NarrowRegimesHaveTheirNames) {
     EXPECT_NE(page->find(std::string("rotate(-90)\">") + name + "</text>"), std::string::npos) << name;
 }
 
+// Lines are behind the names of regimes: none is crossed by one.
+TEST(ForecastPage, NamesOfRegimesStandBeforeTheLines) {
+  const auto page = render_forecast(test::sample_forecast());
+  const std::size_t picture = page->find("<figure id=\"scaling\"");
+  EXPECT_LT(page->find("class=\"series\"", picture), page->find(">linear</text>", picture));
+}
+
+// Of the margin's stretches one leads to each boundary, and one back from behind N*.
+TEST(ForecastPage, TheMarginHasAStretchForEachBoundary) {
+  const ForecastPage sample = test::sample_forecast();
+  const auto page = render_forecast(sample);
+  const std::size_t from = page->find("<figure id=\"margin\"");
+  const std::size_t to = page->find("</figure>", from);
+  int lines = 0;
+  for (std::size_t at = page->find("class=\"series\"", from); at < to;
+       at = page->find("class=\"series\"", at + 1))
+    ++lines;
+  EXPECT_EQ(lines, 4);
+}
+
 TEST(ForecastPage, LargeNumbersAreGroupedEverywhere) {
   ForecastPage sample = test::sample_forecast();
   ASSERT_GE(sample.sizes.size(), 2U);
@@ -92,6 +112,20 @@ TEST(ForecastPage, LeversThatWereSimulatedStandBehindThoseOfTheParts) {
   const std::size_t at = page->find("id=\"levers\"");
   EXPECT_LT(at, page->find("Who waits for whom"));
   EXPECT_LT(page->find("Who waits for whom"), page->find("id=\"decision\""));
+}
+
+// On a narrow screen a lever is a list of its figures: each has its name.
+TEST(ForecastPage, CellsOfLeversHaveTheirNames) {
+  ForecastPage sample = test::sample_forecast();
+  ASSERT_TRUE(sample.levers && !sample.levers->levers.empty());
+  sample.levers->levers.front().why_not = "too few ranks";
+  const auto page = render_forecast(sample);
+  const std::size_t from = page->find("id=\"levers\"");
+  const std::string table = page->substr(from, page->find("</section>", from) - from);
+  EXPECT_NE(table.find("class=\"stack\""), std::string::npos);
+  EXPECT_NE(table.find("data-label=\"not here\">too few ranks"), std::string::npos);
+  for (std::size_t at = table.find("<td"); at != std::string::npos; at = table.find("<td", at + 1))
+    EXPECT_NE(table.substr(at, table.find('>', at) - at).find("data-label"), std::string::npos);
 }
 
 TEST(ForecastPage, NothingIsAskedOfTheNetworkAndNothingRuns) {

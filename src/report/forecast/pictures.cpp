@@ -135,8 +135,23 @@ std::vector<SizeRatios> known(const std::vector<SizeRatios>& points) {
   return out;
 }
 
-/// Stretches of sizes in one regime, behind everything.
-std::string regimes_behind(const forecast::Regimes& r, const Axis& x, double least, double most) {
+/// Stretches of sizes in one regime, behind everything, and their names, before everything.
+struct RegimeStretches {
+  std::string shades;
+  std::string names;
+};
+
+std::string regime_name(double from, double to, std::string_view name) {
+  const double width = to - from;
+  if (width > 6.5 * static_cast<double>(name.size()))
+    return text_at(from + width / 2, kTop + 12, "middle", name, "faint");
+  if (width <= 11) return {};
+  return fmt::format(  // upwards, where it is too narrow for a line
+      "<text class=\"faint\" text-anchor=\"end\" transform=\"translate({:.1f} {}) rotate(-90)\">{}</text>",
+      from + width / 2 + 4, kTop + 6, name);
+}
+
+RegimeStretches regimes_of(const forecast::Regimes& r, const Axis& x, double least, double most) {
   struct Stretch {
     double to;
     forecast::Regime regime;
@@ -149,22 +164,16 @@ std::string regimes_behind(const forecast::Regimes& r, const Axis& x, double lea
                                        {at(r.map.n2), forecast::Regime::Sublinear},
                                        {at(r.map.n_star), forecast::Regime::PostLinear},
                                        {most, forecast::Regime::Collapse}}};
-  std::string out;
+  RegimeStretches out;
   double from = least;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const double to = std::clamp(all[i].to, from, most);
     const double width = x.at(to) - x.at(from);
     if (width <= 0.5) continue;
-    out +=
+    out.shades +=
         fmt::format("<rect class=\"regime r{}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{:.1f}\"/>",
                     i, x.at(from), kTop, width, kHeight - kBottom - kTop);
-    const std::string_view name = forecast::name_of(all[i].regime);
-    if (width > 6.5 * static_cast<double>(name.size()))
-      out += text_at(x.at(from) + width / 2, kTop + 12, "middle", name, "faint");
-    else if (width > 11)  // upwards, where it is too narrow for a line
-      out += fmt::format(
-          "<text class=\"faint\" text-anchor=\"end\" transform=\"translate({:.1f} {}) rotate(-90)\">{}</text>",
-          x.at(from) + width / 2 + 4, kTop + 6, name);
+    out.names += regime_name(x.at(from), x.at(to), forecast::name_of(all[i].regime));
     from = to;
   }
   return out;
@@ -174,20 +183,34 @@ std::string none(std::string_view why) {
   return fmt::format("<p class=\"none\">{}</p>\n", html(why));
 }
 
+std::string none(std::string_view why, std::string_view otherwise) {
+  return none(fmt::format("Not drawn: {}.", why.empty() ? otherwise : why));
+}
+
 }  // namespace
+
+std::string size_title(const SizeRatios& p) {
+  return fmt::format(
+      "{} ranks: {}{}{}", grouped(p.ranks), plain_number(p.throughput, 4),
+      p.has_band() ? fmt::format(" ({} to {})", plain_number(p.low, 4), plain_number(p.high, 4)) : "",
+      p.seen ? ", measured" : "");
+}
 
 std::string scaling_picture(const ForecastPage& page) {
   const std::vector<SizeRatios> points = known(page.sizes);
-  const std::vector<SizeRatios> other = known(page.controlled);
   if (points.size() < 2) return none("Not drawn: fewer than two sizes have a number.");
+  const std::vector<SizeRatios> curve = page.curve.empty() ? points : known(page.curve);
+  const std::vector<SizeRatios> other = known(page.controlled);
+  const std::vector<SizeRatios> other_curve = page.control_curve.empty() ? other : known(page.control_curve);
   const auto least = static_cast<double>(points.front().ranks),
              most = static_cast<double>(points.back().ranks);
   double lowest = points.front().throughput, highest = most;
-  for (const SizeRatios& p : points)
+  for (const SizeRatios& p : curve)
     lowest = std::min({lowest, p.throughput, p.low > 0 ? p.low : p.throughput});
   const Axis x = across(least, most, true), y = up(lowest, highest, true);
-  std::string in;
-  if (page.regimes) in += regimes_behind(*page.regimes, x, least, most);
+  const RegimeStretches regimes =
+      page.regimes ? regimes_of(*page.regimes, x, least, most) : RegimeStretches{};
+  std::string in = regimes.shades;
   in += ticks_across(x, powers(least, most, most / least > 1e3 ? 10 : 2)) +
         ticks_up(y, powers(lowest, highest, highest / lowest > 100 ? 10 : 2), short_number);
   in += fmt::format("<path class=\"ideal\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>",
@@ -195,51 +218,53 @@ std::string scaling_picture(const ForecastPage& page) {
   const auto value = [](const SizeRatios& p) {
     return std::pair(static_cast<double>(p.ranks), p.throughput);
   };
-  in += band(
-      points, x, y, [](const SizeRatios& p) { return std::pair(static_cast<double>(p.ranks), p.low); },
-      [](const SizeRatios& p) { return std::pair(static_cast<double>(p.ranks), p.high); });
-  if (other.size() > 1) in += line(other, x, y, value, "control");
-  in += line(points, x, y, value, "series");
+  if (std::ranges::any_of(curve, &SizeRatios::has_band))
+    in += band(
+        curve, x, y, [](const SizeRatios& p) { return std::pair(static_cast<double>(p.ranks), p.low); },
+        [](const SizeRatios& p) { return std::pair(static_cast<double>(p.ranks), p.high); });
+  if (other_curve.size() > 1) in += line(other_curve, x, y, value, "control");
+  in += line(curve, x, y, value, "series");
   for (const SizeRatios& p : points)
-    in += fmt::format(
-        "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{} ranks: {} ({} to {}){}</title></circle>",
-        p.seen ? "seen" : "point", x.at(static_cast<double>(p.ranks)), y.at(p.throughput), grouped(p.ranks),
-        plain_number(p.throughput, 4), plain_number(p.low, 4), plain_number(p.high, 4),
-        p.seen ? ", measured" : "");
-  return svg("throughput against ranks", in + frame("ranks", "throughput, of one rank"));
+    in += fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{}</title></circle>",
+                      p.seen ? "seen" : "point", x.at(static_cast<double>(p.ranks)), y.at(p.throughput),
+                      size_title(p));
+  return svg("throughput against ranks", in + regimes.names + frame("ranks", "throughput, of one rank"));
 }
 
 std::string margin_picture(const ForecastPage& page) {
-  std::vector<SizeMargin> points;
-  for (const SizeMargin& p : page.margins)
-    if (p.factor > 0 && p.ranks > 0) points.push_back(p);
-  if (points.size() < 2) return none("Not drawn: the margin is known at fewer than two sizes.");
-  double highest = 2;
-  for (const SizeMargin& p : points) highest = std::max(highest, p.factor);
-  double lowest = 1;
-  for (const SizeMargin& p : points) lowest = std::min(lowest, p.factor);
-  const auto least = static_cast<double>(points.front().ranks),
-             most = static_cast<double>(points.back().ranks);
+  const std::vector<SizeRatios> sizes = known(page.sizes);
+  if (sizes.size() < 2 || !page.regimes) return none("Not drawn: fewer than two sizes have a number.");
+  const std::int64_t first = sizes.front().ranks, last = sizes.back().ranks;
+  const std::vector<std::vector<SizeMargin>> stretches =
+      forecast::margin_stretches(*page.regimes, first, last);
+  if (stretches.empty())
+    return none(
+        fmt::format("Not drawn: no boundary is reached up to {} ranks.", grouped(page.regimes->range.to)));
+  double lowest = 1, highest = 2;
+  for (const auto& stretch : stretches)
+    for (const SizeMargin& p : stretch) {
+      highest = std::max(highest, p.factor);
+      lowest = std::min(lowest, p.factor);
+    }
+  const auto least = static_cast<double>(first), most = static_cast<double>(last);
   const Axis x = across(least, most, true), y = up(lowest, highest, true);
-  const auto value = [](const SizeMargin& p) { return std::pair(static_cast<double>(p.ranks), p.factor); };
-  std::string in = ticks_across(x, powers(least, most, most / least > 1e3 ? 10 : 2)) +
-                   ticks_up(y,
-                            powers(lowest, highest,
-                                   highest / lowest > 100 ? 10
-                                   : highest / lowest > 4 ? 2
-                                                          : 1.25),
-                            [](double v) { return "x" + plain_number(v); });
+  const RegimeStretches regimes = regimes_of(*page.regimes, x, least, most);
+  const double base = highest / lowest > 100 ? 10 : highest / lowest > 4 ? 2 : 1.25;
+  std::string in = regimes.shades + ticks_across(x, powers(least, most, most / least > 1e3 ? 10 : 2)) +
+                   ticks_up(y, powers(lowest, highest, base), [](double v) { return "x" + plain_number(v); });
   in += fmt::format("<path class=\"edge\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>", kLeft, y.at(1), kWidth - kRight);
-  in += line(points, x, y, value, "series");
-  for (const SizeMargin& p : points)
+  const auto value = [](const SizeMargin& p) { return std::pair(static_cast<double>(p.ranks), p.factor); };
+  for (const auto& stretch : stretches) in += line(stretch, x, y, value, "series");
+  for (const SizeMargin& p : page.margins)
     in += fmt::format(
         "<circle class=\"point\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{} ranks: x{}</title></circle>",
         x.at(static_cast<double>(p.ranks)), y.at(p.factor), grouped(p.ranks), plain_number(p.factor));
-  return svg("margin against ranks", in + frame("ranks", "change that crosses"));
+  return svg("margin against ranks", in + regimes.names + frame("ranks", "next boundary, of these ranks"));
 }
 
-std::string decay_picture(const std::vector<KeptRatio>& kept, std::string_view against) {
-  if (kept.size() < 2) return none("Not drawn: no delay was followed over steps.");
+std::string decay_picture(const std::vector<KeptRatio>& kept, std::string_view against,
+                          std::string_view why_none) {
+  if (kept.size() < 2) return none(why_none, "no delay was followed");
   double highest = 1, lowest = 0;
   for (const KeptRatio& p : kept) {
     highest = std::max({highest, p.kept, p.high});
@@ -261,9 +286,9 @@ std::string decay_picture(const std::vector<KeptRatio>& kept, std::string_view a
   return svg("what is left of a delay", in + frame(against, "part that is kept"));
 }
 
-std::string coupling_picture(const ShareTable& table) {
+std::string coupling_picture(const ShareTable& table, std::string_view why_none) {
   const std::size_t n = std::min({table.values.size(), table.rows.size(), table.columns.size(), kMostGroups});
-  if (n < 2) return none("Not drawn: the ranks form one group, so the path has nowhere to move.");
+  if (n < 2) return none(why_none, "the ranks form one group, so the path has nowhere to move");
   double most = 0;
   for (const auto& row : table.values)
     for (const double v : row) most = std::max(most, v);
@@ -288,9 +313,9 @@ std::string coupling_picture(const ShareTable& table) {
   return svg("how often the critical path goes through a group, having come from another", in);
 }
 
-std::string path_picture(const ShareTable& table) {
+std::string path_picture(const ShareTable& table, std::string_view why_none) {
   const std::size_t windows = std::min({table.values.size(), table.rows.size(), kMostWindows});
-  if (windows < 2) return none("Not drawn: the path is known in fewer than two windows.");
+  if (windows < 2) return none(why_none, "the path is known in fewer than two windows");
   const Axis y = up(0, 1, false);
   const double width = (kWidth - kLeft - kRight) / static_cast<double>(windows);
   std::string in;

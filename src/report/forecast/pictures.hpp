@@ -11,16 +11,17 @@
 
 namespace cox::report {
 
-/// Throughput against ranks, both logarithmic, with its band, the ideal, regimes behind it, and control beside.
+/// Throughput against ranks, both logarithmic: the curve with its band, the sizes asked on it, the ideal, regimes behind it, and
+/// control beside.
 [[nodiscard]] std::string scaling_picture(const ForecastPage& page);
-/// Nearest relative change that crosses a boundary, against ranks.
+/// Ranks of the next boundary over these, against ranks: a stretch for each boundary, regimes behind it.
 [[nodiscard]] std::string margin_picture(const ForecastPage& page);
 /// What is left of a delay, step by step.
 [[nodiscard]] std::string decay_picture(const std::vector<forecast::KeptRatio>& kept,
-                                        std::string_view against);
-/// Cells shaded by share.
-[[nodiscard]] std::string coupling_picture(const ShareTable& table);
+                                        std::string_view against, std::string_view why_none = {});
+/// Cells shaded by share. `why_none`, here and in the other two: why nothing is known of them.
+[[nodiscard]] std::string coupling_picture(const ShareTable& table, std::string_view why_none = {});
 /// Bars of shares, one a window.
-[[nodiscard]] std::string path_picture(const ShareTable& table);
+[[nodiscard]] std::string path_picture(const ShareTable& table, std::string_view why_none = {});
 
 }  // namespace cox::report
