@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
 #include "forecast/answer/drawn_structure.hpp"
@@ -306,10 +307,23 @@ void follow_simulated(FullForecast& out, Asked& question) {
     s.forecast = project_one(*out.parts, s.ranks, question.project).mean;
 }
 
+/// Where the largest size is beyond what is simulated.
+void add_extrapolated(FullForecast& out, const RestOfScenario& rest, std::int64_t ranks) {
+  if (const auto most = rest.simulated_below(ranks))
+    out.not_seen.push_back(fmt::format(
+        "communication beyond {} ranks, where no step is simulated: it goes on as over the last doublings, "
+        "and what work hides there may surface; both are in the band",
+        grouped(*most)));
+}
+
 Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   COX_CHECK(check_resizable(*e.scenario));
   Asked question = asked;
-  if (!question.project.rest) question.project.rest = rest_of(*e.scenario);
+  if (!question.project.rest) {
+    const RestOfScenario rest = rest_and_range_of(*e.scenario);
+    question.project.rest = rest.at;
+    if (!question.sizes.empty()) add_extrapolated(out, rest, std::ranges::max(question.sizes));
+  }
   COX_TRY(out.parts, parts_of(*e.scenario));
   COX_TRY(out.sources, work_sources_of(*e.scenario));
   out.scenario = e.scenario;

@@ -27,6 +27,7 @@ struct StepWork {
   TimeEstimate
       rest{};         ///< of the step beside the longest work, or what a pipeline makes of it: communication
   Seconds rest_sd{};  ///< of that, from step to step
+  std::int64_t evaluated = 0;  ///< as `simulate::Outcome` counts it: what a step costs
 };
 
 /// Messages and links that are disturbed: the mean of several steps, with its interval.

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,11 +33,20 @@ namespace cox::forecast {
 /// Held by: src/forecast/scenario/scenario_parts_test.cpp
 [[nodiscard]] Result<WorkSources> work_sources_of(const model::Scenario& scenario);
 
-/// Communication of a Scenario at other sizes: a step without noise is simulated there, at most at 16,384 ranks; beyond it
-/// grows on as over the last doublings, as a range from not at all. More data parallel replicas, same layout otherwise.
-/// Memory of what was simulated is kept in the function. Threads: safe.
+/// Communication of a Scenario at other sizes: a step without noise is simulated there, up to 16,384 ranks, and beyond, up to
+/// 1,048,576, where it evaluates no more than 2^24 messages and events. Beyond what is simulated it grows on as over the last
+/// doublings, as a range: from not at all to all that communication grows by where nothing hides it. More data parallel replicas,
+/// same layout otherwise. Memory of what was simulated is kept in the function. Threads: safe.
 /// Held by: src/forecast/scenario/scenario_rest_test.cpp
 [[nodiscard]] RestAt rest_of(const model::Scenario& scenario);
+
+/// The same, and how far it is simulated.
+struct RestOfScenario {
+  RestAt at;
+  /// Of a size that is beyond all that are simulated the largest that is; else nothing. Cost: that of `at`.
+  std::function<std::optional<std::int64_t>(std::int64_t ranks)> simulated_below;
+};
+[[nodiscard]] RestOfScenario rest_and_range_of(const model::Scenario& scenario);
 
 /// A Scenario that does what the parts say, at the size where they were seen: a collective a step, `compute` before it, [[noise]]
 /// for each part, messages that cost what was seen. Unlike synchronisations of a step are so many alike steps, roles are named

@@ -18,9 +18,11 @@
 namespace cox::forecast {
 namespace {
 
-constexpr std::int64_t kMostSimulated = 16'384;
-constexpr std::int64_t kDisturbed = 65'536;  ///< ranks x steps whose messages are disturbed
-constexpr std::int64_t kMostPlayed = 256;    ///< where messages are played on shared links: seconds each
+constexpr std::int64_t kMostSimulated = 16'384;   ///< at any cost
+constexpr std::int64_t kMostAsked = 1'048'576;    ///< where that is cheap
+constexpr std::int64_t kMostEvaluated = 1 << 24;  ///< of a step beyond it: about a second
+constexpr std::int64_t kDisturbed = 65'536;       ///< ranks x steps whose messages are disturbed
+constexpr std::int64_t kMostPlayed = 256;         ///< where messages are played on shared links: seconds each
 
 /// Communication at the scenario's own size, and at its doublings and halves of whole units, each simulated once.
 class Prices {
@@ -28,34 +30,60 @@ class Prices {
   explicit Prices(const model::Scenario& scenario)
       : scenario_(scenario),
         least_(least_of(scenario)),
-        most_(std::max(least_, model::plays_links(scenario, scenario.job.workload()) ||
-                                       model::disturbs_messages(scenario)
-                                   ? kMostPlayed
-                                   : kMostSimulated)) {}
+        played_(model::plays_links(scenario, scenario.job.workload()) || model::disturbs_messages(scenario)) {
+  }
 
   /// Nothing where it cannot be simulated.
   std::optional<TimeEstimate> estimate_at(std::int64_t ranks) {
-    const std::scoped_lock lock(guard_);
-    const auto [at, fresh] = known_.try_emplace(ranks);
-    if (!fresh) return at->second;
-    if (const auto step = quiet_step(resized(scenario_, ranks))) at->second = step->rest;
-    return at->second;
+    const std::optional<Price> price = price_at(ranks);
+    return price ? std::optional(price->rest) : std::nullopt;
   }
   std::optional<Seconds> at(std::int64_t ranks) {
-    const auto found = estimate_at(ranks);
-    return found ? std::optional(found->value) : std::nullopt;
+    const std::optional<Price> price = price_at(ranks);
+    return price ? std::optional(price->rest.value) : std::nullopt;
   }
-  [[nodiscard]] std::int64_t most() const { return most_; }
   /// The smallest of these sizes.
   [[nodiscard]] std::int64_t least() const { return least_; }
+  /// Whether one of these sizes is simulated. Beyond 16,384 ranks by what a step of the largest below has evaluated, which grows as the
+  /// ranks or quicker: a function of the scenario, so an answer is the same whatever else is asked.
+  [[nodiscard]] bool simulates(std::int64_t size) {
+    if (size <= std::max(least_, played_ ? kMostPlayed : kMostSimulated)) return true;
+    if (played_ || size > kMostAsked) return false;
+    std::int64_t below = size;
+    while (below > kMostSimulated && below / 2 >= least_) below /= 2;
+    const std::optional<Price> price = price_at(below);
+    return price && price->evaluated <= kMostEvaluated / (size / below);
+  }
   /// The largest that is not above.
-  [[nodiscard]] std::int64_t below(std::int64_t ranks) const {
+  [[nodiscard]] std::int64_t below(std::int64_t ranks) {
     std::int64_t n = least_;
-    while (n <= ranks / 2 && n <= most_ / 2) n *= 2;
+    while (n <= ranks / 2 && simulates(2 * n)) n *= 2;
     return n;
+  }
+  /// The same job with nothing hidden; none where nothing is.
+  [[nodiscard]] Prices* with_nothing_hidden() {
+    const std::scoped_lock lock(guard_);
+    if (open_ || scenario_.job.workload() != model::Workload::Training) return open_.get();
+    if (!scenario_.job.as<model::TrainingJob>().overlap) return nullptr;
+    model::Scenario open = scenario_;
+    open.job.as<model::TrainingJob>().overlap = false;
+    open_ = std::make_unique<Prices>(open);
+    return open_.get();
   }
 
  private:
+  struct Price {
+    TimeEstimate rest{};
+    std::int64_t evaluated = 0;
+  };
+  std::optional<Price> price_at(std::int64_t ranks) {
+    const std::scoped_lock lock(guard_);
+    const auto [at, fresh] = known_.try_emplace(ranks);
+    if (!fresh) return at->second;
+    if (const auto step = quiet_step(resized(scenario_, ranks)))
+      at->second = Price{.rest = step->rest, .evaluated = step->evaluated};
+    return at->second;
+  }
   static std::int64_t least_of(const model::Scenario& s) {
     const std::int64_t unit = unit_of(s);
     std::int64_t units = std::max<std::int64_t>(1, model::ranks_of(s.cluster, s.job.places) / unit);
@@ -65,9 +93,10 @@ class Prices {
 
   model::Scenario scenario_;
   std::int64_t least_;
-  std::int64_t most_;
+  bool played_;
   std::mutex guard_;
-  std::map<std::int64_t, std::optional<TimeEstimate>> known_;
+  std::map<std::int64_t, std::optional<Price>> known_;
+  std::unique_ptr<Prices> open_;
 };
 
 TimeEstimate range(Seconds value, Seconds low, Seconds high) {
@@ -76,7 +105,7 @@ TimeEstimate range(Seconds value, Seconds low, Seconds high) {
 
 /// Beyond what is simulated each doubling adds what the last one added times how much that was more than the one before: exact for
 /// rounds that grow as the ranks (2) and as their logarithm (1).
-TimeEstimate price_beyond(Prices& prices, std::int64_t low, std::int64_t ranks) {
+TimeEstimate going_on(Prices& prices, std::int64_t low, std::int64_t ranks) {
   const Seconds a = *prices.at(low);
   const auto at = [&](std::int64_t size) { return size < prices.least() ? a : prices.at(size).value_or(a); };
   const Seconds last = a - at(low / 2);
@@ -90,10 +119,20 @@ TimeEstimate price_beyond(Prices& prices, std::int64_t low, std::int64_t ranks) 
   return range(value, a, std::max(value, a * std::max(1.0, rounds)));
 }
 
+/// Communication that work hides now may surface: then all that it grows by adds to the step, and not what it adds now.
+TimeEstimate price_beyond(Prices& prices, std::int64_t low, std::int64_t ranks) {
+  TimeEstimate out = going_on(prices, low, ranks);
+  Prices* open = prices.with_nothing_hidden();
+  if (open == nullptr || !open->at(low)) return out;
+  const Seconds grown = going_on(*open, low, ranks).high - *open->at(low);
+  out.high = std::max(out.high, out.low + std::max(grown, Seconds{}));
+  return out;
+}
+
 /// d ln price / d doubling at a simulated size: the harmonic mean of the chords on both sides, none where they differ in sign.
 double steepness(Prices& prices, std::int64_t size) {
   const auto chord = [&](std::int64_t from) -> std::optional<double> {
-    if (from < prices.least() || 2 * from > prices.most()) return std::nullopt;
+    if (from < prices.least() || !prices.simulates(2 * from)) return std::nullopt;
     const auto a = prices.at(from);
     const auto b = prices.at(2 * from);
     if (!a || !b || *a <= Seconds{} || *b <= Seconds{}) return std::nullopt;
@@ -120,7 +159,7 @@ TimeEstimate price(Prices& prices, std::int64_t ranks) {
   if (!a) return price_of_smaller(prices, low);
   if (low == ranks || ranks < low) return *prices.estimate_at(low);
   const std::int64_t high = 2 * low;
-  if (high > prices.most()) return price_beyond(prices, low, ranks);
+  if (!prices.simulates(high)) return price_beyond(prices, low, ranks);
   const std::optional<Seconds> b = prices.at(high);
   if (!b) return range(*a, *a, 2 * *a);
   const double t = std::log2(static_cast<double>(ranks) / static_cast<double>(low));
@@ -200,6 +239,7 @@ Result<StepWork> quiet_step(const model::Scenario& scenario) {
   s.replicas = 1;
   COX_TRY(const simulate::Outcome outcome, simulate::simulate(s, {.threads = 1}));
   StepWork out;
+  out.evaluated = outcome.evaluated;
   if (s.job.workload() == model::Workload::Collective)
     out.kinds = kinds_of_classes(s);
   else
@@ -229,8 +269,16 @@ Result<StepWork> quiet_step(const model::Scenario& scenario) {
 }
 
 RestAt rest_of(const model::Scenario& scenario) {
+  return rest_and_range_of(scenario).at;
+}
+
+RestOfScenario rest_and_range_of(const model::Scenario& scenario) {
   const auto prices = std::make_shared<Prices>(scenario);
-  return [prices](std::int64_t ranks) { return price(*prices, ranks); };
+  return {.at = [prices](std::int64_t ranks) { return price(*prices, ranks); },
+          .simulated_below = [prices](std::int64_t ranks) -> std::optional<std::int64_t> {
+            const std::int64_t low = prices->below(ranks);
+            return low < ranks && !prices->simulates(2 * low) ? std::optional(low) : std::nullopt;
+          }};
 }
 
 }  // namespace cox::forecast
