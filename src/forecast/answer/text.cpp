@@ -205,11 +205,17 @@ void add_grounds(Lines& out, const FullForecast& f) {
       out.push_back(
           fmt::format("{} ranks: a slow node that was not seen is among them with {} (prior); then {}",
                       grouped(at->ranks), percent(at->unseen_chance), band(at->with_unseen)));
+    const bool strong = f.projection.scaling == Scaling::Strong;
     if (at->with_shared.high > at->mean.high)
       out.push_back(fmt::format(
-          "{} ranks: one size does not tell growth; where nothing grows, {}; where all share something, up to N^{} "
+          "{} ranks: one size does not tell {}; where {}, {}; where all share something, up to N^{}{} "
           "(prior), {}",
-          grouped(at->ranks), band(at->without_growth), plain_number(f.prior.shared), band(at->with_shared)));
+          grouped(at->ranks), strong ? "growth, nor what is not divided" : "growth",
+          strong ? "neither is" : "nothing grows", band(at->without_growth), plain_number(f.prior.shared),
+          strong
+              ? fmt::format(", and up to half of own work at {} ranks is not divided", grouped(f.seen_ranks))
+              : "",
+          band(at->with_shared)));
     return;
   }
 }

@@ -382,8 +382,17 @@ std::string names_of(const std::vector<std::int32_t>& nodes) {
   return out + (nodes.size() > kMost && !out.empty() ? " and more" : "");
 }
 
+/// Of a whole that is divided, times were taken as each rank's part at the ranks seen: a line over them is what is not divided.
+void say_work(const std::vector<GrowthFit>& fits, const std::string& where, WorkOf work, Parts& parts) {
+  if (work == WorkOf::Rank || fits.empty() || fits.front().growth != Growth::Linear)
+    return say_growth(fits, where, parts);
+  parts.notes.push_back(
+      fmt::format("{}: {} of it are not divided by the ranks: each has as much to do at any size", where,
+                  to_string(static_cast<double>(parts.ranks) * fits.front().slope)));
+}
+
 /// What was found beside, and what cannot be.
-void say(const std::vector<Sized>& samples, bool nodes_known, Parts& parts) {
+void say(const std::vector<Sized>& samples, bool nodes_known, WorkOf work, Parts& parts) {
   if (samples.size() == 1 || parts.rest_growth.empty()) {
     parts.untold.push_back(
         "how own work and communication go on with the number of ranks: all samples have one size");
@@ -423,7 +432,7 @@ void say(const std::vector<Sized>& samples, bool nodes_known, Parts& parts) {
                                         p.slow.of, p.slow.seen == 1 ? "is" : "are", to_string(p.slow.extra),
                                         names_of(p.slow.nodes)));
     }
-    say_growth(p.growth, where, parts);
+    say_work(p.growth, where, work, parts);
   }
   say_growth(parts.rest_growth, "what a step has beside own work", parts);
 }
@@ -497,7 +506,7 @@ Result<Parts> calibrate(std::span<const Sample> samples, WorkOf work) {
     for (const auto& [role, columns] : sized.back().roles)
       parts.positions.push_back(fit_position(sized, p, role, work, parts.notes));
   fit_rest(sized, parts);
-  say(sized, nodes_known, parts);
+  say(sized, nodes_known, work, parts);
   return parts;
 }
 

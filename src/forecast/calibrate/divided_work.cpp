@@ -66,7 +66,12 @@ Result<Parts> parts_of_samples(std::span<const Sample> samples, WorkOf work) {
     return calibrate(samples);
   const Sample& large = by_size(samples, true);
   const Sample& small = by_size(samples, false);
-  if (small.size() == large.size()) return calibrate(samples);
+  if (small.size() == large.size()) {
+    COX_TRY(Parts parts, calibrate(samples, WorkOf::Whole));
+    parts.untold.insert(parts.untold.begin(),
+                        "what of own work is not divided by the ranks: all samples have one size");
+    return parts;
+  }
   std::vector<double> powers;
   for (std::size_t p = 0; p < large.positions.size(); ++p)
     powers.push_back(spread_power(small.positions[p], large.positions[p]));

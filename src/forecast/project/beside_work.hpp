@@ -24,7 +24,9 @@ enum WholeDraw : std::uint64_t {
   kBeyondGrowth,
   kUsualGrowth = kBeyondGrowth + 2,
   kSharedGrowth,
-  kBeyond
+  kBeyond,
+  kUndivided,
+  kSharedUndivided
 };
 
 /// Communication: as `options` price it, else as sizes tell, else as measured and up to twice that.

@@ -309,6 +309,11 @@ double grown_by(double power_of_ranks, const Parts& parts, std::int64_t ranks, d
   return times > 1 ? mean * (power(times, power_of_ranks) - 1) : 0;
 }
 
+/// What a step of one size is longer by at another, where this part of its own work is not divided.
+double undivided_by(double part, double factor, double own) {
+  return factor < 1 ? part * own * (1 / factor - 1) : 0;
+}
+
 /// One draw of everything that is not known, at all sizes.
 class Replicates {
  public:
@@ -376,8 +381,10 @@ class Replicates {
                                 ? evaluate(parts_, slow, ranks, factor, nested, kCoarse).mean - step.mean
                                 : 0;
       out[s].unseen[r] = out[s].mean[r] + unseen;
-      out[s].grown[r] = grown_by(unseen_units.usual, parts_, ranks, a.step.mean);
-      out[s].shared[r] = grown_by(unseen_units.shared, parts_, ranks, a.step.mean);
+      out[s].grown[r] = grown_by(unseen_units.usual, parts_, ranks, a.step.mean) +
+                        undivided_by(unseen_units.undivided, factor, a.step.own);
+      out[s].shared[r] = grown_by(unseen_units.shared, parts_, ranks, a.step.mean) +
+                         undivided_by(unseen_units.shared_undivided, factor, a.step.own);
     }
   }
 
@@ -473,7 +480,10 @@ void add_growth(SizePoint& point, const Draws& draws, const ProjectOptions& opti
   point.p999 = grown(point.p999, draws.quantiles[3], draws.grown);
   point.with_unseen = grown(point.with_unseen, draws.unseen, draws.grown);
   if (point.refused.empty() && point.mean.high > 2 * point.mean.low)
-    point.refused = "how a step grows with the ranks is not in one size: runs of other sizes tell";
+    point.refused =
+        options.scaling == Scaling::Strong
+            ? "what of own work is not divided, and how a step grows with the ranks, are not in one size: runs of other sizes tell"
+            : "how a step grows with the ranks is not in one size: runs of other sizes tell";
 }
 
 }  // namespace
@@ -491,6 +501,10 @@ Unseen unseen_of(const Parts& parts, const ProjectOptions& options, std::uint64_
   const DrawKey whole{options.seed, replicate, kWhole};
   Unseen out{.usual = -options.growth.usual * logarithm(uniform_of(whole, kUsualGrowth)),
              .shared = options.growth.most * uniform_of(whole, kSharedGrowth)};
+  if (options.scaling == Scaling::Strong) {
+    out.undivided = std::min(-options.growth.undivided * logarithm(uniform_of(whole, kUndivided)), 1.0);
+    out.shared_undivided = options.growth.most_undivided * uniform_of(whole, kSharedUndivided);
+  }
   const bool clean =
       std::ranges::none_of(parts.positions, [](const PositionParts& p) { return p.slow.seen > 0; });
   if (!clean || options.prior.alpha <= 0) return out;

@@ -33,6 +33,9 @@ struct UnseenPrior {
 struct GrowthPrior {
   double usual = 0;  ///< mean of the power, exponential, in every band; 0 = growth is told, or there is none
   double most = 0;   ///< where all ranks share something: the power is uniform up to this, in `with_shared`
+  /// Strong scaling: what of own work at the ranks seen is not divided; mean, exponential, in every band.
+  double undivided = 0;
+  double most_undivided = 0;  ///< uniform up to this, in `with_shared`
 };
 
 /// As it is stated: Beta(1/2, beta) whose mean is the share of slow nodes.
@@ -81,9 +84,11 @@ void compare_sizes(Parts& parts, std::span<const Sample> samples);
 struct Unseen {
   double slow_share =
       0;  ///< of nodes that are slow, given that none of those seen is; 0 = some are, or there is no prior
-  double slow_down = 0;  ///< of these, as a part of own work
-  double usual = 0;      ///< power of the ranks by which a step grows
-  double shared = 0;     ///< the same where all share something
+  double slow_down = 0;         ///< of these, as a part of own work
+  double usual = 0;             ///< power of the ranks by which a step grows
+  double shared = 0;            ///< the same where all share something
+  double undivided = 0;         ///< strong scaling: what of own work at the ranks seen is not divided
+  double shared_undivided = 0;  ///< the same in the second band
 };
 /// The draw that `project` takes for this replicate: one for sizes, bends, margins and levers. Cost: a Beta's quantile.
 /// Held by: src/forecast/regimes/parts_job_test.cpp

@@ -73,15 +73,21 @@ Parts varied(const Parts& parts, const Factors& f) {
   return out;
 }
 
+/// What one size does not show of the job.
+struct BeyondSeen {
+  double power = 0;      ///< of the ranks over those seen, by which a step grows
+  double undivided = 0;  ///< strong scaling: of own work at the ranks seen
+};
+
 /// The job with factors on its parameters; shared by the copies of its function.
 class Model {
  public:
-  Model(Parts parts, const PartsJobOptions& options, double rest_place, double grows = 0)
+  Model(Parts parts, const PartsJobOptions& options, double rest_place, BeyondSeen beyond = {})
       : parts_(std::move(parts)),
         project_(options.project),
         sources_(options.sources),
         rest_place_(rest_place),
-        grows_(grows) {
+        beyond_(beyond) {
     project_.replicates = 0;
     if (options.failing) failing_ = failing_of(parts_, *options.failing);
   }
@@ -114,9 +120,15 @@ class Model {
     const double over = over_parts_at(project_.over_parts, ranks);
     ThroughputPoint out{.throughput = n * worth * own / point.mean.value.count(),
                         .elasticity = point.elasticity - over * growth / point.mean.value};
-    if (grows_ > 0 && ranks >= parts_.ranks) {
-      out.throughput /= std::pow(n / static_cast<double>(parts_.ranks), grows_);
-      out.elasticity -= grows_;
+    if (worth < 1 && beyond_.undivided > 0) {  // own work here less what is divided, and its slope
+      const Seconds more_work = beyond_.undivided * point.efficiency * point.mean.value;
+      const Seconds step = point.mean.value + (1 / worth - 1) * more_work;
+      out.elasticity = (out.elasticity * point.mean.value - more_work) / step;
+      out.throughput *= point.mean.value / step;
+    }
+    if (beyond_.power > 0 && ranks >= parts_.ranks) {
+      out.throughput /= std::pow(n / static_cast<double>(parts_.ranks), beyond_.power);
+      out.elasticity -= beyond_.power;
     }
     if (!failing_ || !failures.on) return out;
     Failing failing = *failing_;
@@ -148,7 +160,7 @@ class Model {
   ProjectOptions project_;
   WorkSources sources_;
   double rest_place_ = -1;  ///< of its range; below 0 = its value
-  double grows_ = 0;        ///< a step, beyond the ranks seen, as this power of them
+  BeyondSeen beyond_{};
   std::optional<Failing> failing_;
 };
 
@@ -163,7 +175,7 @@ bool any(const Parts& parts, const std::function<bool(const PositionParts&)>& ha
 }
 
 /// Of own work, by kind.
-std::vector<PartSwitch> work_switches(const Parts& parts) {
+std::vector<PartSwitch> work_switches(const Parts& parts, Scaling scaling) {
   std::vector<PartSwitch> out;
   const auto add = [&](const char* name, std::function<void(Factors&)> off) {
     out.push_back({{name, Reach::Flattens}, std::move(off)});
@@ -177,7 +189,8 @@ std::vector<PartSwitch> work_switches(const Parts& parts) {
   if (any(parts, [](const auto& p) { return p.node.value > Seconds{} || p.slow.seen > 0; }))
     add("nodes that differ for good", [](Factors& f) { f.node = 0; });
   if (any(parts, [](const auto& p) { return best_growth(p.growth) != nullptr; }))
-    add("own work that grows with the job", [](Factors& f) { f.growth = 0; });
+    add(scaling == Scaling::Strong ? "own work that is not divided" : "own work that grows with the job",
+        [](Factors& f) { f.growth = 0; });
   return out;
 }
 
@@ -190,16 +203,17 @@ std::vector<PartSwitch> source_switches(const WorkSources& sources) {
 }
 
 std::vector<PartSwitch> switches_of(const Parts& parts, const PartsJobOptions& options) {
-  std::vector<PartSwitch> out =
-      options.sources.names.empty() ? work_switches(parts) : source_switches(options.sources);
+  std::vector<PartSwitch> out = options.sources.names.empty() ? work_switches(parts, options.project.scaling)
+                                                              : source_switches(options.sources);
   if (options.project.rest || best_growth(parts.rest_growth) != nullptr)
     out.push_back({{"communication that grows with the job", Reach::Flattens},
                    [](Factors& f) { f.rest_grows = false; }});
   return out;
 }
 
-ScalingJob job_from(const Parts& parts, const PartsJobOptions& options, double rest_place, double power = 0) {
-  const auto model = std::make_shared<const Model>(parts, options, rest_place, power);
+ScalingJob job_from(const Parts& parts, const PartsJobOptions& options, double rest_place,
+                    BeyondSeen beyond = {}) {
+  const auto model = std::make_shared<const Model>(parts, options, rest_place, beyond);
   const auto switches = std::make_shared<const std::vector<PartSwitch>>(switches_of(parts, options));
   ScalingJob job;
   for (const PartSwitch& s : *switches) job.mechanisms.push_back(s.mechanism);
@@ -306,8 +320,9 @@ PartsJob job_of_parts(const Parts& parts, const PartsJobOptions& options) {
     const Unseen unseen = options.unseen ? unseen_of(parts, options.project, replicate) : Unseen{};
     const Parts job = with_unseen(redrawn(parts, options.project.seed, replicate), unseen);
     const double place = place_of_rest(options.project.seed, replicate);
-    out.replicates.push_back(job_from(job, drawn, place, unseen.usual));
-    if (unseen.shared > 0) out.shared.push_back(job_from(job, drawn, place, unseen.shared));
+    out.replicates.push_back(job_from(job, drawn, place, {unseen.usual, unseen.undivided}));
+    if (unseen.shared > 0)
+      out.shared.push_back(job_from(job, drawn, place, {unseen.shared, unseen.shared_undivided}));
   }
   return out;
 }
@@ -336,8 +351,9 @@ Margins margins_of_parts(const Parts& parts, std::int64_t ranks, double level,
     parameters.push_back(s.parameter);
     parameters.back().worst = parameters.back().worst && options.worst;
   }
-  const auto elasticity_of = [&](const Parts& of, double rest_place, double grows = 0) -> ElasticityWith {
-    return [&switches, ranks, model = std::make_shared<const Model>(of, options, rest_place, grows)](
+  const auto elasticity_of = [&](const Parts& of, double rest_place,
+                                 BeyondSeen beyond = {}) -> ElasticityWith {
+    return [&switches, ranks, model = std::make_shared<const Model>(of, options, rest_place, beyond)](
                std::span<const double> factors) {
       Factors f;
       Model::Failures failures;
@@ -353,7 +369,8 @@ Margins margins_of_parts(const Parts& parts, std::int64_t ranks, double level,
     const auto replicate = static_cast<std::uint64_t>(r);
     const Unseen unseen = options.unseen ? unseen_of(parts, options.project, replicate) : Unseen{};
     replicates.push_back(elasticity_of(with_unseen(redrawn(parts, options.project.seed, replicate), unseen),
-                                       place_of_rest(options.project.seed, replicate), unseen.usual));
+                                       place_of_rest(options.project.seed, replicate),
+                                       {unseen.usual, unseen.undivided}));
   }
   const bool bands = options.bands || !options.unseen;
   Margins out =

@@ -18,7 +18,9 @@ namespace cox::forecast {
 
 /// One size does not tell growth. Of 30 published weak scalings half grow by more than N^0.03 and 26 by less than N^0.09, with what
 /// parts tell in it; jobs on one shared host and one shared link grew by N^0.3 and N^0.45 (docs/concepts/forecasting.md).
-inline constexpr GrowthPrior kOneSizeGrowth{.usual = 0.03, .most = 0.5};
+/// What is not divided where the whole is (strong scaling) is thought, not measured.
+inline constexpr GrowthPrior kOneSizeGrowth{
+    .usual = 0.03, .most = 0.5, .undivided = 0.01, .most_undivided = 0.5};
 
 /// What samples say of other sizes, and how.
 struct SampleAnswer {

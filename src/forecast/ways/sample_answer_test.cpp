@@ -172,6 +172,28 @@ TEST(DividedWork, OneSizeIsDividedWhole) {
   EXPECT_TRUE(one.positions[0].growth.empty());
 }
 
+// Of 100 s at 16 ranks 20 s are not divided, which one size does not tell: the second band holds it, and it is said.
+TEST(DividedWork, WhatOneSizeDoesNotTellIsInTheSecondBand) {
+  const SampleAnswer one =
+      answer_samples(std::vector{strong(16, 0.05, 0, 1)}, {16, 256}, {.scaling = Scaling::Strong}).value();
+  const double truth = step_of(strong(256, 0.05, 0, 3));
+  const SizePoint& at = one.projection.points[1];
+  EXPECT_LT(at.mean.high.count(), truth) << "the whole is taken to be divided";
+  EXPECT_GT(at.with_shared.high.count(), truth);
+  EXPECT_LT(at.with_shared.low.count(), truth);
+  EXPECT_EQ(one.projection.points[0].mean.high, one.projection.points[0].without_growth.high);
+  EXPECT_NE(one.parts.untold.front().find("not divided by the ranks"), std::string::npos);
+}
+
+TEST(DividedWork, WhatIsNotDividedIsNamed) {
+  const Parts parts =
+      parts_of_samples(std::vector{strong(16, 0.05, 0, 1), strong(64, 0.05, 0, 2)}, WorkOf::Whole).value();
+  const auto said = std::ranges::find_if(
+      parts.notes, [](const std::string& note) { return note.find("not divided") != std::string::npos; });
+  ASSERT_NE(said, parts.notes.end());
+  EXPECT_TRUE(said->find(": 20.") != std::string::npos || said->find(": 19.") != std::string::npos) << *said;
+}
+
 // What a step has beside own work falls with the ranks, as nothing that grows does: one size is missed, and other sizes are no surer.
 TEST(DividedWork, AMissAtAMeasuredSizeIsInTheBand) {
   std::vector<Sample> samples{strong(16, 0.05, 0, 1), strong(64, 0.05, 0, 2)};
