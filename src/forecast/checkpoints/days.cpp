@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <set>
+
+#include "cox/base/number_text.hpp"
 
 #include "forecast/checkpoints/drawn_failures.hpp"
 #include "forecast/checkpoints/slowest.hpp"
@@ -116,6 +120,7 @@ std::int64_t too_few(const model::Scenario& scenario, const BudgetAt& budget, do
 }
 
 constexpr double kApart = 1.0905;  ///< eight sizes a doubling
+constexpr int kMostHalves = 12;    ///< of what is between two of them: 4,096 parts
 
 }  // namespace
 
@@ -137,24 +142,25 @@ Result<NodesFor> nodes_for(const model::Scenario& scenario, const BudgetAt& budg
   if (multiple < 1 || most < multiple)
     return cannot(fmt::format("no size between {} and {} nodes", multiple, most), "ask for a larger range");
   std::optional<Days> quickest, reached;
+  std::set<std::int64_t> looked;
+  std::set<std::int64_t> slow;  // of them, those that are not in time
   Result<std::optional<Days>> last =
       cannot("no size of the range can be computed", "ask for sizes that the layout fits");
-  std::int64_t before = 0;  // the largest size below `reached` that is too slow
   const auto look = [&](std::int64_t n) {
+    looked.insert(n);
     last = days_unless_never(scenario, budget, tokens, n * multiple, false);
     if (!last || !*last) return false;
     const Days& here = **last;
     if (!quickest || here.total < quickest->total) quickest = here;
     const bool in_time = here.total <= target;
     if (in_time && (!reached || here.nodes < reached->nodes)) reached = here;
-    if (!in_time && !reached) before = n;
+    if (!in_time) slow.insert(n);
     return in_time;
   };
   // Eight sizes a doubling, since more nodes may be slower: the first in time, then the least between it and its neighbour.
   const std::int64_t sizes = most / multiple;
   const std::int64_t first =
       std::clamp<std::int64_t>(too_few(scenario, budget, tokens, target) / multiple + 1, 1, sizes);
-  before = first - 1;
   // Behind the quickest, twice its time is far enough: failures only get more.
   const auto hopeless = [&] { return quickest && last && (!*last || (*last)->total > quickest->total * 2); };
   for (auto x = static_cast<double>(first); x < static_cast<double>(sizes) + 1 && !reached;
@@ -162,6 +168,7 @@ Result<NodesFor> nodes_for(const model::Scenario& scenario, const BudgetAt& budg
     look(static_cast<std::int64_t>(x));
     if (hopeless()) break;
   }
+  if (!reached && !looked.contains(sizes) && !hopeless()) look(sizes);
   // Where none is in time, the quickest may be one of those that are too few.
   for (auto x = static_cast<double>(first - 1); x >= 1 && !reached;
        x = std::min(x - 1, std::floor(x / kApart))) {
@@ -169,15 +176,27 @@ Result<NodesFor> nodes_for(const model::Scenario& scenario, const BudgetAt& budg
     if (hopeless()) break;
   }
   if (!quickest) return last ? never(multiple) : fail(last.error());
+  // Between two that were looked at there may be one that is quicker: halves of the longer side of the quickest.
+  for (int i = 0; i < kMostHalves && !reached; ++i) {
+    const std::int64_t here = quickest->nodes / multiple;
+    const auto at = looked.find(here);
+    const std::int64_t below = at == looked.begin() ? 0 : *std::prev(at);
+    const std::int64_t above = std::next(at) == looked.end() ? here : *std::next(at);
+    const std::int64_t middle = here - below > above - here ? (below + here + 1) / 2 : (here + above) / 2;
+    if (middle == here) break;
+    look(middle);
+  }
   if (!reached)
     return NodesFor{
         .reached = false,
         .at = *quickest,
-        .why = quickest->nodes + multiple > most
-                   ? fmt::format("{} nodes, the most that were asked for, are too few", quickest->nodes)
-                   : fmt::format("{} nodes are the quickest: more fail more often than they help",
-                                 quickest->nodes)};
+        .why =
+            quickest->nodes / multiple == *looked.rbegin()
+                ? fmt::format("{} nodes, the most that are looked at, are too few", grouped(quickest->nodes))
+                : fmt::format("{} nodes are the quickest, more take longer", grouped(quickest->nodes))};
   std::int64_t high = reached->nodes / multiple;
+  const auto slower = slow.lower_bound(high);
+  std::int64_t before = slower == slow.begin() ? first - 1 : *std::prev(slower);
   while (high - before > 1) {
     const std::int64_t middle = before + (high - before) / 2;
     if (look(middle))

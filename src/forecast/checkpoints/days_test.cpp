@@ -191,6 +191,39 @@ TEST(Days, NoNumberOfNodesIsQuickEnough) {
   EXPECT_NEAR(static_cast<double>(never->at.nodes) / static_cast<double>(most->nodes), 1, 0.1);
 }
 
+// The largest size is one of those that are looked at, though no step of 9 % ends there.
+TEST(Days, TheLargestSizeIsEnoughWhereItAloneIs) {
+  const auto budget = budget_of(seventy_billion());
+  for (const std::int64_t most : {4096, 5000, 5213}) {
+    const Seconds target = days({}, budget, 1.4e12, most)->total * 1.00001;
+    const auto enough = nodes_for({}, budget, 1.4e12, target, 1, most);
+    ASSERT_TRUE(enough);
+    EXPECT_TRUE(enough->reached) << enough->why;
+    EXPECT_EQ(enough->at.nodes, most);
+    const auto never = nodes_for({}, budget, 1.4e12, target * 0.99, 1, most);
+    ASSERT_TRUE(never);
+    EXPECT_EQ(never->at.nodes, most);
+    EXPECT_NE(never->why.find("the most that are looked at"), std::string::npos) << never->why;
+  }
+}
+
+// Work is divided and talk grows: 1e6 / n + n / 1e4 is least at 1e5 nodes, between two sizes that are 9 % apart.
+TEST(Days, TheQuickestIsFoundBetweenSizesThatAreLookedAt) {
+  const BudgetAt budget = [](std::int64_t n) -> Result<StepBudget> {
+    const auto nodes = static_cast<double>(n);
+    return StepBudget{
+        .compute = Seconds{1e6 / nodes}, .communication = Seconds{nodes / 1e4}, .waiting = {}, .tokens = 1};
+  };
+  const auto enough = nodes_for({}, budget, 1, Seconds{20 * 1.0001}, 1, 1 << 20);
+  ASSERT_TRUE(enough);
+  EXPECT_TRUE(enough->reached) << enough->why;
+  EXPECT_NEAR(static_cast<double>(enough->at.nodes), 1e5, 3e3);
+  const auto never = nodes_for({}, budget, 1, Seconds{19.9}, 1, 1 << 20);
+  ASSERT_TRUE(never);
+  EXPECT_NEAR(static_cast<double>(never->at.nodes), 1e5, 1e3);
+  EXPECT_NE(never->why.find("are the quickest"), std::string::npos);
+}
+
 TEST(Days, Sensitivities) {
   const auto all = sensitivities(failing(), budget_of(seventy_billion()), 1.4e12, 32);
   ASSERT_TRUE(all);

@@ -62,7 +62,7 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q, const
           fmt::format("--days: sizes are multiples of {} nodes, which hold whole replicas", grouped(whole)));
     COX_TRY(out.nodes_for,
             nodes_for(scenario, budget, q.training->tokens, *q.training->within, whole,
-                      std::max<std::int64_t>(nodes.front(),
+                      std::max<std::int64_t>(std::ranges::max(nodes),
                                              std::min<std::int64_t>(kMostNodes, nodes.front() * 64))));
   }
   if (!scenario.failures.happen())
