@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <set>
 
 #include "cox/base/number_text.hpp"
@@ -99,6 +100,11 @@ Result<std::optional<Days>> days_unless_never(const model::Scenario& scenario, c
   part(out, DaysPart::Restarts) = wall * fit.shares.restart;
   part(out, DaysPart::Repair) = wall * fit.shares.waiting;
   for (const Seconds p : out.parts) out.total += p;
+  if (!at_given && scenario.failures.happen() && scenario.failures.checkpoint_interval > Seconds{}) {
+    const double kept = fit_of(scenario, nodes, step.total(), true).shares.work;
+    out.at_stated = kept > 0 ? mean_start(scenario, nodes) + work / kept
+                             : Seconds{std::numeric_limits<double>::infinity()};
+  }
   out.intervals = fit.at;
   out.goodput = fit.shares.work;
   out.failures = fit.shares.failures_per_work * work.count();

@@ -77,11 +77,13 @@ struct Days {
   Seconds total{};                          ///< the sum of `parts`
   std::array<Seconds, kDaysParts> parts{};  ///< what of it
   Intervals intervals;                      ///< between checkpoints
-  double goodput = 1;                       ///< steps that count, over the time behind the start
-  double failures = 0;                      ///< mean number
-  double node_hours = 0;                    ///< with spares
-  std::optional<Energy> energy;             ///< where a node's power is known
-  std::optional<double> cost;               ///< node hours x price, where that is known
+  std::optional<Seconds>
+      at_stated{};  ///< total at the scenario's own interval where `intervals` are the best; infinite = never
+  double goodput = 1;            ///< steps that count, over the time behind the start
+  double failures = 0;           ///< mean number
+  double node_hours = 0;         ///< with spares
+  std::optional<Energy> energy;  ///< where a node's power is known
+  std::optional<double> cost;    ///< node hours x price, where that is known
   std::string currency;
   [[nodiscard]] double share(DaysPart part) const { return parts[static_cast<std::size_t>(part)] / total; }
 };

@@ -131,6 +131,21 @@ TEST(Days, OfAScenarioIsWhatItsFailuresPlayedOutTake) {
   EXPECT_NEAR(played->time->work / (d->parts[1] + d->parts[2] + d->parts[3]), 1, 1e-6);
 }
 
+// Days are at the best interval of each size; what the scenario's own one takes is beside.
+TEST(Days, AtTheScenariosOwnIntervalTheyAreBeside) {
+  model::Scenario s = failing();
+  EXPECT_FALSE(days(s, budget_of(seventy_billion()), 1.4e12, 32)->at_stated);
+  s.failures.checkpoint_interval = Seconds{3 * 3600.0};
+  const auto best = days(s, budget_of(seventy_billion()), 1.4e12, 2048);
+  const auto given = days(s, budget_of(seventy_billion()), 1.4e12, 2048, true);
+  ASSERT_TRUE(best && given && best->at_stated);
+  EXPECT_FALSE(given->at_stated);
+  EXPECT_NEAR(*best->at_stated / given->total, 1, 1e-9);
+  EXPECT_GT(*best->at_stated, 1.2 * best->total);
+  s.failures.checkpoint_interval = Seconds{1e9};
+  EXPECT_GT(*days(s, budget_of(seventy_billion()), 1.4e12, 2048)->at_stated, 10 * best->total);
+}
+
 TEST(Days, OtherSizesHaveMoreReplicas) {
   const model::Scenario s = small_training();
   const auto grown = at_nodes(s, 16, BatchRule::Grows);

@@ -262,6 +262,10 @@ void add_day(Lines& out, const Days& d) {
     parts += fmt::format("{}{} {}", parts.size() > 2 ? ", " : "", name_of(part), percent(d.share(part)));
   }
   out.push_back(parts);
+  if (d.at_stated)
+    out.push_back(fmt::format(
+        "  with a checkpoint every {}, the best interval of this size; at the scenario's own: {}",
+        to_string(d.intervals.far), std::isfinite(d.at_stated->count()) ? day_text(*d.at_stated) : "never"));
 }
 
 void add_nodes_for(Lines& out, const FullControl& c) {
@@ -288,7 +292,9 @@ std::vector<TextLine> text_lines(const FullControl& c) {
   if (!c.goodput.empty()) add_goodput(out, c);
   for (const Days& d : c.days) add_day(out, d);
   add_nodes_for(out, c);
-  if (!c.sensitivities.empty()) out.emplace_back("days, were one of these otherwise:");
+  if (!c.sensitivities.empty())
+    out.push_back(
+        fmt::format("days on {} nodes, were one of these otherwise:", grouped(c.days.front().nodes)));
   add_sensitivities(out, c.sensitivities);
   for (const std::string& note : c.notes) out.push_back("note: " + note);
   return out;

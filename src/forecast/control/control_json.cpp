@@ -56,6 +56,8 @@ Json days_json(const Days& d) {
       {"goodput", d.goodput},
       {"failures", d.failures},
       {"checkpoint_interval_s", d.intervals.far > Seconds{} ? Json(d.intervals.far.count()) : Json(nullptr)},
+      {"total_at_given_interval_s",
+       d.at_stated && std::isfinite(d.at_stated->count()) ? Json(d.at_stated->count()) : Json(nullptr)},
       {"node_hours", d.node_hours},
       {"energy_j", d.energy ? Json(d.energy->in_joules()) : Json(nullptr)},
       {"cost", d.cost ? Json(*d.cost) : Json(nullptr)},
