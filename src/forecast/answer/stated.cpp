@@ -213,6 +213,12 @@ Status add_stated(FullForecast& out, const StatedJob& stated, const Asked& quest
               .message = stated.name + ": its terms are those of ranks with as much to do at any size",
               .hint = "leave --scaling strong out",
               .where = {}});
+  if (question.failures.happen())
+    return fail(Error{.code = Errc::Usage,
+                      .id = "forecast-013",
+                      .message = stated.name + ": it states its own failures, as terms of its job",
+                      .hint = "leave --failures out, or change them in the study",
+                      .where = {}});
   const ScalingJob job = stated.job();
   const ScalingJob running = job_of(stated.work, stated.step_terms());
   out.job_words = JobWords{.system = stated.system, .mode = stated.mode, .runtime = stated.runtime};
@@ -246,8 +252,6 @@ Status add_stated(FullForecast& out, const StatedJob& stated, const Asked& quest
       if (const SizePoint& p = out.projection.points[i]; p.refused.empty())
         out.goodput[i].elasticity = job.at(p.ranks / stated.ranks_per_node, kEveryMechanism).elasticity;
   }
-  if (question.failures.happen())
-    out.projection.notes.emplace_back("--failures: not taken, the study states its own");
   out.job = in_ranks(job, stated.ranks_per_node);
   out.regimes =
       in_ranks(regimes_of(job, stated.range(), true, {}, question.project.threads), stated.ranks_per_node);

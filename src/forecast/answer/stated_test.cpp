@@ -94,6 +94,12 @@ TEST(StatedJobs, WhatIsNotStatedIsRefused) {
   ASSERT_FALSE(strong);
   EXPECT_EQ(strong.error().id, "forecast-013");
   q.project.scaling = Scaling::Weak;
+  q.failures.node_mtbf = Seconds{3.6e6};
+  const auto failing = make_forecast(Evidence{.stated = job()}, q);
+  ASSERT_FALSE(failing);
+  EXPECT_EQ(failing.error().id, "forecast-013");
+  EXPECT_NE(failing.error().message.find("failures"), std::string::npos);
+  q.failures = {};
   q.structure.asked = true;
   EXPECT_EQ(make_forecast(Evidence{.stated = job()}, q).error().id, "forecast-010");
 }
