@@ -219,6 +219,16 @@ void scale_links(model::Scenario& s, double factor) {
   s.across.per_byte = TimePerByte::seconds_per_byte(s.across.per_byte.in_seconds_per_byte() / factor);
 }
 
+void scale_work(model::Scenario& s, double factor) {
+  auto* job = std::get_if<model::TrainingJob>(&s.job.work);
+  if (job == nullptr) return;
+  for (model::Layer& layer : job->layers) {
+    layer.forward *= factor;
+    layer.backward *= factor;
+  }
+  job->optimizer *= factor;
+}
+
 Result<std::vector<Sensitivity>> sensitivities(const model::Scenario& scenario, const BudgetAt& budget,
                                                double tokens, std::int64_t nodes,
                                                const BudgetFrom& steps_of) {
@@ -239,17 +249,27 @@ Result<std::vector<Sensitivity>> sensitivities(const model::Scenario& scenario, 
     }
     return out;
   };
-  std::vector<Sensitivity> out;
-  out.push_back(both("computation", [](auto&, StepBudget& b, double k) { b.compute *= k; }));
-  out.push_back(both("exposed communication", [](auto&, StepBudget& b, double k) { b.communication *= k; }));
-  if (steps_of && scenario.price == model::CollectivePrice::Rounds) {
-    Sensitivity links{.name = "bandwidth between nodes"};
+  const auto simulated = [&](std::string name,
+                             void (*change)(model::Scenario&, double)) -> Result<Sensitivity> {
+    Sensitivity out{.name = std::move(name)};
     for (const double k : {0.8, 1.2}) {
       model::Scenario s = scenario;
-      scale_links(s, k);
+      change(s, k);
       COX_TRY(const StepBudget step, steps_of(s)(nodes));
-      (k < 1 ? links.at_less : links.at_more) = with(s, step);
+      (k < 1 ? out.at_less : out.at_more) = with(s, step);
     }
+    return out;
+  };
+  std::vector<Sensitivity> out;
+  if (steps_of) {
+    COX_TRY(Sensitivity work, simulated("computation", scale_work));
+    out.push_back(std::move(work));
+  } else {
+    out.push_back(both("computation", [](auto&, StepBudget& b, double k) { b.compute *= k; }));
+  }
+  out.push_back(both("exposed communication", [](auto&, StepBudget& b, double k) { b.communication *= k; }));
+  if (steps_of && scenario.price == model::CollectivePrice::Rounds) {
+    COX_TRY(Sensitivity links, simulated("bandwidth between nodes", scale_links));
     out.push_back(std::move(links));
   }
   if (!scenario.failures.happen()) return out;

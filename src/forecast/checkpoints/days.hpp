@@ -117,12 +117,15 @@ struct Sensitivity {
 /// Cards and switches that pass `factor` times the bytes.
 void scale_links(model::Scenario& scenario, double factor);
 
+/// Layers and optimizer that take `factor` times as long; noise stays as it is stated.
+void scale_work(model::Scenario& scenario, double factor);
+
 /// Steps of a scenario that was changed.
 using BudgetFrom = std::function<BudgetAt(const model::Scenario&)>;
 
 /// Of computation, exposed communication, time between failures, checkpoint, restart: each alone, at the best interval. Where
-/// `steps_of` is given and collectives are priced by their rounds, of the bandwidth between nodes too: steps are simulated
-/// again with other links. Held by: src/forecast/checkpoints/days_test.cpp
+/// `steps_of` is given steps are simulated again with layers that take other times (bubbles shrink with the work, and what it hid
+/// surfaces), and, where collectives are priced by their rounds, with other links. Held by: src/forecast/checkpoints/days_test.cpp
 [[nodiscard]] Result<std::vector<Sensitivity>> sensitivities(const model::Scenario& scenario,
                                                              const BudgetAt& budget, double tokens,
                                                              std::int64_t nodes,

@@ -267,7 +267,28 @@ TEST(Days, OtherBandwidthsAreSimulatedAgain) {
   EXPECT_NEAR((*all)[2].at_more, 1 - share / 6, 0.01 * share);
   model::Scenario priced = s;
   priced.price = model::CollectivePrice::Nccl;
-  EXPECT_EQ(sensitivities(priced, budget, 1e12, 4, steps_of)->size(), 2u);
+  const BudgetFrom by_rounds = [&](model::Scenario of) {
+    of.price = model::CollectivePrice::Rounds;
+    return steps_of(of);
+  };
+  EXPECT_EQ(sensitivities(priced, budget, 1e12, 4, by_rounds)->size(), 2u);
+}
+
+// Four stages and four micro-batches: three bubbles of seven parts wait, and shrink with the work.
+TEST(Days, BubblesShrinkWithTheWork) {
+  model::Scenario s = small_training();
+  auto& job = std::get<model::TrainingJob>(s.job.work);
+  job.layout = {.data = 2, .pipeline = 4};
+  job.micro_batches = 4;
+  job.layers.assign(
+      4, {.forward = Seconds{0.1}, .backward = Seconds{0.2}, .gradients = Bytes{8}, .activations = Bytes{8}});
+  const BudgetFrom steps_of = [](const model::Scenario& of) { return budget_of(of, 1e6, BatchRule::Grows); };
+  const StepBudget step = steps_of(s)(4).value();
+  ASSERT_GT(step.waiting / step.total(), 0.2) << "bubbles";
+  const auto all = sensitivities(s, steps_of(s), 1e12, 4, steps_of);
+  ASSERT_TRUE(all) << all.error().to_string();
+  EXPECT_NEAR(all->front().at_less, 0.8, 1e-3);
+  EXPECT_NEAR(all->front().at_more, 1.2, 1e-3);
 }
 
 TEST(Days, WhatIsImpossibleIsSaid) {
