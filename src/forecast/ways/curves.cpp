@@ -351,6 +351,9 @@ CurvePrediction predict(const Fitted& fitted, Points points, double n,
   low /= 1 + error;
   high *= 1 + error;
   double z = fitted.fits[fitted.best].at(n);
+  // Of two sizes no curve that grows can be held out: it goes on level, from the larger one where that is no better.
+  if (points.size() == 2 && n > last.n) z = std::max(z, last.z);
+  high = std::max(high, z);
   const auto same = std::find_if(points.begin(), points.end(), [&](const Point& p) { return p.n == n; });
   if (same != points.end()) {
     out.measured = true;

@@ -14,7 +14,8 @@
 namespace cox::forecast {
 
 /// Models are fitted by least squares of relative errors, coefficients not below zero. The value is that of the model with
-/// the least held-out error (the simplest among equals); the band spans all that count, widened by the best held-out error
+/// the least held-out error (the simplest among equals), and of two sizes, of which no growth can be held out, no better than at
+/// the larger one; the band spans all that count, widened by the best held-out error
 /// times how many times further the size is, in logarithms, than the largest was from the one before it; where one curve alone
 /// was held out and counts, as of two sizes, that error is 2 % at least: what published weak scalings add in a doubling. Refused: beyond the
 /// table with one size; where the band is wider than a factor of 2.

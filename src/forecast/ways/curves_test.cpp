@@ -48,6 +48,18 @@ TEST(Curves, ThroughputAndStrongScalingAreTheSameLaw) {
   EXPECT_NEAR(strong.points[0].elasticity, rate.points[0].elasticity, 1e-9);
 }
 
+// 100 and 104: no growth can be held out, and 102 is less than what the larger one takes.
+TEST(Curves, TwoSizesGoOnFromTheLargerOne) {
+  const auto made = [](double at_32) {
+    return project_curve(curve({16, 32}, [=](double n) { return n > 16 ? at_32 : 100; }), {64}, Scaling::Weak)
+        .points[0];
+  };
+  EXPECT_EQ(made(104).value, 104);
+  EXPECT_GT(made(104).high, 108) << "as its logarithm";
+  EXPECT_LT(made(96).value, 100) << "noise alone makes it less";
+  EXPECT_GT(made(96).value, 96);
+}
+
 TEST(Curves, MeasuredSizesAreAnsweredByWhatWasMeasured) {
   Curve c = curve({4, 8, 16}, [](double n) { return n; });
   c.points.insert(c.points.begin() + 1, {4, 6});
