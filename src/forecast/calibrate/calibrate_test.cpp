@@ -85,6 +85,16 @@ TEST(Calibrate, AfterAChangeTheLaterRegimeIsTaken) {
   EXPECT_NE(parts.notes[0].find("changed at step 150"), std::string::npos) << parts.notes[0];
 }
 
+TEST(Calibrate, ConstantTimesHaveOneRegime) {
+  Sample sample = sample_of({.residual = 0}, 4, 4, 400, 1);
+  for (const double own : {0.01, 0.1, 1.0 / 3, 7e-5, 12.3456}) {
+    std::ranges::fill(sample.positions[0].own, Seconds{own});
+    const Parts parts = calibrate(sample).value();
+    for (const std::string& note : parts.notes) EXPECT_EQ(note.find("changed"), std::string::npos) << note;
+    EXPECT_NEAR(parts.positions[0].level.value.count(), own, 1e-12 * own);
+  }
+}
+
 TEST(Calibrate, ASlowNodeIsAPopulationAndNoSpread) {
   Sample sample = sample_of({.node = 0.3, .residual = 1}, 8, 8, 300, 3);
   for (std::size_t k = 0; k < 300; ++k)

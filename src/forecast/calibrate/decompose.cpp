@@ -10,6 +10,8 @@
 namespace cox::forecast {
 namespace {
 
+constexpr double kRoundingOfMean = 1e-9;
+
 double mean_of(const std::vector<double>& values) {
   double sum = 0;
   for (const double v : values) sum += v;
@@ -60,9 +62,11 @@ std::size_t last_regime(const std::vector<double>& steps) {
     const auto first = steps.begin() + static_cast<std::ptrdiff_t>(b * block);
     y.push_back(median(std::vector<double>(first, first + static_cast<std::ptrdiff_t>(block))));
   }
+  const double dust = kRoundingOfMean * std::abs(mean_of(y));
   std::size_t from = 0;
   while (kBlocks - from >= 12) {
     const double line = line_through(y, from, kBlocks).left;
+    if (line <= static_cast<double>(kBlocks - from) * dust * dust) break;  // rounding has no regimes
     double best = line;
     std::size_t cut = from;
     for (std::size_t c = from + 4; c + 4 <= kBlocks; ++c) {
