@@ -298,12 +298,10 @@ std::string outside_line(const MeasuredSize& m) {
   if (!(m.forecast.value > Seconds{}))
     return fmt::format("check: {} was measured at {} ranks, the model has no finite time there",
                        to_string(m.step), grouped(m.ranks));
-  return fmt::format("check: {:.5g} {} was measured at {} ranks, the model says {:.5g} to {:.5g} there",
-                     m.step.count() / unit,
-                     seconds  ? "s"
-                     : millis ? "ms"
-                              : "us",
-                     grouped(m.ranks), m.forecast.low.count() / unit, m.forecast.high.count() / unit);
+  const char* name = seconds ? "s" : millis ? "ms" : "us";
+  return fmt::format("check: {:.5g} {} was measured at {} ranks, the model says {:.5g} to {:.5g} {} there",
+                     m.step.count() / unit, name, grouped(m.ranks), m.forecast.low.count() / unit,
+                     m.forecast.high.count() / unit, name);
 }
 
 void add_goodness(Lines& out, const FullForecast& f) {

@@ -106,6 +106,16 @@ TEST(Calibrate, ASlowNodeIsAPopulationAndNoSpread) {
   EXPECT_LT(p.node.value.count(), 1);
 }
 
+TEST(Calibrate, OneLongStepMakesNoNodeSlowForGood) {
+  Sample sample = sample_of({.node = 0.3, .residual = 1}, 4, 8, 300, 3);
+  sample.positions[0].own[100 * 32 + 3] += Seconds{3'600'000};
+  sample.steps[100].length += Seconds{3'600'000};
+  const Parts parts = calibrate(sample).value();
+  EXPECT_EQ(parts.positions[0].slow.seen, 0);
+  for (const std::string& note : parts.notes)
+    EXPECT_EQ(note.find("slow for good"), std::string::npos) << note;
+}
+
 TEST(Calibrate, ConstantTimesHaveNoSpreadAndNoTail) {
   Sample sample = sample_of({.residual = 0}, 4, 4, 50, 1);
   const Parts parts = calibrate(sample).value();

@@ -90,23 +90,37 @@ void keep_from(WorkTable& table, std::size_t first) {
   table.steps -= first;
 }
 
-/// Nodes whose mean is apart from all others' by 5 robust deviations; their excess is taken off.
+/// Mean of each node in each step: [node][step].
+std::vector<std::vector<double>> node_means(const WorkTable& table) {
+  const std::size_t ranks = table.ranks();
+  std::vector<std::vector<double>> out(table.nodes.size(), std::vector<double>(table.steps, 0.0));
+  for (std::size_t n = 0; n < table.nodes.size(); ++n)
+    for (std::size_t k = 0; k < table.steps; ++k)
+      for (const std::size_t column : table.nodes[n])
+        out[n][k] += table.own[k * ranks + column] / static_cast<double>(table.nodes[n].size());
+  return out;
+}
+
+/// Nodes whose mean is apart from all others' by 5 robust deviations, and half of that in the median step too, so that a few long ones
+/// are none; their excess is taken off.
 void take_off_slow(WorkTable& table, Decomposed& out) {
   const std::size_t ranks = table.ranks();
   if (table.nodes.size() < 4) return;
   std::vector<double> means;
-  for (const auto& node : table.nodes) {
-    double sum = 0;
-    for (std::size_t k = 0; k < table.steps; ++k)
-      for (const std::size_t column : node) sum += table.own[k * ranks + column];
-    means.push_back(sum / static_cast<double>(node.size() * table.steps));
+  std::vector<double> usual;  // in the median step
+  for (std::vector<double>& node : node_means(table)) {
+    means.push_back(mean_of(node));
+    usual.push_back(median_in_place(node));
   }
+  const double usual_middle = median(usual);
   const double middle = median(means);
   const double apart = 5 * scaled_mad(means);
   double extra = 0;
   std::vector<std::size_t> slow;
   for (std::size_t n = 0; n < means.size(); ++n)
-    if (means[n] - middle > apart && means[n] > 1.01 * middle) slow.push_back(n);
+    if (means[n] - middle > apart && means[n] > 1.01 * middle &&
+        usual[n] - usual_middle > (means[n] - middle) / 2)
+      slow.push_back(n);
   if (slow.empty() || 3 * slow.size() > means.size()) return;
   for (const std::size_t n : slow) {
     extra += means[n] - middle;
