@@ -242,6 +242,9 @@ Status add_stated(FullForecast& out, const StatedJob& stated, const Asked& quest
     point.refused = why;
     out.projection.points.push_back(std::move(point));
   }
+  if (const std::int64_t most = stated.range().to * stated.ranks_per_node; out.margins_at > most)
+    out.projection.notes.push_back(
+        fmt::format("beyond {} ranks, the largest of the study's own sizes, its terms go on", grouped(most)));
   out.projection.notes.emplace_back(
       has_law
           ? "terms add, and are stated: the step has no band; it varies by what its slowest rank does, and by nothing else"

@@ -73,8 +73,12 @@ class Lines {
     return text;
   }
   void split() {
+    if (between_ == '\0') {  // the first line of names tells
+      const auto has = [this](char c) { return line_.find(c) != std::string_view::npos; };
+      between_ = has(',') ? ',' : has(';') ? ';' : has('\t') ? '\t' : ',';
+    }
     for (std::size_t begin = 0; begin <= line_.size();) {
-      const std::size_t end = std::min(line_.find(',', begin), line_.size());
+      const std::size_t end = std::min(line_.find(between_, begin), line_.size());
       cells_.push_back(trimmed(line_.substr(begin, end - begin)));
       begin = end + 1;
     }
@@ -84,6 +88,7 @@ class Lines {
   std::string_view line_;
   const std::string& name_;
   std::int64_t number_ = 0;
+  char between_ = '\0';  ///< cells: a comma, a semicolon or a tab
   Cells cells_;
 };
 
@@ -167,7 +172,13 @@ void take_name(Columns& c, std::size_t at, std::string_view name) {
 Columns columns_of(const Cells& header) {
   Columns c;
   c.count = header.size();
-  for (std::size_t i = 0; i < header.size(); ++i) take_name(c, i, header[i]);
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    std::string name(header[i]);
+    std::ranges::transform(name, name.begin(), [](char x) {
+      return x >= 'A' && x <= 'Z' ? static_cast<char>(x - 'A' + 'a') : x;
+    });
+    take_name(c, i, name);
+  }
   if (c.size != kNone && c.step != kNone && c.rank == kNone && c.value == kNone) {
     c.unitless = std::exchange(c.step, kNone);  // a step's time, not its number
     c.value_name = "step";

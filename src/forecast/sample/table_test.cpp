@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "forecast/sample/read.hpp"
@@ -43,6 +44,18 @@ TEST(Table, SizesAndValuesAreOrderedAndRepetitionsKept) {
   ASSERT_TRUE(rate && *rate && (*rate)->curve);
   EXPECT_EQ((*rate)->curve->value, CurveValue::Throughput);
   EXPECT_DOUBLE_EQ((*rate)->curve->points[0].value, 28100);
+}
+
+TEST(Table, CellsAreBetweenSemicolonsOrTabsTooAndNamesInCapitals) {
+  for (const char between : {',', ';', '\t'}) {
+    std::string text = "Step,Rank,Node,Compute_ms\n0,0,3,9.5\n0,1,4,9.25\n1,0,3,9\n1,1,4,9\n";
+    std::ranges::replace(text, ',', between);
+    const auto made = parse_table(text, "t.csv");
+    ASSERT_TRUE(made && *made && (*made)->sample) << text;
+    EXPECT_EQ((*made)->sample->ranks[1].node, 4) << text;
+    EXPECT_DOUBLE_EQ((*made)->sample->positions[0].own[1].count(), 9.25e-3) << text;
+  }
+  EXPECT_NE(complaint("ranks;step_ms\n4;100,5\n").find("t.csv:2"), std::string::npos) << "a decimal comma";
 }
 
 TEST(Table, WhatIsNoTableOfOursIsLeftToOtherReaders) {
