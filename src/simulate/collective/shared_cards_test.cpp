@@ -60,6 +60,21 @@ TEST(SharedCards, EagerStepsLeaveInTurn) {
   EXPECT_NEAR(by(s, model::EngineKind::Flow).total.count(), 4.36e-3, 1e-12);
 }
 
+// By hand: eight ranks behind a server of 1 GB/s get 1 MB each, a step 8 ms; a server is in every step at once, and holds none.
+TEST(SharedCards, EagerServersAreInAllSteps) {
+  model::Scenario s;
+  s.cluster.nodes = 9;
+  s.cluster.nic.bandwidth = Bandwidth::gbyte_per_s(1);
+  s.protocol = model::Protocol::Eager;
+  s.job.steps = 10;
+  s.job.as<model::CollectiveJob>().collective = {.kind = model::Collective::Broadcast,
+                                                 .algorithm = model::Algorithm::ParameterServer,
+                                                 .ranks = 9,
+                                                 .bytes = Bytes{1'000'000},
+                                                 .servers = 1};
+  EXPECT_NEAR(by(s, model::EngineKind::Flow).total.count(), 80e-3, 1e-9);
+}
+
 TEST(SharedCards, WhatMaxPlusKnowsStaysThere) {
   EXPECT_EQ(by(job(model::Algorithm::HalvingDoubling, 4), model::EngineKind::Auto).engine,
             model::EngineKind::MaxPlus);

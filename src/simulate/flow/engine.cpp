@@ -258,7 +258,8 @@ void FlowEngine::enter(FlowCourseId id, int lane, int place) {
 /// Where the rank could begin one collective after the other, ahead of its port. Two: one leaves, and the next is there.
 bool FlowEngine::waits_for_port(const FlowCourse& course, int lane, int place) const {
   constexpr std::uint32_t kAhead = 2;
-  if (!eager_ || course.what.ports == nullptr || course.what.schedule->is_switch(place)) return false;
+  // Servers are in all collectives at once.
+  if (!eager_ || course.what.ports == nullptr || place >= course.what.schedule->ranks()) return false;
   const std::uint64_t chain = course.key(lane, 0, place);
   const auto sent = course.ports->sent.find(chain);
   return course.ports->begun[static_cast<std::size_t>(chain)] >

@@ -203,11 +203,13 @@ std::vector<std::string> Plan::unmodelled_among_workers() const {
         "background load, store and forward, and cards of classes in what a worker sends between its stages, experts and "
         "shards{}",
         server_network_ ? flow_does_it() : ""));
-  const bool groups_cross = leaves_node(tensor_) || leaves_node(context_) ||
-                            (ranks_per_unit() > 1 && fabric.switching == model::Switching::StoreAndForward);
-  if (server_network_ && groups_cross)
+  const bool groups_share = leaves_node(tensor_) || leaves_node(context_) ||
+                            (ranks_per_unit() > 1 && (workers_send_inside() ||
+                                                      fabric.switching == model::Switching::StoreAndForward));
+  if (server_network_ && groups_share)
     all.emplace_back(
-        "messages of tensor and context groups on links of the fabric: each has its way to itself");
+        "messages of tensor and context groups on links that others of their worker, or of the fabric, use: each has its "
+        "way to itself");
   if (policy.backups > 0)
     all.emplace_back(server_network_ ? "what a late worker reads, on links that the others use"
                                      : "what a late worker reads, on cards that the others use");

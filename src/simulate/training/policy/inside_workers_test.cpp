@@ -151,7 +151,7 @@ TEST(InsideWorkers, WhatItsGroupsSendIsPricedAloneAndSaid) {
   model::Scenario s = two_stages(PolicyKind::Asynchronous);
   s.cluster.nodes = 4;
   s.fabric.background_load = 0.5;
-  constexpr std::string_view kGroups = "messages of tensor and context groups on links of the fabric";
+  constexpr std::string_view kGroups = "messages of tensor and context groups on links";
   auto out = simulate_training(s, {});
   ASSERT_TRUE(out) << out.error().to_string();
   EXPECT_FALSE(says(out->not_modelled, kGroups));
