@@ -581,9 +581,8 @@ void compare_sizes(Parts& parts, std::span<const Sample> samples) {
                      .value = Seconds{steps.mean() - told},
                      .error = Seconds{std::hypot(sampled, drawn_once)}});
   }
-  const double step = mean_step.mean();
-  parts.beyond_growth = fit_growth(times, {.usual = Seconds{kUsualBeyond * step},
-                                           .shared = Seconds{kSharedBeyond * step},
+  parts.beyond_growth = fit_growth(times, {.usual = Seconds{kUsualBeyond * mean_step.mean()},
+                                           .shared = Seconds{kSharedBeyond * mean_step.mean()},
                                            .never = 0.8,
                                            .as_rule = 0.1,
                                            .tree = 0.05,

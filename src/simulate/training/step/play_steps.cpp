@@ -41,15 +41,20 @@ Result<Played> play_steps(const Plan& plan, std::uint64_t seed, StepShortcuts sh
   engine.keep_accounts(groups);
   std::vector<Seconds> now(static_cast<std::size_t>(plan.units()));
   const WorkDone done(s.job.steps, recorder != nullptr || pacing ? 0 : steps_to_compute(plan, shortcuts));
+  // More steps may differ than were expected: what has been told stands until they are played.
+  double told = 0;
+  const auto tell = [&](double steps) {
+    told = std::max(told, steps);
+    progress(told);
+  };
   Played out;
   for (std::int64_t k = 0; k < s.job.steps; ++k) {
-    if (progress)
-      engine.tell_progress([&, k](double part) { progress(done.at(k, engine.played() - 1, part)); });
+    if (progress) engine.tell_progress([&, k](double part) { tell(done.at(k, engine.played() - 1, part)); });
     if (recorder != nullptr) recorder->open_step(k, 0, engine.factors());
     COX_CHECK(play_paced(engine, k, meeting_of(s, k), now, recorder, recorder, pacing ? &*pacing : nullptr));
     if (recorder != nullptr) recorder->close_step();
     out.step_ends.push_back(*std::max_element(now.begin(), now.end()));
-    if (progress) progress(done.at(k + 1, engine.played(), 0));
+    if (progress) tell(done.at(k + 1, engine.played(), 0));
   }
   out.unit_ends = now;
   out.messages = engine.messages();
