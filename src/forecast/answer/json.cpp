@@ -239,7 +239,7 @@ Json json_of(const LearnedControl& c) {
     if (s.why_not.empty()) {
       one["throughput_ratio"] = s.throughput;
       one["samples_ratio"] = json_of(s.samples);
-      one["time_to_target_ratio"] = s.time;
+      one["time_to_target_ratio"] = s.time_ratio;
     }
     j["sizes"].push_back(std::move(one));
   }

@@ -354,7 +354,7 @@ void add_learned_sizes(Lines& out, const LearnedControl& c) {
     out.push_back(
         s.why_not.empty()
             ? TextLine::row(fmt::format("{:>19} {:>6.4g} {:>8.3f} {:>14} {:>9.3f}", grouped(s.ranks),
-                                        s.throughput, s.samples.value, interval(s.samples), s.time))
+                                        s.throughput, s.samples.value, interval(s.samples), s.time_ratio))
             : TextLine::row(fmt::format("{:>19} no number: {}", grouped(s.ranks), s.why_not)));
   if (!c.no_regimes.empty()) {
     out.push_back("bends in samples that count: " + c.no_regimes);

@@ -145,7 +145,7 @@ void fill_sizes(const LearnedJob& job, std::int64_t most_workers, const JobsToLe
       if (!answer.by_seed.empty()) one.samples = ratio_of(answer.by_seed, answers.front().by_seed);
     }
     if (one.why_not.empty()) one.throughput = job.throughput.at(ranks, kEveryMechanism).throughput / seen;
-    one.time = one.samples.value / one.throughput;
+    one.time_ratio = one.samples.value / one.throughput;
     out.sizes.push_back(std::move(one));
   }
 }

@@ -30,7 +30,7 @@ struct LearnedSize {
   std::int64_t ranks = 0;
   double throughput = 1;
   LeverRatio samples{};
-  double time = 1;  ///< samples over throughput
+  double time_ratio = 1;  ///< to the target: samples over throughput
   std::string why_not{};
 };
 

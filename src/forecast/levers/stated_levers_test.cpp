@@ -8,11 +8,11 @@
 namespace cox::forecast {
 namespace {
 
-StatedTerm term(double seconds, TermOf of, std::string lever) {
+StatedTerm term(Seconds each, TermOf of, std::string lever) {
   return {.term = {.mechanism = {},
                    .at =
-                       [seconds](std::int64_t n) {
-                         return TimeAtSize{Seconds{seconds * static_cast<double>(n)}, {}};
+                       [each](std::int64_t n) {
+                         return TimeAtSize{each * static_cast<double>(n), {}};
                        }},
           .of = of,
           .lever = {.name = std::move(lever), .does = "something"}};
@@ -20,8 +20,8 @@ StatedTerm term(double seconds, TermOf of, std::string lever) {
 
 StatedJob job() {
   StatedJob out{.name = "job", .work = Seconds{1}, .ranks_per_node = 2};
-  out.terms = {term(0.01, TermOf::Communication, "shorter"), term(0.5, TermOf::Communication, ""),
-               term(0.02, TermOf::Waiting, "steady")};
+  out.terms = {term(Seconds{0.01}, TermOf::Communication, "shorter"),
+               term(Seconds{0.5}, TermOf::Communication, ""), term(Seconds{0.02}, TermOf::Waiting, "steady")};
   out.control = StatedControl{
       .what = "restart 1 s instead of 9 s", .lever = "restarts", .failures = {.restart = Seconds{1}}};
   return out;

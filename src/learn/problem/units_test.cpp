@@ -87,7 +87,9 @@ TEST(ParameterUnits, GradientsTouchUnitsOnlyInTheirUse) {
 
 TEST(ParameterUnits, OfATransformerAreItsLayers) {
   const auto made = make_problem(*read_problem("text,hidden=8,layers=2,heads=2,context=8,held-out=4"));
-  if (!made) GTEST_SKIP() << made.error().message;
+  if (!made && made.error().id == "learn-003")
+    GTEST_SKIP() << made.error().message;  // the texts are a distribution's
+  ASSERT_TRUE(made) << made.error().to_string();
   Problem& problem = **made;
   const auto all = static_cast<std::size_t>(problem.parameters());
   std::vector<float> x(all), g(all);
