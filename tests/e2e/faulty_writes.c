@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Preloaded beside the guest: its file system fails after FAULT_AFTER writes, with FAULT_ERRNO; with FAULT_SYNC it takes
    what is written and fails only where the disk is to have it; with FAULT_OPEN a file takes so many seconds to make, with
-   FAULT_SLOW each write and sync. */
+   FAULT_SLOW each write and sync, with FAULT_SLOW_SYNC each sync. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,15 +14,15 @@
 
 static atomic_long written;
 
-static void be_slow(void) {
-  const char* seconds = getenv("FAULT_SLOW");
+static void be_slow(const char* by) {
+  const char* seconds = getenv(by);
   if (seconds != NULL) sleep((unsigned)strtoul(seconds, NULL, 10));
 }
 
 __attribute__((visibility("default"))) ssize_t pwrite(int fd, const void* from, size_t bytes, off_t at) {
   const char* after = getenv("FAULT_AFTER");
   const char* error = getenv("FAULT_ERRNO");
-  be_slow();
+  be_slow("FAULT_SLOW");
   if (after != NULL && error != NULL && atomic_fetch_add(&written, 1) >= strtol(after, NULL, 10)) {
     errno = (int)strtol(error, NULL, 10);
     return -1;
@@ -32,7 +32,8 @@ __attribute__((visibility("default"))) ssize_t pwrite(int fd, const void* from, 
 
 __attribute__((visibility("default"))) int fdatasync(int fd) {
   const char* error = getenv("FAULT_SYNC");
-  be_slow();
+  be_slow("FAULT_SLOW");
+  be_slow("FAULT_SLOW_SYNC");
   if (error == NULL) return (int)syscall(SYS_fdatasync, fd);
   errno = (int)strtol(error, NULL, 10);
   return -1;

@@ -134,6 +134,15 @@ def case_disk_is_slow(folder):
     assert all(os.path.getsize(path) < MARKS * RECORD / 2 for path in files(folder)), "the file took them all"
 
 
+def case_disk_answers_late(folder):
+    """The disk takes five seconds to answer and the job ends meanwhile: what came since is in the file all the same."""
+    marks = 200  # for two seconds, so that a second of the wall clock begins and the disk is asked
+    ended_well(start(folder, f"{guest}:{faulty}", marks, 10_000, FAULT_SLOW_SYNC="5"))
+    told = subprocess.run([cox, "diagnose", "--all", "--json", folder], capture_output=True, text=True, env=clean, timeout=300)
+    seen = json.loads(told.stdout)["result"]["coverage_detail"]
+    assert (seen["calls_seen"], seen["calls_expected"]) == (RANKS * marks, RANKS * marks), seen
+
+
 CALL = re.compile(r"(\d+) +(\d+\.\d+) (pwrite64|fdatasync|pread64)\((.*)")
 MARKING_S = 7
 

@@ -29,6 +29,7 @@ constexpr int kFilesAtOnce = 16;                          // of the node's topol
 constexpr std::int64_t kLingerNs = 2'000'000'000;         // that the others of a node have to hear of a stop
 constexpr std::int64_t kLongestStartNs = 10'000'000'000;  // that the first call of a program waits for it
 constexpr std::int64_t kLongestEndNs = 2'000'000'000;     // that the end of a process waits for its file
+constexpr std::int64_t kLongestSyncNs = 10'000'000'000;   // and while the disk is asked
 
 void wait_for(std::atomic<std::uint32_t>& word, std::uint32_t while_it_is, std::int64_t ns) noexcept {
   const timespec at_most{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
@@ -395,12 +396,19 @@ void wake_keeper() noexcept {
     syscall(SYS_futex, &g.nudge, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
+// What came since the last write is written once the disk has answered, which on a busy one takes seconds: it writes what
+// others left, too. A process whose thread waits there is not gone before it answers, so that waiting costs next to nothing.
 void await_keeper() noexcept {
   wake_keeper();
-  const std::int64_t until = clock_ns(CLOCK_MONOTONIC) + kLongestEndNs;
-  for (std::int64_t left = kLongestEndNs; left > 0 && g.keeper_ended.load(std::memory_order_acquire) == 0;
-       left = until - clock_ns(CLOCK_MONOTONIC))
-    wait_for(g.keeper_ended, 0, left);
+  const std::int64_t longest = clock_ns(CLOCK_MONOTONIC) + kLongestSyncNs;
+  std::int64_t until = longest - kLongestSyncNs + kLongestEndNs;
+  while (g.keeper_ended.load(std::memory_order_acquire) == 0) {
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (g.is_syncing.load(std::memory_order_acquire)) until = now_ns + kLongestEndNs;
+    if (until > longest) until = longest;
+    if (now_ns >= until) return;
+    wait_for(g.keeper_ended, 0, until - now_ns);
+  }
 }
 
 }  // namespace cox::guest

@@ -256,18 +256,27 @@ void sync_folder(const char* path) noexcept {
   ::close(folder);
 }
 
-}  // namespace
-
-// Samples wait for the events that come with them: of a process that does nothing no disk is kept busy.
-bool sync_file() noexcept {
-  if (is_synced) return true;
-  is_synced = true;
+bool ask_disk() noexcept {
   if (!is_on_disk(fdatasync(g.fd))) return false;
   if (is_folder_synced) return true;
   is_folder_synced = true;
   sync_folder(own_folder());
   if (strcmp(own_folder(), run_folder()) != 0) sync_folder(run_folder());
   return true;
+}
+
+}  // namespace
+
+// Samples wait for the events that come with them: of a process that does nothing no disk is kept busy.
+bool sync_file() noexcept {
+  if (is_synced) return true;
+  is_synced = true;
+  g.is_syncing.store(true, std::memory_order_release);
+  const bool has_it = ask_disk();
+  const int reason = errno;
+  g.is_syncing.store(false, std::memory_order_release);
+  errno = reason;
+  return has_it;
 }
 
 }  // namespace cox::guest

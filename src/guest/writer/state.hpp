@@ -64,6 +64,7 @@ struct Global {
   std::atomic<std::uint32_t> wake_after{0};    // so many claims wake the keeper before its time
   std::atomic<std::uint32_t> nudge{0};         // futex: the keeper is wanted now
   std::atomic<std::uint32_t> keeper_ended{1};  // futex: nobody writes to the file any more
+  std::atomic<bool> is_syncing{false};         // the keeper waits for the disk
   int fd = -1;                                 // of the file, in the keeper's own table
   std::uint64_t calls = 0;                     // of the keeper alone: that left a record or took it back
   pid_t pid = 0;
@@ -210,7 +211,8 @@ void leave_word(const WriterOptions& options, const Identity& identity, const ch
 [[nodiscard]] int start_keeper(const WriterOptions& options, const Identity& identity,
                                const char*& text) noexcept;
 void wake_keeper() noexcept;
-/// Waits until everything is in the file, a second or two at most.
+/// Waits until everything is in the file: two seconds at most, ten where the disk is being asked for what was written before
+/// (`e2e/storage_faults`, disk_answers_late).
 void await_keeper() noexcept;
 /// One more reading of the clocks in the header.
 void add_clock_pair() noexcept;
