@@ -34,7 +34,7 @@ struct TrainQuestion {
   std::string optimizer{};  ///< as learn::read_optimizer takes it; at this rate, nothing is tuned
   learn::Way way{};
   std::int64_t samples = 1;  ///< of a worker in a step
-  std::int64_t steps = 200;
+  std::int64_t steps = 200;  ///< of each worker
   int procs = 1;
   Carrier carrier = Carrier::Threads;
   /// `fixed-order`, or an all-reduce by name as `model::name_of` has it, `hierarchical,group=2`
@@ -71,9 +71,10 @@ struct TrainAnswer {
 /// Whether training on processes makes the same of both: workers, policy, name. For words that change nothing.
 [[nodiscard]] bool same_job(const model::Scenario& one, const model::Scenario& other);
 
-/// Learns on `procs` processes what the scenario's workers (replicas of its model) learn synchronously: each worker is a leaf of
+/// Learns on `procs` processes what the scenario's workers (replicas of its model) learn under a policy. Where they meet, each worker is a leaf of
 /// the sum, each process holds a stretch of them. In fixed order parameters and losses have the bits of `learn::Learner` along a synchronous
-/// stream, for any number of processes; by another all-reduce the bits are that algorithm's.
+/// stream (or one of rounds of local steps), for any number of processes; by another all-reduce the bits are that algorithm's. With a server (the
+/// first process) the stream depends on who was faster, and along it they have the learner's bits.
 /// Errors: train-001 (a policy that processes do not carry out yet, more processes than workers, a sum by
 /// name under a layout that has parts, too large), train-002 (such an all-reduce, layout or interval), train-003 to -008 (while it ran); learn-001; those of simulate::update_workers.
 /// Held by: src/train/answer/train_test.cpp, tests/e2e/train/train_test.sh

@@ -15,6 +15,7 @@
 #include "train/executor/executor.hpp"
 #include "train/run/memory_plan.hpp"
 #include "train/run/replica.hpp"
+#include "train/run/served.hpp"
 
 namespace cox::train {
 namespace {
@@ -31,6 +32,7 @@ Result<std::vector<Bytes>> scheduled(const TrainJob& job, const learn::Problem& 
                             .bytes = Bytes{problem.parameters()} * sizeof(float),
                             .group = by.group});
   std::vector<Bytes> bytes;
+  if (!job.served.empty()) return bytes;
   for (int r = 0; r < job.procs; ++r) bytes.push_back(planned_bytes(job, layout, problem, optimizer, r));
   return bytes;
 }
@@ -50,11 +52,22 @@ Result<Facts> facts_of(const TrainJob& job, const TrainedRun& run) {
   COX_TRY(const TrainLayout layout, read_layout(job.layout));
   COX_TRY(const std::unique_ptr<learn::Problem> problem, problem_of(job));
   COX_TRY(f.scheduled, scheduled(job, *problem, f.optimizer));
-  for (Bytes& b : f.scheduled) b = b * run.steps();
+  for (Bytes& b : f.scheduled) b = b * run.own_versions();
+  if (run.served)
+    for (const std::int64_t messages : run.served->messages)
+      f.scheduled.push_back(served_message(problem->parameters()) * messages);
   for (const auto& row : run.sent) f.counted.push_back(sum_of(row));
-  for (int r = 0; r < job.procs; ++r)
+  for (int r = 0; r < job.procs && !run.served; ++r)
     f.planned_memory.push_back(planned_memory(job, layout, *problem, f.optimizer, r));
   return f;
+}
+
+/// What makes a version.
+std::string turn_of(const TrainJob& job) {
+  return job.local ? "round" : "step";
+}
+std::int64_t samples_at(std::int64_t version, const TrainJob& job) {
+  return version * job.steps_of_version() * job.workers * job.samples;
 }
 
 std::string per_step(Bytes all, std::int64_t steps) {
@@ -62,38 +75,46 @@ std::string per_step(Bytes all, std::int64_t steps) {
 }
 
 std::string bytes_text(const TrainJob& job, const TrainedRun& run, const Facts& f) {
+  if (run.served)
+    return fmt::format(
+        "the server sent {}, a process at most {}, {}", to_string(f.counted.front()),
+        to_string(*std::max_element(f.counted.begin() + 1, f.counted.end())),
+        f.counted == f.scheduled ? "as much as their messages hold" : "which their messages do not hold");
   if (job.procs == 1) return "one process sends nothing";
-  if (run.steps() == 0) return "no step was left to take";
-  const std::string sent = per_step(std::ranges::max(f.counted), run.steps());
+  if (run.own_versions() == 0) return fmt::format("no {} was left to take", turn_of(job));
+  const std::string sent = per_step(std::ranges::max(f.counted), run.own_versions());
   if (f.counted == f.scheduled)
-    return fmt::format("a process sends at most {} in a step, each as much as its schedule says", sent);
-  return fmt::format("a process sends at most {} in a step, its schedule says {}", sent,
-                     per_step(std::ranges::max(f.scheduled), run.steps()));
+    return fmt::format("a process sends at most {} in a {}, each as much as its schedule says", sent,
+                       turn_of(job));
+  return fmt::format("a process sends at most {} in a {}, its schedule says {}", sent, turn_of(job),
+                     per_step(std::ranges::max(f.scheduled), run.own_versions()));
 }
 
-std::string forecast_text(const TrainedRun& run, const Facts& f) {
+std::string forecast_text(const TrainJob& job, const TrainedRun& run, const Facts& f) {
+  const std::string turn = turn_of(job);
   if (!run.forecast)
     return fmt::format("predicted: nothing, of {} at least a fifth predict the rest",
-                       counted(kLeastForecastSteps, "step", "steps"));
+                       counted(kLeastForecastSteps, turn, turn + "s"));
   const StepForecast& said = *run.forecast;
-  const std::int64_t steps = run.steps();
+  const std::int64_t steps = run.own_versions();
   return fmt::format(
-      "predicted from steps {} to {}: a step takes {} ({} to {} with 95 %), a process sends at most {}; measured in the {} "
+      "predicted from {}s {} to {}: a {} takes {} ({} to {} with 95 %), a process sends at most {}; measured in the {} "
       "behind them: {}{}, {}",
-      said.from, said.to, to_string(said.mean), to_string(said.low), to_string(said.high),
+      turn, said.from, said.to, turn, to_string(said.mean), to_string(said.low), to_string(said.high),
       per_step(std::ranges::max(f.scheduled), steps), said.rest, to_string(said.measured),
       said.held() ? "" : " (outside)", per_step(std::ranges::max(f.counted), steps));
 }
 
 /// Who holds a worker.
 int rank_of(int worker, const TrainJob& job) {
+  const int servers = job.served.empty() ? 0 : 1;
   int rank = 0;
-  while (part_of(job.workers, rank, job.procs).end() <= worker) ++rank;
-  return rank;
+  while (part_of(job.workers, rank, job.procs - servers).end() <= worker) ++rank;
+  return rank + servers;
 }
 
 std::string stopped_text(const TrainJob& job, const TrainedRun& run) {
-  const std::string at = fmt::format("interrupted at version {} of {}", run.versions, job.steps);
+  const std::string at = fmt::format("interrupted at version {} of {}", run.versions, job.versions());
   if (!run.saved_version) return at + ": nothing was saved; --checkpoint FOLDER saves a job";
   if (*run.saved_version < 0) return fmt::format("{}: there is no checkpoint in {}", at, job.checkpoint);
   return fmt::format("{}: checkpoint {} is in {}; the same command with --resume goes on from it", at,
@@ -101,7 +122,7 @@ std::string stopped_text(const TrainJob& job, const TrainedRun& run) {
 }
 
 /// Of the rank that keeps most.
-std::string memory_text(const TrainedRun& run, const Facts& f) {
+std::string memory_text(const TrainJob& job, const TrainedRun& run, const Facts& f) {
   const auto most = std::ranges::max_element(run.memory, {}, [](const BytesByUse& m) { return sum_of(m); });
   const Bytes planned = sum_of(f.planned_memory[static_cast<std::size_t>(most - run.memory.begin())]);
   std::string parts;
@@ -112,8 +133,8 @@ std::string memory_text(const TrainedRun& run, const Facts& f) {
   const Bytes counted = sum_of(*most);
   const std::string formula =
       counted == planned ? "as its formula says" : fmt::format("its formula says {}", to_string(planned));
-  return fmt::format("memory: a process keeps at most {} in a step, {}: {}", to_string(counted), formula,
-                     parts);
+  return fmt::format("memory: a process keeps at most {} in a {}, {}: {}", to_string(counted), turn_of(job),
+                     formula, parts);
 }
 
 std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job, const TrainQuestion& q,
@@ -125,11 +146,27 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
                                  name_of(f.problem.kind), counted(run.parameters, "parameter", "parameters"),
                                  name_of(f.optimizer.kind), plain_number(f.optimizer.rate),
                                  counted(job.samples, "sample", "samples")));
-  lines.emplace_back(fmt::format("all-reduce: {}; {}", job.sum, bytes_text(job, run, f)));
+  if (job.local)
+    lines.emplace_back(fmt::format(
+        "a version is a round: {} of each worker from its own parameters, then the mean of what they moved by{}",
+        counted(job.local->steps, "step", "steps"),
+        job.local->outer.kind == learn::OptimizerKind::Sgd
+            ? ""
+            : fmt::format(", by {} at rate {}", name_of(job.local->outer.kind),
+                          plain_number(job.local->outer.rate))));
+  if (run.served) {
+    lines.emplace_back(fmt::format(
+        "process 0 is the server; of {} it applied {} and discarded {}; ages: {:.3g} versions at the mean, {} at most",
+        counted(run.served->applied + run.served->discarded, "gradient", "gradients"), run.served->applied,
+        run.served->discarded, run.served->mean_age, run.served->largest_age));
+    lines.emplace_back(fmt::format("messages: {}", bytes_text(job, run, f)));
+  } else {
+    lines.emplace_back(fmt::format("all-reduce: {}; {}", job.sum, bytes_text(job, run, f)));
+  }
   if (job.layout != TrainJob{}.layout)
     lines.emplace_back(fmt::format("{}: a process keeps at most {} of the optimizer's state", job.layout,
                                    to_string(std::ranges::max(run.optimizer))));
-  if (run.steps() > 0) lines.emplace_back(memory_text(run, f));
+  if (run.own_versions() > 0 && !run.served) lines.emplace_back(memory_text(job, run, f));
   if (run.resumed)
     lines.emplace_back(fmt::format("goes on from version {} in {}", *run.resumed, job.checkpoint));
   else if (job.resume)
@@ -141,9 +178,9 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
   lines.push_back(TextLine::row(
       fmt::format("{:>9}  {:>10}  {:>10}{}", "version", "samples", "loss", classes ? "  accuracy" : "")));
   for (const TrainPoint& p : run.points)
-    lines.push_back(TextLine::row(
-        fmt::format("{:>9}  {:>10}  {:>10.4g}{}", p.version, p.version * job.workers * job.samples,
-                    p.score.loss, classes ? fmt::format("  {:>8}", percent(p.score.accuracy)) : "")));
+    lines.push_back(
+        TextLine::row(fmt::format("{:>9}  {:>10}  {:>10.4g}{}", p.version, p.samples, p.score.loss,
+                                  classes ? fmt::format("  {:>8}", percent(p.score.accuracy)) : "")));
   if (run.stopped) {
     lines.emplace_back("");
     lines.emplace_back(stopped_text(job, run));
@@ -154,11 +191,11 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
                                    rank_of(run.diverged->worker, job)));
   lines.emplace_back("");
   lines.emplace_back(fmt::format("parameters of all processes are alike: {:016x}", run.hashes.front()));
-  if (run.steps() > 0)
-    lines.emplace_back(fmt::format("a step took {} (mean of {})",
-                                   to_string(run.steps_took / static_cast<double>(run.steps())),
-                                   run.steps()));
-  if (job.predict) lines.emplace_back(forecast_text(run, f));
+  if (run.own_versions() > 0)
+    lines.emplace_back(fmt::format("a {} took {} (mean of {})", run.served ? "version" : turn_of(job),
+                                   to_string(run.steps_took / static_cast<double>(run.own_versions())),
+                                   run.own_versions()));
+  if (job.predict) lines.emplace_back(forecast_text(job, run, f));
   if (run.saved.count > 0)
     lines.emplace_back(fmt::format("{} to {}, each took {}: {} of the time",
                                    counted(run.saved.count, "checkpoint", "checkpoints"), job.checkpoint,
@@ -178,52 +215,60 @@ Json memory_json(const BytesByUse& memory) {
 
 std::string json_of(const std::string& scenario, const TrainJob& job, const TrainQuestion& q,
                     const TrainedRun& run, const Facts& f, const std::vector<std::string>& inputs) {
-  Json result{
-      {"scenario", scenario},
-      {"workers", job.workers},
-      {"processes", job.procs},
-      {"transport", name_of(q.carrier)},
-      {"library", run.library},
-      {"policy", q.way.name},
-      {"problem", name_of(f.problem.kind)},
-      {"parameters", run.parameters},
-      {"optimizer", name_of(f.optimizer.kind)},
-      {"rate", f.optimizer.rate},
-      {"batch_per_worker", job.samples},
-      {"layout", job.layout},
-      {"all_reduce", job.sum},
-      {"versions", run.versions},
-      {"samples", run.versions * job.workers * job.samples},
-      {"step_mean_s",
-       run.steps() > 0 ? Json(run.steps_took.count() / static_cast<double>(run.steps())) : Json(nullptr)},
-      {"parameters_hash", fmt::format("{:016x}", run.hashes.front())},
-      {"diverged", or_null(run.diverged, [](const learn::Divergence& d) { return d.text(); })},
-      {"predicted", or_null(run.forecast,
-                            [&](const StepForecast& p) {
-                              return Json{{"first_step", p.from},
-                                          {"last_step", p.to},
-                                          {"step_mean_s", p.mean.count()},
-                                          {"step_low_s", p.low.count()},
-                                          {"step_high_s", p.high.count()},
-                                          {"measured_steps", p.rest},
-                                          {"measured_step_mean_s", p.measured.count()},
-                                          {"held", p.held()}};
-                            })},
-      {"diverged_rank",
-       or_null(run.diverged, [&](const learn::Divergence& d) { return rank_of(d.worker, job); })},
-      {"injected", job.inject.empty() ? Json(nullptr) : Json(job.inject)},
-      {"interrupted", run.stopped},
-      {"resumed_version", or_null(run.resumed, [](std::int64_t v) { return v; })},
-      {"refused_checkpoints", run.refused},
-      {"checkpoints", run.saved.count},
-      {"checkpoints_s", run.saved.took.count()},
-      {"points", Json::array()},
-      {"links", Json::array()},
-      {"ranks", Json::array()}};
+  Json result{{"scenario", scenario},
+              {"workers", job.workers},
+              {"processes", job.procs},
+              {"transport", name_of(q.carrier)},
+              {"library", run.library},
+              {"policy", q.way.name},
+              {"problem", name_of(f.problem.kind)},
+              {"parameters", run.parameters},
+              {"optimizer", name_of(f.optimizer.kind)},
+              {"rate", f.optimizer.rate},
+              {"batch_per_worker", job.samples},
+              {"layout", job.layout},
+              {"all_reduce", job.sum},
+              {"versions", run.versions},
+              {"local_steps", job.local ? Json(job.local->steps) : Json(nullptr)},
+              {"samples", run.served ? run.points.back().samples : samples_at(run.versions, job)},
+              {"step_mean_s", run.own_versions() > 0
+                                  ? Json(run.steps_took.count() / static_cast<double>(run.own_versions()))
+                                  : Json(nullptr)},
+              {"parameters_hash", fmt::format("{:016x}", run.hashes.front())},
+              {"diverged", or_null(run.diverged, [](const learn::Divergence& d) { return d.text(); })},
+              {"predicted", or_null(run.forecast,
+                                    [&](const StepForecast& p) {
+                                      return Json{{"first_step", p.from},
+                                                  {"last_step", p.to},
+                                                  {"step_mean_s", p.mean.count()},
+                                                  {"step_low_s", p.low.count()},
+                                                  {"step_high_s", p.high.count()},
+                                                  {"measured_steps", p.rest},
+                                                  {"measured_step_mean_s", p.measured.count()},
+                                                  {"held", p.held()}};
+                                    })},
+              {"diverged_rank",
+               or_null(run.diverged, [&](const learn::Divergence& d) { return rank_of(d.worker, job); })},
+              {"injected", job.inject.empty() ? Json(nullptr) : Json(job.inject)},
+              {"interrupted", run.stopped},
+              {"served", or_null(run.served,
+                                 [](const ServedUpdates& u) {
+                                   return Json{{"applied", u.applied},
+                                               {"discarded", u.discarded},
+                                               {"mean_age", u.mean_age},
+                                               {"largest_age", u.largest_age}};
+                                 })},
+              {"resumed_version", or_null(run.resumed, [](std::int64_t v) { return v; })},
+              {"refused_checkpoints", run.refused},
+              {"checkpoints", run.saved.count},
+              {"checkpoints_s", run.saved.took.count()},
+              {"points", Json::array()},
+              {"links", Json::array()},
+              {"ranks", Json::array()}};
   for (const TrainPoint& p : run.points)
     result["points"].push_back({{"version", p.version},
                                 {"time_s", p.at.count()},
-                                {"samples", p.version * job.workers * job.samples},
+                                {"samples", p.samples},
                                 {"loss", p.score.loss},
                                 {"accuracy", p.score.accuracy}});
   for (std::size_t from = 0; from < run.sent.size(); ++from) {
@@ -231,9 +276,15 @@ std::string json_of(const std::string& scenario, const TrainJob& job, const Trai
                                {"sent_bytes", f.counted[from].count()},
                                {"scheduled_bytes", f.scheduled[from].count()},
                                {"optimizer_bytes", run.optimizer[from].count()},
-                               {"memory_bytes", sum_of(run.memory[from]).count()},
-                               {"planned_memory_bytes", sum_of(f.planned_memory[from]).count()},
-                               {"memory", memory_json(run.memory[from])}});
+                               {"memory_bytes", nullptr},
+                               {"planned_memory_bytes", nullptr},
+                               {"memory", nullptr}});
+    if (!run.served) {
+      Json& rank = result["ranks"].back();
+      rank["memory_bytes"] = sum_of(run.memory[from]).count();
+      rank["planned_memory_bytes"] = sum_of(f.planned_memory[from]).count();
+      rank["memory"] = memory_json(run.memory[from]);
+    }
     for (std::size_t to = 0; to < run.sent[from].size(); ++to)
       if (run.sent[from][to] > Bytes{})
         result["links"].push_back({{"from", from}, {"to", to}, {"bytes", run.sent[from][to].count()}});

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <ostream>
 #include <utility>
 
 #include "cox/learn/problem.hpp"
@@ -16,7 +17,9 @@
 #include "train/answer/told.hpp"
 #include "train/checkpoint/generations.hpp"
 #include "train/run/job.hpp"
+#include "train/run/local_steps.hpp"
 #include "train/run/replica.hpp"
+#include "train/run/served.hpp"
 
 namespace cox::train {
 namespace {
@@ -35,12 +38,60 @@ tl::unexpected<Error> refuse(std::string message, std::string hint) {
 
 /// What processes do not carry out yet.
 Status check_way(const learn::Way& way) {
-  if (way.policy.kind != model::PolicyKind::Synchronous)
-    return refuse(fmt::format("{} is not carried out by processes yet", way.name),
-                  "synchronous is; cox learn knows the others in virtual time");
+  const bool meets =
+      way.policy.kind == model::PolicyKind::Synchronous ||
+      (way.policy.kind == model::PolicyKind::LocalSgd && way.synchronous_steps == 0 && !way.control_variates);
+  if (!(meets && way.rule == learn::Rule::Policy) && !served_word(way))
+    return refuse(
+        fmt::format("{} is not carried out by processes yet", way.name),
+        "synchronous, local-sgd, diloco, fedprox, backup, bounded-wait, bounded-discard, asynchronous and age-weighted "
+        "are; cox learn knows the others in virtual time");
   if (way.compressor.kind != learn::CompressorKind::Dense)
     return refuse(fmt::format("{} is not carried out by processes yet", way.name),
                   "synchronous without compression is");
+  return {};
+}
+
+/// Rounds of local steps: what they do not go with yet.
+Status check_rounds(const TrainQuestion& q) {
+  if (!q.way.is_local()) return {};
+  const LocalRounds rounds = rounds_of(q.way);
+  if (q.steps % rounds.steps != 0)
+    return refuse(fmt::format("{} steps are no whole rounds of {}", q.steps, rounds.steps),
+                  fmt::format("--steps {}", (q.steps / rounds.steps + 1) * rounds.steps));
+  if (q.layout != TrainJob{}.layout)
+    return refuse(fmt::format("{} shares parameters, and workers of {} have their own", q.layout, q.way.name),
+                  "leave --layout out");
+  COX_TRY(const learn::OptimizerSpec inner, learn::read_optimizer(q.optimizer));
+  if (!q.checkpoint.empty() && LocalSteps::keeps_state(rounds, inner))
+    return refuse(
+        fmt::format("checkpoints hold no {} of single workers", name_of(inner.kind)),
+        fmt::format("sgd for the steps between meetings, or a state that each round forgets: {},reset=1",
+                    q.way.name));
+  return {};
+}
+
+/// A policy with a server: what it does not go with yet.
+Status check_served(const TrainQuestion& q) {
+  if (!served_word(q.way)) return {};
+  const std::string& name = q.way.name;
+  if (q.way.policy.servers > 1)
+    return refuse(fmt::format("{} has {} servers, and processes have one", name, q.way.policy.servers),
+                  fmt::format("say --policy {}", *served_word(q.way)));
+  if (q.procs < 2)
+    return refuse(fmt::format("{} has a server, and one process is no two", name),
+                  "--procs 2: the first is the server, the others compute");
+  if (q.layout != TrainJob{}.layout || q.all_reduce != TrainJob{}.sum)
+    return refuse(
+        fmt::format("under {} gradients go to a server: there is no layout and no all-reduce", name),
+        "leave --layout and --all-reduce out");
+  if (!q.checkpoint.empty())
+    return refuse(
+        fmt::format("jobs under {} are not saved: what is under way is no part of a checkpoint", name),
+        "leave --checkpoint out; --record keeps what happened, and cox learn comes to the same along it");
+  if (q.predict)
+    return refuse(fmt::format("--predict looks at steps that all take together, and {} has none", name),
+                  "leave it out");
   return {};
 }
 
@@ -60,11 +111,12 @@ Status check_size(const TrainJob& job) {
     return refuse(
         fmt::format("the problem is made for {} workers, and the job has {}", spec.workers, job.workers),
         "leave workers= out, or say that number");
-  if (job.procs > job.workers)
-    return refuse(fmt::format("{} processes for {} workers: each holds one at least", job.procs, job.workers),
+  const int holders = job.procs - (job.served.empty() ? 0 : 1);
+  if (holders > job.workers)
+    return refuse(fmt::format("{} processes for {} workers: each holds one at least", holders, job.workers),
                   "fewer --procs, or a scenario with more replicas");
   // A sum for each aligned stretch of workers, what others' stretches send, parameters, gradient, mean, optimizer.
-  const double copies = 8.0 * job.procs + 4;
+  const double copies = 8.0 * job.procs + 4 + (job.local || !job.served.empty() ? 3.0 * job.workers : 0);
   COX_TRY(const std::unique_ptr<learn::Problem> problem, problem_of(job));
   const auto parameters = static_cast<double>(problem->parameters());
   if (parameters * copies > kMostValues)
@@ -113,10 +165,12 @@ void write_stream(const TrainQuestion& q, const TrainJob& job, const std::vector
   sync::StreamWriter writer(*q.record, job.workers);
   sync::Policy rules(q.way.policy, job.workers);
   std::vector<int> released;
-  for (const Seconds at : times)
+  const std::int64_t steps = q.way.policy.kind == model::PolicyKind::LocalSgd ? q.way.policy.local_steps : 1;
+  for (std::size_t i = 0; i < times.size() * static_cast<std::size_t>(steps); ++i)
     for (int worker = 0; worker < job.workers; ++worker) {
       rules.delivered(worker, released);
-      for (const sync::StreamEvent& e : rules.events()) writer.add(e, at);
+      for (const sync::StreamEvent& e : rules.events())
+        writer.add(e, times[i / static_cast<std::size_t>(steps)]);
     }
 }
 
@@ -146,13 +200,16 @@ bool same_job(const model::Scenario& one, const model::Scenario& other) {
          one.policy.kind == other.policy.kind && workers_of(one) == workers_of(other);
 }
 
-Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& q,
+Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& asked,
                           const std::vector<std::string>& inputs) {
+  TrainQuestion q = asked;
   if (scenario.job.workload() != model::Workload::Training)
     return refuse("job.workload is not \"training\": there are no workers to carry out",
                   "describe the training job, with its layers and their gradients");
   COX_CHECK(check_way(q.way));
   COX_CHECK(check_layout(q));
+  COX_CHECK(check_rounds(q));
+  COX_CHECK(check_served(q));
   COX_CHECK(check_saving(q));
   COX_CHECK(check_fault(q));
   model::Scenario one = scenario;
@@ -165,6 +222,8 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
                .procs = q.procs,
                .sum = q.all_reduce,
                .layout = q.layout,
+               .served = served_word(q.way).value_or(""),
+               .local = q.way.is_local() ? std::optional(rounds_of(q.way)) : std::nullopt,
                .patience = q.patience,
                .times = q.record != nullptr,
                .checkpoint = q.checkpoint.empty() ? "" : std::filesystem::absolute(q.checkpoint).string(),
@@ -178,12 +237,15 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
   if (q.carrier == Carrier::Threads && job.procs > kMostThreads)
     return refuse(fmt::format("{} processes are more threads than {}", job.procs, kMostThreads),
                   "start processes: --transport openmpi or mpich");
+  if (q.told && job.local)
+    q.told = [&](std::int64_t version, double loss) { asked.told(version * job.local->steps, loss); };
   const TrainWatch watch{.told = q.told, .stop = q.stop};
   auto ran = q.carrier == Carrier::Threads ? run_on_threads(job, watch) : run_launched(job, q);
   if (!ran) return fail(with_way_on(std::move(ran).error(), job));
   const TrainedRun& made = *ran;
   COX_TRY(const Told told, told_of(scenario.name, job, q, made, inputs));
-  if (q.record != nullptr) write_stream(q, job, made.times);
+  if (q.record != nullptr && made.served) *q.record << made.stream;
+  if (q.record != nullptr && !made.served) write_stream(q, job, made.times);
   return TrainAnswer{.lines = told.lines,
                      .json = told.json,
                      .workers = job.workers,

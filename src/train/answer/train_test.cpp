@@ -61,6 +61,37 @@ TEST(Train, LossesAreThoseThatLearnFindsAlongTheRecordedUpdates) {
   }
 }
 
+TEST(Train, RoundsOfLocalStepsAreLearnedAlongTheRecordedUpdates) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "train_rounds.csv";
+  for (const char* policy : {"local-sgd,local-steps=5", "diloco,local-steps=5"}) {
+    std::ostringstream updates;
+    TrainQuestion q = question(2);
+    q.way = *learn::read_way(policy);
+    q.record = &updates;
+    const auto made = train(scenario(8), q, {"job.toml"});
+    ASSERT_TRUE(made) << made.error().message;
+    std::ofstream(file) << updates.str();
+    learn::ReplayQuestion along;
+    along.problem = *learn::read_problem(q.problem);
+    along.optimizer = *learn::read_optimizer(q.optimizer);
+    along.way = q.way;
+    along.share.samples = q.samples;
+    const auto learned = learn::replay_updates(file, along, {});
+    ASSERT_TRUE(learned) << learned.error().message;
+    const auto ours = result_of(*made);
+    const auto theirs = nlohmann::json::parse(learned->json).at("result").at("points");
+    EXPECT_EQ(ours.at("local_steps"), 5);
+    EXPECT_EQ(ours.at("versions"), 5);
+    EXPECT_EQ(ours.at("samples"), 25 * 8 * 2);
+    ASSERT_EQ(ours.at("points").size(), theirs.size());
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+      EXPECT_EQ(ours.at("points")[i].at("version"), theirs[i].at("version"));
+      EXPECT_EQ(ours.at("points")[i].at("samples"), theirs[i].at("samples"));
+      EXPECT_EQ(ours.at("points")[i].at("loss").get<double>(), theirs[i].at("loss").get<double>()) << policy;
+    }
+  }
+}
+
 TEST(Train, TheDocumentHasCountedBytesBesideScheduledOnes) {
   for (const char* sum : {"fixed-order", "ring", "double-binary-tree", "hierarchical,group=2"}) {
     TrainQuestion q = question(4);
@@ -101,13 +132,46 @@ Error refused(const TrainQuestion& q, const model::Scenario& s) {
 TEST(Train, WhatProcessesDoNotCarryOutIsRefused) {
   TrainQuestion q = question(2);
   for (const char* policy :
-       {"asynchronous", "backup,backups=1", "local-sgd,local-steps=4", "synchronous+sign"}) {
+       {"post-local,local-steps=4", "scaffold,local-steps=4", "fedavg,local-steps=4,fraction=0.5",
+        "gossip-ring", "drop,k=1", "hogwild", "groups-asynchronous,group=2", "synchronous+sign",
+        "local-sgd,local-steps=5+sign"}) {
     q.way = *learn::read_way(policy);
     const Error e = refused(q, scenario(4));
     EXPECT_EQ(e.id, "train-001");
     EXPECT_EQ(e.code, Errc::Unsupported);
     EXPECT_EQ(e.message, std::string(policy) + " is not carried out by processes yet");
   }
+  q.way = *learn::read_way("asynchronous,servers=2");
+  EXPECT_EQ(refused(q, scenario(4)).message, "asynchronous,servers=2 has 2 servers, and processes have one");
+  EXPECT_EQ(refused(q, scenario(4)).hint, "say --policy asynchronous");
+  q.way = *learn::read_way("bounded-wait,staleness=1");
+  q.procs = 1;
+  EXPECT_EQ(refused(q, scenario(4)).message,
+            "bounded-wait,staleness=1 has a server, and one process is no two");
+  q.procs = 6;
+  EXPECT_EQ(refused(q, scenario(4)).message, "5 processes for 4 workers: each holds one at least");
+  q.procs = 2;
+  for (const auto& [layout, sum] : {std::pair{"zero-1", "fixed-order"}, {"data-parallel", "ring"}}) {
+    q.layout = layout;
+    q.all_reduce = sum;
+    EXPECT_EQ(
+        refused(q, scenario(4)).message,
+        "under bounded-wait,staleness=1 gradients go to a server: there is no layout and no all-reduce");
+  }
+  q.layout = "data-parallel";
+  q.all_reduce = "fixed-order";
+  q.predict = true;
+  EXPECT_EQ(refused(q, scenario(4)).id, "train-001");
+  q.predict = false;
+  q.way = *learn::read_way("local-sgd,local-steps=4");
+  EXPECT_EQ(refused(q, scenario(4)).message, "25 steps are no whole rounds of 4");
+  q.steps = 24;
+  q.layout = "zero-1";
+  EXPECT_EQ(refused(q, scenario(4)).message,
+            "zero-1 shares parameters, and workers of local-sgd,local-steps=4 have their own");
+  q.layout = "data-parallel";
+  q.checkpoint = "saved";
+  EXPECT_EQ(refused(q, scenario(4)).message, "checkpoints hold no momentum of single workers");
   EXPECT_EQ(refused(question(5), scenario(4)).message, "5 processes for 4 workers: each holds one at least");
   EXPECT_EQ(refused(question(65), scenario(80)).id, "train-001");
   q = question(2);

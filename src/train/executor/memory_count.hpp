@@ -7,10 +7,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "cox/base/units.hpp"
 
@@ -57,37 +57,38 @@ class MemoryCount {
   Bytes all_{}, most_{};
 };
 
-/// Floats whose memory is counted; what is given up is given back. Not initialised to anything but zeros.
+/// Floats whose memory is counted; what is given up is given back. Not initialised: whoever takes them writes them first.
 class CountedFloats {
  public:
   CountedFloats() = default;
   CountedFloats(MemoryCount& memory, Use use, std::size_t count)
-      : memory_(&memory), use_(use), values_(count) {
+      : memory_(&memory), use_(use), count_(count), values_(std::make_unique_for_overwrite<float[]>(count)) {
     memory_->take(use_, bytes());
   }
   CountedFloats(CountedFloats&& other) noexcept
       : memory_(std::exchange(other.memory_, nullptr)),
         use_(other.use_),
-        values_(std::exchange(other.values_, {})) {}
+        count_(std::exchange(other.count_, 0)),
+        values_(std::move(other.values_)) {}
   CountedFloats& operator=(CountedFloats&& other) noexcept {
     std::swap(memory_, other.memory_);
     std::swap(use_, other.use_);
+    std::swap(count_, other.count_);
     std::swap(values_, other.values_);
     return *this;
   }
   ~CountedFloats() {
     if (memory_ != nullptr) memory_->give_back(use_, bytes());
   }
-  [[nodiscard]] std::span<float> all() { return values_; }
-  [[nodiscard]] std::span<const float> all() const { return values_; }
+  [[nodiscard]] std::span<float> all() { return {values_.get(), count_}; }
+  [[nodiscard]] std::span<const float> all() const { return {values_.get(), count_}; }
 
  private:
-  [[nodiscard]] Bytes bytes() const {
-    return Bytes{static_cast<std::int64_t>(values_.size() * sizeof(float))};
-  }
+  [[nodiscard]] Bytes bytes() const { return Bytes{static_cast<std::int64_t>(count_ * sizeof(float))}; }
   MemoryCount* memory_ = nullptr;
   Use use_ = Use::Parameters;
-  std::vector<float> values_;
+  std::size_t count_ = 0;
+  std::unique_ptr<float[]> values_;  // NOLINT(modernize-avoid-c-arrays): nothing else leaves them unwritten
 };
 
 }  // namespace cox::train

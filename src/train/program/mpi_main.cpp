@@ -61,6 +61,29 @@ class MpiTransport final : public cox::train::Transport {
     return ended;
   }
 
+  cox::Result<int> receive_any(std::uint64_t number, std::span<std::byte> bytes) override {
+    const Slot slot{.generation = generation(), .number = number};
+    Going any{.receives = true, .slot = slot};
+    MPI_Datatype type = type_of(any, bytes.data(), bytes.size());
+    MPI_Irecv(MPI_BOTTOM, 1, type, MPI_ANY_SOURCE, tag_of(slot), MPI_COMM_WORLD, &any.request);
+    MPI_Type_free(&type);
+    const double until = MPI_Wtime() + patience_.count();
+    MPI_Status from{};
+    int done = 0;
+    for (int polls = 0;; ++polls) {
+      MPI_Test(&any.request, &done, &from);
+      if (done != 0) break;
+      if (MPI_Wtime() > until) return cox::fail(nobody(slot, patience_));
+      if (polls > kPolls) rest();
+    }
+    if (any.head.generation != slot.generation || any.head.number != slot.number)
+      return cox::fail(unlike(from.MPI_SOURCE, slot, "number", any.head.number, slot.number));
+    for (Going& g : going_)
+      if (!g.receives && g.peer == from.MPI_SOURCE) MPI_Wait(&g.request, MPI_STATUS_IGNORE);
+    std::erase_if(going_, [&](const Going& g) { return !g.receives && g.peer == from.MPI_SOURCE; });
+    return from.MPI_SOURCE;
+  }
+
  private:
   struct Going {
     int peer = 0;

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "cox/base/assert.hpp"
 #include "cox/base/spelling.hpp"
 
 namespace cox::train {
@@ -40,6 +43,33 @@ bool read_flag(std::string_view word, bool& out) {
   return read;
 }
 
+/// `8,keep,0,sgd,1,0.9`: steps, state, pull, and of the outer optimizer kind, rate, momentum.
+std::string words_of(const LocalRounds& local) {
+  return fmt::format("{},{},{},{},{},{}", local.steps,
+                     local.state == learn::LocalState::Keep ? "keep" : "reset", local.proximal,
+                     name_of(local.outer.kind), local.outer.rate, local.outer.momentum);
+}
+
+bool read_rounds(std::string_view text, std::optional<LocalRounds>& out) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  LocalRounds made;
+  const bool read =
+      words.size() == 6 && read_number(words[0], 1, 1 << 20, made.steps) &&
+      (words[1] == "keep" || words[1] == "reset") && read_number(words[2], 0.0, 1e9, made.proximal) &&
+      (words[3] == "sgd" || words[3] == "nesterov") && read_number(words[4], 0.0, 1e9, made.outer.rate) &&
+      read_number(words[5], 0.0, 1.0, made.outer.momentum);
+  if (!read) return false;
+  if (words[1] == "reset") made.state = learn::LocalState::Reset;
+  if (words[3] == "nesterov") made.outer.kind = learn::OptimizerKind::Nesterov;
+  out = made;
+  return true;
+}
+
 bool read_word(std::string_view key, std::string_view value, TrainJob& job) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   constexpr int kMostRanks = 1 << 20;
@@ -51,6 +81,11 @@ bool read_word(std::string_view key, std::string_view value, TrainJob& job) {
   if (key == "procs") return read_number(value, 1, kMostRanks, job.procs);
   if (key == "sum") return !(job.sum = value).empty();
   if (key == "layout") return !(job.layout = value).empty();
+  if (key == "served") {
+    job.served = value;
+    return true;
+  }
+  if (key == "local") return value.empty() || read_rounds(value, job.local);
   if (key == "checkpoint") {
     job.checkpoint = value;
     return true;
@@ -71,6 +106,14 @@ bool read_word(std::string_view key, std::string_view value, TrainJob& job) {
 }
 
 }  // namespace
+
+LocalRounds rounds_of(const learn::Way& way) {
+  COX_ASSERT(way.is_local(), "its workers take steps of their own");
+  return {.steps = way.policy.local_steps,
+          .state = way.local_state,
+          .proximal = way.proximal,
+          .outer = way.outer};
+}
 
 Result<SumBy> read_sum(const std::string& text) {
   SumBy sum;
@@ -149,6 +192,8 @@ std::vector<std::string> words_of(const TrainJob& job) {
           fmt::format("procs={}", job.procs),
           "sum=" + job.sum,
           "layout=" + job.layout,
+          "served=" + job.served,
+          "local=" + (job.local ? words_of(*job.local) : std::string()),
           fmt::format("patience_s={}", job.patience.count()),
           fmt::format("times={}", job.times ? 1 : 0),
           "checkpoint=" + job.checkpoint,
@@ -160,8 +205,9 @@ std::vector<std::string> words_of(const TrainJob& job) {
 }
 
 std::string identity_of(const TrainJob& job) {
-  const std::string same = fmt::format("problem={} optimizer={} workers={} samples={}", job.problem,
-                                       job.optimizer, job.workers, job.samples);
+  std::string same = fmt::format("problem={} optimizer={} workers={} samples={}", job.problem, job.optimizer,
+                                 job.workers, job.samples);
+  if (job.local) same += " local=" + words_of(*job.local);
   if (job.sum == kFixedOrder) return same;
   return same + fmt::format(" all-reduce={} processes={}", job.sum, job.procs);
 }

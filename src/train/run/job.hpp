@@ -12,6 +12,7 @@
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
 #include "cox/learn/learner.hpp"
+#include "cox/learn/way.hpp"
 #include "cox/model/schedule.hpp"
 
 #include "train/checkpoint/saver.hpp"
@@ -47,15 +48,30 @@ struct Injected {
 /// Reads `rank=1,delay=0.02` or `rank=1,nan=5`; nothing of an empty text. Errors: train-002 (Errc::Usage).
 [[nodiscard]] Result<Injected> read_injected(const std::string& text);
 
+/// What workers do alone between two meetings, and what becomes of what they bring: their part of a learn::Way.
+struct LocalRounds {
+  int steps = 1;  ///< of each worker in a round
+  learn::LocalState state = learn::LocalState::Keep;
+  double proximal = 0;  ///< FedProx
+  /// Of the mean difference: sgd with rate 1, or nesterov (DiLoCo).
+  learn::OptimizerSpec outer{.kind = learn::OptimizerKind::Sgd, .rate = 1};
+};
+/// Of a way of local steps. Pre: `way.is_local()`.
+[[nodiscard]] LocalRounds rounds_of(const learn::Way& way);
+
 struct TrainJob {
   std::string problem{};
   std::string optimizer{};
   int workers = 1;
   std::int64_t samples = 1;
-  std::int64_t steps = 1;
+  std::int64_t steps = 1;  ///< of each worker
   int procs = 1;
   std::string sum = "fixed-order";
   std::string layout = "data-parallel";
+  std::string
+      served{};  ///< a policy that a server carries out, as served_word has it; empty: none, all ranks meet
+  std::optional<LocalRounds>
+      local{};  ///< workers meet after rounds of own steps; nothing: after each step, with gradients
   Seconds patience{60};
   bool times = false;         ///< of every version are kept
   std::string checkpoint{};   ///< folder; empty = nothing is saved
@@ -64,6 +80,10 @@ struct TrainJob {
   bool predict = false;  ///< the first steps predict the rest
   std::string inject{};  ///< as read_injected takes it
   bool told = false;     ///< ranks that are programs say how far they are
+
+  /// Steps of a worker between two versions.
+  [[nodiscard]] std::int64_t steps_of_version() const { return local ? local->steps : 1; }
+  [[nodiscard]] std::int64_t versions() const { return steps / steps_of_version(); }
 };
 /// What has to be the same to go on from a checkpoint: what is learned, and, where gradients are not summed in fixed order, how and by how
 /// many processes they are.
@@ -77,7 +97,17 @@ struct TrainJob {
 struct TrainPoint {
   std::int64_t version = 0;
   Seconds at{};
+  std::int64_t samples = 0;  ///< in it
   learn::Score score{};
+};
+
+/// What became of gradients that were brought to a server.
+struct ServedUpdates {
+  std::int64_t applied = 0;
+  std::int64_t discarded = 0;
+  std::int64_t largest_age = 0;  ///< of those applied, in versions
+  double mean_age = 0;
+  std::vector<std::int64_t> messages{};  ///< that each rank sent
 };
 
 /// What came of a job.
@@ -98,9 +128,11 @@ struct TrainedRun {
   Saved saved{};
   std::optional<std::int64_t> saved_version{};  ///< the newest checkpoint's; -1 where there is none
   std::optional<StepForecast> forecast{};       ///< of the first rank
-  bool stopped = false;                         ///< before its last step, because somebody asked for it
+  std::optional<ServedUpdates> served{};
+  std::string stream{};  ///< of a server, where the job asks for times: the lines of sync::StreamWriter
+  bool stopped = false;  ///< before its last step, because somebody asked for it
 
-  [[nodiscard]] std::int64_t steps() const { return versions - resumed.value_or(0); }  ///< of this run
+  [[nodiscard]] std::int64_t own_versions() const { return versions - resumed.value_or(0); }  ///< of this run
 };
 /// Lines of words between tabs, and back. Numbers keep their bits. Held by: src/train/run/job_test.cpp
 [[nodiscard]] std::string rows_of(const TrainedRun& run);

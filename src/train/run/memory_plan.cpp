@@ -11,6 +11,7 @@
 #include "train/executor/paged_floats.hpp"
 #include "train/executor/piece_norms.hpp"
 #include "train/executor/unit_sum.hpp"
+#include "train/run/local_steps.hpp"
 #include "train/run/shards.hpp"
 
 namespace cox::train {
@@ -137,13 +138,19 @@ BytesByUse planned_memory(const TrainJob& job, TrainLayout layout, const learn::
   const bool whole = layout == TrainLayout::DataParallel;
   std::int64_t largest = 0;
   for (const learn::Tensor& t : problem.tensors()) largest = std::max(largest, t.size());
-  const auto moments = static_cast<std::int64_t>(learn::moments_of(optimizer.kind));
+  const learn::OptimizerKind kind = job.local ? job.local->outer.kind : optimizer.kind;
+  const auto moments = static_cast<std::int64_t>(learn::moments_of(kind));
   const auto direction = static_cast<std::int64_t>(
-      learn::direction_floats(optimizer.kind, static_cast<std::size_t>(whole ? largest : kept)));
+      learn::direction_floats(kind, static_cast<std::size_t>(whole ? largest : kept)));
   BytesByUse always{};
   always[static_cast<std::size_t>(Use::Parameters)] = layout == TrainLayout::Zero3 ? of_floats(kept) : pages;
   always[static_cast<std::size_t>(Use::Gradients)] = layout >= TrainLayout::Zero2 ? of_floats(kept) : pages;
   always[static_cast<std::size_t>(Use::Optimizer)] = of_floats(moments * (whole ? all : kept) + direction);
+  if (job.local) {
+    always[static_cast<std::size_t>(Use::Parameters)] += of_floats(all);
+    always[static_cast<std::size_t>(Use::Optimizer)] +=
+        of_floats(part_of(job.workers, rank, job.procs).count * LocalSteps::floats(optimizer, problem));
+  }
   if (alone) {
     const auto executor = Executor::make({.kind = model::Collective::AllReduce,
                                           .algorithm = *by->algorithm,

@@ -20,6 +20,7 @@
 
 #include "train/checkpoint/saver.hpp"
 #include "train/executor/value_hash.hpp"
+#include "train/run/served.hpp"
 #include "train/run/shards.hpp"
 #include "train/transport/exchange.hpp"
 #include "train/transport/threads.hpp"
@@ -44,7 +45,7 @@ class Replica {
     COX_CHECK(begin());
     began_ = Clock::now();
     COX_CHECK(add_point());
-    for (std::int64_t step = made_.versions; step < job_.steps && !made_.diverged; ++step) {
+    for (std::int64_t step = made_.versions; step < job_.versions() && !made_.diverged; ++step) {
       if (marks_.stops_before(step)) {
         made_.stopped = true;
         break;
@@ -58,7 +59,7 @@ class Replica {
       if (transport_.rank() == 0) marks_.version(made_.versions, shards_.loss());
       if (job_.times) made_.times.push_back(Clock::now() - began_);
       if (made_.versions >= 2 * made_.points.back().version) COX_CHECK(add_point());
-      if (saver_ && saver_->due(made_.versions, job_.steps)) COX_CHECK(save());
+      if (saver_ && saver_->due(made_.versions, job_.versions())) COX_CHECK(save());
     }
     if (saver_ && made_.stopped && made_.versions > made_.resumed.value_or(0) &&
         saver_->newest() < made_.versions)
@@ -74,7 +75,7 @@ class Replica {
  private:
   /// From the newest checkpoint on, where the job asks for it.
   Status begin() {
-    watch_ = StepWatch(job_.steps);
+    watch_ = StepWatch(job_.versions());
     if (job_.checkpoint.empty()) return {};
     COX_TRY(const SaveEvery every, read_save_every(job_.every));
     saver_.emplace(job_.checkpoint, every, identity_of(job_), made_.parameters, shards_.moments(),
@@ -84,17 +85,18 @@ class Replica {
     for (const RefusedState& one : found.refused)
       made_.refused.push_back(fmt::format("version {}: {}", one.version, one.what));
     if (!found.state) return {};
-    if (found.state->version > job_.steps)
+    if (found.state->version > job_.versions())
       return fail({.code = Errc::InvalidInput,
                    .id = "train-008",
                    .message = fmt::format(
-                       "the newest checkpoint in {} is that of version {}, and the job has {} steps",
-                       job_.checkpoint, found.state->version, job_.steps),
+                       "the newest checkpoint in {} is that of version {}, and the job has {}{}",
+                       job_.checkpoint, found.state->version, job_.versions(),
+                       job_.local ? fmt::format(", of {} steps each", job_.local->steps) : " steps"),
                    .hint = "more --steps",
                    .where = {}});
     made_.resumed = made_.versions = found.state->version;
     shards_.go_on(*found.state);
-    watch_ = StepWatch(job_.steps - made_.versions);
+    watch_ = StepWatch(job_.versions() - made_.versions);
     return {};
   }
 
@@ -120,33 +122,22 @@ class Replica {
   }
 
   Status add_point() {
-    TrainPoint point{.version = made_.versions, .at = Clock::now() - began_, .score = {}};
+    TrainPoint point{.version = made_.versions,
+                     .at = Clock::now() - began_,
+                     .samples = made_.versions * job_.steps_of_version() * job_.workers * job_.samples,
+                     .score = {}};
     COX_TRY(const std::span<const float> x, shards_.whole(false));
     if (transport_.rank() == 0) point.score = shards_.problem().score(x);
     made_.points.push_back(point);
     return {};
   }
 
-  /// Hashes of all ranks, what they kept, and what they sent.
+  /// What all ranks kept, and compare_ends.
   Status compare() {
     COX_TRY(made_.memory, exchange(transport_, shards_.memory().at_most()));
     COX_TRY(const std::span<const float> x, shards_.whole(true));
-    COX_TRY(made_.hashes, exchange(transport_, hash_of(x)));
     COX_TRY(made_.optimizer, exchange(transport_, shards_.optimizer_bytes()));
-    for (int to = 0; to < transport_.ranks(); ++to) {
-      const Bytes sent = sent_[static_cast<std::size_t>(to)];
-      COX_TRY(const std::vector<Bytes> column, exchange(transport_, sent));
-      made_.sent.resize(column.size());
-      for (std::size_t from = 0; from < column.size(); ++from) made_.sent[from].push_back(column[from]);
-    }
-    for (std::size_t r = 1; r < made_.hashes.size(); ++r)
-      if (made_.hashes[r] != made_.hashes.front())
-        return fail({.code = Errc::Io,
-                     .id = "train-006",
-                     .message = fmt::format("rank {} ends with other parameters than rank 0", r),
-                     .hint = "all processes have to be of one build, on processors of one kind",
-                     .where = {}});
-    return {};
+    return compare_ends(transport_, hash_of(x), sent_, made_);
   }
 
   const TrainJob& job_;
@@ -192,8 +183,28 @@ Status check_alike(const TrainJob& job, Transport& transport) {
   return {};
 }
 
+Status compare_ends(Transport& transport, std::uint64_t hash, const std::vector<Bytes>& sent,
+                    TrainedRun& made) {
+  COX_TRY(made.hashes, exchange(transport, hash));
+  made.sent.clear();
+  for (const Bytes to : sent) {
+    COX_TRY(const std::vector<Bytes> column, exchange(transport, to));
+    made.sent.resize(column.size());
+    for (std::size_t from = 0; from < column.size(); ++from) made.sent[from].push_back(column[from]);
+  }
+  for (std::size_t r = 1; r < made.hashes.size(); ++r)
+    if (made.hashes[r] != made.hashes.front())
+      return fail({.code = Errc::Io,
+                   .id = "train-006",
+                   .message = fmt::format("rank {} ends with other parameters than rank 0", r),
+                   .hint = "all processes have to be of one build, on processors of one kind",
+                   .where = {}});
+  return {};
+}
+
 Result<TrainedRun> run_replica(const TrainJob& job, Transport& transport, Marks& marks) {
   COX_CHECK(check_alike(job, transport));
+  if (!job.served.empty()) return run_served(job, transport, marks);
   COX_TRY(std::unique_ptr<learn::Problem> problem, problem_of(job));
   COX_TRY(const learn::OptimizerSpec optimizer, learn::read_optimizer(job.optimizer));
   COX_TRY(const SumBy by, read_sum(job.sum));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "cox/base/result.hpp"
 #include "cox/learn/problem.hpp"
@@ -22,6 +23,10 @@ namespace cox::train {
 /// All ranks were told the same, or all hear of the first that was not, with what. Errors: train-004; those of exchange.
 /// Held by: src/train/run/replica_test.cpp, tests/e2e/train/misuse_test.sh
 [[nodiscard]] Status check_alike(const TrainJob& job, Transport& transport);
+
+/// What all ranks have sent and come to, after the end, into `made`; the parameters are alike. Errors: train-006; those of exchange.
+[[nodiscard]] Status compare_ends(Transport& transport, std::uint64_t hash, const std::vector<Bytes>& sent,
+                                  TrainedRun& made);
 
 /// All steps of rank `transport.rank()`: gradients of its workers' leaves at the newest version, their sum over all ranks, one
 /// step of the optimizer with the mean. A gradient that is no number ends the job on all ranks before its version, as learn::Learner has it; the

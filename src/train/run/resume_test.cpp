@@ -74,10 +74,33 @@ TEST_F(Resume, HasTheBitsOfAJobThatWasNotInterruptedOnAnyNumberOfProcesses) {
         const TrainedRun last = gone_on(part);
         EXPECT_EQ(last.resumed, 30);
         EXPECT_EQ(last.versions, 40);
-        EXPECT_EQ(last.steps(), 10);
+        EXPECT_EQ(last.own_versions(), 10);
         EXPECT_EQ(last.hashes.front(), expected->hashes.front()) << optimizer << ", " << layout;
         EXPECT_EQ(last.points.back().score.loss, expected->points.back().score.loss);
       }
+}
+
+// A round of five steps is a version; the outer optimizer's momentum and the inner schedules go on.
+TEST_F(Resume, RoundsOfLocalStepsGoOnWithTheirBits) {
+  TrainJob whole = job("sgd,rate=0.1,warm-up=60", 1, 200);
+  whole.local = rounds_of(*learn::read_way("diloco,local-steps=5"));
+  TrainJob part = whole;
+  whole.checkpoint.clear();
+  const auto expected = run_on_threads(whole);
+  ASSERT_TRUE(expected) << expected.error().message;
+  part.steps = 85;
+  part.procs = 3;
+  ASSERT_TRUE(run_on_threads(part));
+  part.steps = 200;
+  part.procs = 2;
+  const TrainedRun last = gone_on(part);
+  EXPECT_EQ(last.resumed, 17);
+  EXPECT_EQ(last.versions, 40);
+  EXPECT_EQ(last.hashes.front(), expected->hashes.front());
+  // Another number of local steps is another job.
+  part.local->steps = 4;
+  part.resume = true;
+  EXPECT_FALSE(run_on_threads(part));
 }
 
 // Units of a network: a file for each unit and process, and norms over parts.
@@ -139,7 +162,7 @@ TEST_F(Resume, NothingIsOverwrittenUnasked) {
   }();
   ASSERT_FALSE(other);
   EXPECT_NE(other.error().message.find("rate=0.1"), std::string::npos) << other.error().message;
-  EXPECT_EQ(gone_on(job("sgd,rate=0.1", 2, 10)).steps(), 0) << "it was done";
+  EXPECT_EQ(gone_on(job("sgd,rate=0.1", 2, 10)).own_versions(), 0) << "it was done";
 }
 
 TEST_F(Resume, AFolderWithoutCheckpointsBeginsAnew) {
@@ -222,7 +245,7 @@ TEST_F(Resume, WhatIsNoNumberIsNotSaved) {
   const auto once_more = run_on_threads(again);
   ASSERT_TRUE(once_more && once_more->diverged) << once_more.error().message;
   EXPECT_EQ(once_more->diverged->text(), made->diverged->text());
-  EXPECT_GE(once_more->steps(), 1) << "from a version of numbers";
+  EXPECT_GE(once_more->own_versions(), 1) << "from a version of numbers";
 }
 
 TEST_F(Resume, BytesOfStepsAreCountedWithoutThoseOfSaving) {

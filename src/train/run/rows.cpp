@@ -73,10 +73,10 @@ bool read_line(const Words& w, TrainedRun& run) {
   }
   if (w[0] == "took" && w.size() == 4)
     return read(w[1], run.parameters) && read(w[2], run.versions) && read_seconds(w[3], run.steps_took);
-  if (w[0] == "point" && w.size() == 5) {
+  if (w[0] == "point" && w.size() == 6) {
     TrainPoint p;
-    const bool all = read(w[1], p.version) && read_seconds(w[2], p.at) && read(w[3], p.score.loss) &&
-                     read(w[4], p.score.accuracy);
+    const bool all = read(w[1], p.version) && read_seconds(w[2], p.at) && read(w[3], p.samples) &&
+                     read(w[4], p.score.loss) && read(w[5], p.score.accuracy);
     run.points.push_back(p);
     return all;
   }
@@ -99,6 +99,19 @@ bool read_line(const Words& w, TrainedRun& run) {
     return read(w[1], f.from) && read(w[2], f.to) && read_seconds(w[3], f.mean) &&
            read_seconds(w[4], f.low) && read_seconds(w[5], f.high) && read_seconds(w[6], f.measured) &&
            read(w[7], f.rest);
+  }
+  if (w[0] == "served" && w.size() >= 5 && w.size() - 5 <= kMostRanks) {
+    ServedUpdates& s = run.served.emplace();
+    s.messages.resize(w.size() - 5);
+    bool all = read(w[1], s.applied) && read(w[2], s.discarded) && read(w[3], s.largest_age) &&
+               read(w[4], s.mean_age);
+    for (std::size_t r = 0; r < s.messages.size() && all; ++r) all = read(w[5 + r], s.messages[r]);
+    return all;
+  }
+  if (w[0] == "stream" && w.size() == 2) {
+    run.stream += w[1];
+    run.stream += '\n';
+    return true;
   }
   if (w[0] == "newest" && w.size() == 2) return read(w[1], run.saved_version.emplace());
   if (w[0] == "stopped" && w.size() == 1) return run.stopped = true;
@@ -135,7 +148,8 @@ std::string rows_of(const TrainedRun& run) {
   std::string text = fmt::format("{}\nlibrary\t{}\ntook\t{}\t{}\t{}\n", kFirst, run.library, run.parameters,
                                  run.versions, run.steps_took.count());
   for (const TrainPoint& p : run.points)
-    text += fmt::format("point\t{}\t{}\t{}\t{}\n", p.version, p.at.count(), p.score.loss, p.score.accuracy);
+    text += fmt::format("point\t{}\t{}\t{}\t{}\t{}\n", p.version, p.at.count(), p.samples, p.score.loss,
+                        p.score.accuracy);
   if (run.diverged)
     text +=
         fmt::format("diverged\t{}\t{}\t{}\n", run.diverged->worker, run.diverged->step, run.diverged->tensor);
@@ -152,6 +166,13 @@ std::string rows_of(const TrainedRun& run) {
   if (const auto& f = run.forecast; f)
     text += fmt::format("forecast\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", f->from, f->to, f->mean.count(),
                         f->low.count(), f->high.count(), f->measured.count(), f->rest);
+  if (const auto& s = run.served; s) {
+    text += fmt::format("served\t{}\t{}\t{}\t{}", s->applied, s->discarded, s->largest_age, s->mean_age);
+    for (const std::int64_t m : s->messages) text += fmt::format("\t{}", m);
+    text += '\n';
+  }
+  for (const std::string_view line : words_between(run.stream, '\n'))
+    if (!line.empty()) text += fmt::format("stream\t{}\n", line);
   if (run.stopped) text += "stopped\n";
   for (const Seconds t : run.times) text += fmt::format("time\t{}\n", t.count());
   return text;

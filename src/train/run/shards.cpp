@@ -39,7 +39,7 @@ Shards::Shards(const TrainJob& job, TrainLayout layout, const learn::OptimizerSp
                Transport& transport, Marks& marks, std::unique_ptr<learn::Problem> problem)
     : job_(job),
       layout_(layout),
-      spec_(optimizer),
+      spec_(job.local ? job.local->outer : optimizer),
       transport_(transport),
       marks_(marks),
       problem_(std::move(problem)),
@@ -82,6 +82,7 @@ Shards::Shards(const TrainJob& job, TrainLayout layout, const learn::OptimizerSp
                         kept(own_x_, u).begin());
     collected_ = {};
   }
+  if (job.local) local_.emplace(job, optimizer, *problem_, sum_.leaves(), memory_);
   if (parts_gradients())
     own_g_ = CountedFloats(memory_, Use::Gradients, own);
   else
@@ -116,6 +117,7 @@ void Shards::keep_own(std::span<const float> all) {
 }
 
 double Shards::factor(std::int64_t done) const {
+  if (local_) return 1;
   return learn::rate_factor(spec_, done + 1, job_.workers * job_.samples);
 }
 
@@ -129,7 +131,7 @@ Result<std::optional<learn::Divergence>> Shards::step(std::int64_t number) {
   diverged_.reset();
   COX_CHECK(add_leaves(number));
   if (layout_ == TrainLayout::DataParallel) {
-    COX_CHECK(update_all(number));
+    COX_CHECK(update_all());
     return diverged_;
   }
   if (layout_ == TrainLayout::Zero1) {
@@ -138,7 +140,7 @@ Result<std::optional<learn::Divergence>> Shards::step(std::int64_t number) {
     marks_.end();
     COX_CHECK(reduced);
   }
-  name_first(votes_, number);
+  name_first(votes_, std::vector(votes_.size(), number));
   if (!diverged_) COX_CHECK(update_part());
   return diverged_;
 }
@@ -147,6 +149,7 @@ Status Shards::add_leaves(std::int64_t step) {
   const learn::StepShare share{.leaves = 1, .samples = job_.samples};
   const Stretch& own = sum_.leaves();
   bad_ = {};
+  bad_step_ = step;
   loss_ = 0;
   needed_ = 0;
   step_ = step;
@@ -159,11 +162,27 @@ Status Shards::add_leaves(std::int64_t step) {
       idle_leaf();
       continue;
     }
+    if (local_) {
+      take_round();
+      continue;
+    }
     const learn::Shard shard = share.shard(job_.workers, static_cast<int>(worker_), step, 0);
     loss_ += problem_->gradient_by_units(x_.all(), shard, g_.all(), *this);
   }
   marks_.end();
   return ended_;
+}
+
+/// The leaf is what its worker brings of a round.
+void Shards::take_round() {
+  const bool last = leaf_ + 1 == most_leaves_;
+  const LocalSteps::Round made = local_->take(worker_, step_, x_.all(), g_.all(), last ? injected_.nan : -1);
+  loss_ += made.loss;
+  if (made.bad && worker_ < bad_.worker) {
+    bad_ = {.worker = worker_, .at = made.bad->at};
+    bad_step_ = made.bad->step;
+  }
+  sum_.add(0, g_.all());
 }
 
 /// The gathers of a leaf that others have.
@@ -268,7 +287,7 @@ Status Shards::reduce(std::size_t first, std::size_t end) {
 }
 
 /// Every rank steps with the mean of everything.
-Status Shards::update_all(std::int64_t step) {
+Status Shards::update_all() {
   marks_.begin(StepPart::AllReduce, Bytes{parting_.elements()} * sizeof(float));
   const auto summed = [&]() -> Status {
     if (executor_) {
@@ -285,7 +304,8 @@ Status Shards::update_all(std::int64_t step) {
   COX_CHECK(summed);
   if (learn::first_not_finite(g_.all()) < g_.all().size()) {
     COX_TRY(const std::vector<Bad> all, exchange(transport_, bad_));
-    name_first(all, step);
+    COX_TRY(const std::vector<std::int64_t> steps, exchange(transport_, bad_step_));
+    name_first(all, steps);
   }
   if (diverged_) return {};
   marks_.begin(StepPart::Optimizer, {});
@@ -321,12 +341,13 @@ Status Shards::update_part() {
 }
 
 /// Nobody's where only their sum is none.
-void Shards::name_first(const std::vector<Bad>& all, std::int64_t step) {
-  const Bad& first = *std::ranges::min_element(all, {}, &Bad::worker);
+void Shards::name_first(const std::vector<Bad>& all, std::span<const std::int64_t> steps) {
+  const auto at = std::ranges::min_element(all, {}, &Bad::worker);
+  const Bad& first = *at;
   if (first.worker >= job_.workers) return;
   diverged_ =
       learn::Divergence{.worker = static_cast<int>(first.worker),
-                        .step = step,
+                        .step = steps[static_cast<std::size_t>(at - all.begin())],
                         .tensor = learn::tensor_at(problem_->tensors(), static_cast<std::size_t>(first.at))};
 }
 
@@ -371,7 +392,8 @@ int Shards::moments() const {
 Bytes Shards::optimizer_bytes() const {
   const std::int64_t kept =
       layout_ == TrainLayout::DataParallel ? parting_.elements() : parting_.kept(transport_.rank());
-  return Bytes{kept * moments()} * sizeof(float);
+  const Bytes together = Bytes{kept * moments()} * sizeof(float);
+  return together + (local_ ? local_->state_bytes() : Bytes{});
 }
 
 void Shards::go_on(const SavedState& state) {
@@ -380,6 +402,7 @@ void Shards::go_on(const SavedState& state) {
     keep_own(state.parameters);
   else
     std::ranges::copy(state.parameters, x_.all().begin());
+  if (local_) local_->go_on(state.version);
   if (whole_) return whole_->go_on(state.version, state.moments);
   std::vector<float> own;
   for (int m = 0; m < moments(); ++m)

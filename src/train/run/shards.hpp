@@ -23,6 +23,7 @@
 #include "train/executor/piece_norms.hpp"
 #include "train/executor/unit_sum.hpp"
 #include "train/run/job.hpp"
+#include "train/run/local_steps.hpp"
 #include "train/run/marks.hpp"
 #include "train/transport/transport.hpp"
 
@@ -42,6 +43,7 @@ namespace cox::train {
 ///   zero-1         the sum of the own part, the optimizer there, parameters go round
 ///   zero-2         the same; a unit's gradient is summed as soon as it is there, and only the own part of it stays
 ///   zero-3         and parameters: a unit is gathered where a gradient needs it, the next one while it is worked with
+/// With rounds of local steps (data-parallel) leaves are what their workers bring, and the optimizer is the outer one.
 /// Ranks with fewer leaves take part in the gathers of those with more. Weights have the bits of the unsplit model.
 /// Threads: one owner. Held by: src/train/run/replica_test.cpp
 class Shards final : private learn::UnitUse {
@@ -89,14 +91,16 @@ class Shards final : private learn::UnitUse {
   /// Gradients of all own leaves into their sums.
   [[nodiscard]] Status add_leaves(std::int64_t step);
   void idle_leaf();
+  void take_round();
   void gather(std::size_t unit);
   void look_for_bad(const Stretch& unit);
   /// Unit by unit, those from `first` to before `end`, in one wait.
   [[nodiscard]] Status reduce(std::size_t first, std::size_t end);
-  [[nodiscard]] Status update_all(std::int64_t step);
+  [[nodiscard]] Status update_all();
   [[nodiscard]] Status update_part();
   void begin_vote();
-  void name_first(const std::vector<Bad>& all, std::int64_t step);
+  /// `steps`: of each rank's.
+  void name_first(const std::vector<Bad>& all, std::span<const std::int64_t> steps);
   void scale(std::span<float> sum) const;
   [[nodiscard]] double factor(std::int64_t done) const;
   [[nodiscard]] std::span<float> kept(CountedFloats& of, std::size_t unit);
@@ -107,7 +111,7 @@ class Shards final : private learn::UnitUse {
 
   const TrainJob& job_;
   TrainLayout layout_;
-  learn::OptimizerSpec spec_;
+  learn::OptimizerSpec spec_;  ///< of what all bring together
   Transport& transport_;
   Marks& marks_;
   std::unique_ptr<learn::Problem> problem_;
@@ -117,6 +121,7 @@ class Shards final : private learn::UnitUse {
   UnitSum sum_;
   std::optional<Executor> executor_;
   std::optional<learn::Optimizer> whole_;  ///< data-parallel
+  std::optional<LocalSteps> local_;
   std::optional<learn::PartedOptimizer> parted_;
   std::vector<KeptPiece> pieces_;
   RankNorms norms_;
@@ -131,7 +136,8 @@ class Shards final : private learn::UnitUse {
   Injected injected_;       ///< nobody's but on its rank
   std::int64_t step_ = 0;
   Bad bad_;
-  double loss_ = 0;  ///< of own leaves, together
+  std::int64_t bad_step_ = 0;  ///< of its worker
+  double loss_ = 0;            ///< of own leaves, together
   std::vector<Bad> votes_;
   std::optional<learn::Divergence> diverged_;
   Status ended_{};  ///< the first error inside a gradient

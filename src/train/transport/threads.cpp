@@ -67,6 +67,33 @@ class ThreadHub::Link final : public Transport {
     return ended;
   }
 
+  Result<int> receive_any(std::uint64_t number, std::span<std::byte> bytes) override {
+    const Slot slot{generation(), number};
+    const auto until = std::chrono::steady_clock::now() +
+                       std::chrono::duration_cast<std::chrono::nanoseconds>(hub_.patience);
+    std::unique_lock lock(hub_.guard);
+    auto& mailbox = hub_.mailboxes[static_cast<std::size_t>(rank())];
+    for (bool late = false;;) {
+      if (post()) hub_.moved.notify_all();
+      const auto found = std::ranges::find_if(mailbox, [&](const Sending* s) { return s->slot == slot; });
+      if (found != mailbox.end()) {
+        const int from = (*found)->from;
+        Status ended{};
+        take_one(lock, found, bytes, ended);
+        std::erase_if(sending_, [&](const Sending& s) { return s.to == from && s.stage == Stage::Taken; });
+        hub_.moved.notify_all();
+        if (!ended) withdraw(lock);
+        COX_CHECK(ended);
+        return from;
+      }
+      if (late) {
+        withdraw(lock);
+        return fail(nobody(slot, hub_.patience));
+      }
+      late = hub_.moved.wait_until(lock, until) == std::cv_status::timeout;
+    }
+  }
+
  private:
   void begin_send(int to, Slot slot, std::span<const std::byte> bytes) override {
     sending_.push_back({.from = rank(), .to = to, .slot = slot, .bytes = bytes});
@@ -97,7 +124,7 @@ class ThreadHub::Link final : public Transport {
     return any;
   }
 
-  /// What lies there for us; copied without the lock.
+  /// What lies there for us.
   bool take(std::unique_lock<std::mutex>& lock, Status& ended) {
     bool any = false;
     auto& mailbox = hub_.mailboxes[static_cast<std::size_t>(rank())];
@@ -108,21 +135,26 @@ class ThreadHub::Link final : public Transport {
         ++r;
         continue;
       }
-      Sending& s = **found;
-      mailbox.erase(found);
-      s.stage = Stage::Copying;
-      lock.unlock();
-      if (s.bytes.size() == r->bytes.size()) {
-        if (!s.bytes.empty()) std::memcpy(r->bytes.data(), s.bytes.data(), s.bytes.size());
-      } else {
-        ended = fail(unlike(r->from, r->slot, "bytes", s.bytes.size(), r->bytes.size()));
-      }
-      lock.lock();
-      s.stage = Stage::Taken;
+      take_one(lock, found, r->bytes, ended);
       r = receiving_.erase(r);
       any = true;
     }
     return any;
+  }
+
+  /// A message of the mailbox, copied without the lock.
+  void take_one(std::unique_lock<std::mutex>& lock, std::vector<Sending*>::iterator found,
+                std::span<std::byte> bytes, Status& ended) {
+    Sending& s = **found;
+    hub_.mailboxes[static_cast<std::size_t>(rank())].erase(found);
+    s.stage = Stage::Copying;
+    lock.unlock();
+    if (s.bytes.size() != bytes.size())
+      ended = fail(unlike(s.from, s.slot, "bytes", s.bytes.size(), bytes.size()));
+    else if (!s.bytes.empty())
+      std::memcpy(bytes.data(), s.bytes.data(), s.bytes.size());
+    lock.lock();
+    s.stage = Stage::Taken;
   }
 
   [[nodiscard]] bool done() const {

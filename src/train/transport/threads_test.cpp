@@ -169,5 +169,49 @@ TEST(Threads, NumbersAreUsedOnceInAGeneration) {
   EXPECT_EQ(a->numbers(1), 0U);
 }
 
+TEST(Threads, AnybodysMessageIsTakenOnceAndWhatWasSentBackIsDone) {
+  ThreadHub hub(3, kLong);
+  const auto server = hub.transport(0);
+  constexpr int kEach = 20;
+  const auto ask = [&](int rank) {
+    const auto link = hub.transport(rank);
+    for (int i = 0; i < kEach; ++i) {
+      const Four mine = four(100 * rank + i);
+      Four back{};
+      link->send(0, 1, mine);
+      ASSERT_TRUE(link->wait());
+      link->receive(0, 0, back);
+      ASSERT_TRUE(link->wait());
+      EXPECT_EQ(back, mine);
+    }
+  };
+  std::jthread one(ask, 1), two(ask, 2);
+  std::array<std::vector<Four>, 3> came;
+  std::array<Four, 3> answers{};
+  for (int i = 0; i < 2 * kEach; ++i) {
+    Four got{};
+    const auto from = server->receive_any(1, got);
+    ASSERT_TRUE(from);
+    const auto at = static_cast<std::size_t>(*from);
+    came[at].push_back(got);
+    answers[at] = got;
+    server->send(*from, 0, answers[at]);
+  }
+  ASSERT_TRUE(server->wait());
+  for (const int rank : {1, 2})
+    for (int i = 0; i < kEach; ++i)
+      EXPECT_EQ(came[static_cast<std::size_t>(rank)].at(static_cast<std::size_t>(i)), four(100 * rank + i));
+}
+
+TEST(Threads, NobodySendsAndThatIsSaid) {
+  ThreadHub hub(2, kShort);
+  const auto a = hub.transport(0);
+  Four got{};
+  const auto from = a->receive_any(3, got);
+  ASSERT_FALSE(from);
+  EXPECT_EQ(from.error().id, "train-003");
+  EXPECT_EQ(from.error().message, "rank 0 waited 50.0 ms for anybody to send message 3 of generation 0");
+}
+
 }  // namespace
 }  // namespace cox::train

@@ -17,6 +17,15 @@ Error Transport::late(bool receiving, int peer, Slot slot, Seconds patience) con
           .where = {}};
 }
 
+Error Transport::nobody(Slot slot, Seconds patience) const {
+  return {.code = Errc::Timeout,
+          .id = "train-003",
+          .message = fmt::format("rank {} waited {} for anybody to send message {} of generation {}", rank_,
+                                 to_string(patience), slot.number, slot.generation),
+          .hint = "see whether the other ranks still run",
+          .where = {}};
+}
+
 Error Transport::lost(bool receiving, int peer, Slot slot) const {
   return {.code = Errc::Timeout,
           .id = "train-003",

@@ -55,6 +55,9 @@ class Transport {
   /// Errors: train-003 (Errc::Timeout; who waited for whom, or has lost whom, and for which message): what was begun is given up then, and its
   /// buffers are free; train-004 (a message of another length or generation).
   [[nodiscard]] virtual Status wait() = 0;
+  /// The next message of this number from any rank that sends one; each may send many, one after the other. What else was begun goes on, but what was
+  /// sent to that rank is done: it has to have taken it before. Returns who sent it. Errors: as `wait`.
+  [[nodiscard]] virtual Result<int> receive_any(std::uint64_t number, std::span<std::byte> bytes) = 0;
   /// After a time-out: numbers begin again, and nothing of earlier generations arrives any more. All ranks do it.
   void renew() {
     ++generation_;
@@ -68,6 +71,7 @@ class Transport {
   virtual void forget() = 0;
   /// The errors of `wait`.
   [[nodiscard]] Error late(bool receiving, int peer, Slot slot, Seconds patience) const;
+  [[nodiscard]] Error nobody(Slot slot, Seconds patience) const;  ///< of `receive_any`
   [[nodiscard]] Error lost(bool receiving, int peer, Slot slot) const;
   [[nodiscard]] Error unlike(int peer, Slot slot, const char* what, std::uint64_t got,
                              std::uint64_t expected) const;

@@ -49,6 +49,14 @@ for layout in zero-1 zero-2 zero-3; do
   equal "$(json out 'all(x["sent_bytes"] == x["scheduled_bytes"] > 0 for x in r["ranks"])')" true "bytes of $layout"
   equal "$(json out 'all(x["memory_bytes"] == x["planned_memory_bytes"] > 0 for x in r["ranks"])')" true "memory of $layout"
 done
+for policy in local-sgd,local-steps=5 diloco,local-steps=5 fedprox,local-steps=5; do
+  equal "$(status "$cox" train "$job" --procs 1 --steps 30 --policy $policy --json "${what[@]}")" 0 "exit status by $policy"
+  hash=$(grep parameters_hash out)
+  train 4 --steps 30 --policy $policy "${what[@]}"
+  equal "$(grep parameters_hash out)" "$hash" "parameters by $policy"
+  equal "$(json out 'all(x["sent_bytes"] == x["scheduled_bytes"] > 0 for x in r["ranks"])')" true "bytes by $policy"
+  equal "$(json out 'all(x["memory_bytes"] == x["planned_memory_bytes"] > 0 for x in r["ranks"])')" true "memory by $policy"
+done
 for sum in ring double-binary-tree hierarchical,group=2; do
   train 4 --steps 10 --all-reduce $sum
   equal "$(json out 'all(x["sent_bytes"] == x["scheduled_bytes"] > 0 for x in r["ranks"])')" true "bytes of $sum"
