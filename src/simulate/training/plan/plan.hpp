@@ -146,6 +146,9 @@ struct GroupCosts {
   int per_node = 1;  ///< neighbours in the group that share a node
 };
 
+/// Whether devices of a node reach each other by the way to their cards (PCIe, and nothing else).
+[[nodiscard]] bool has_one_way(const model::Cluster& cluster);
+
 [[nodiscard]] inline bool leaves_node(const GroupCosts& g) {
   return g.members > 1 && g.per_node < g.members;
 }

@@ -18,13 +18,12 @@ bool stays_in_node(const GroupCosts& g) {
   return g.members > 1 && g.per_node > 1;
 }
 
-/// Devices of a node reach each other by the way to their cards.
+}  // namespace
+
 bool has_one_way(const model::Cluster& c) {
   return c.nodes > 1 && c.devices_per_node > 1 && c.scale_up.bandwidth <= Bandwidth{} &&
          c.pcie.bandwidth > Bandwidth{};
 }
-
-}  // namespace
 
 bool Plan::stages_leave_nodes() const {
   for (int d = 0; d < layout().data; ++d)

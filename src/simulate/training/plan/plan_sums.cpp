@@ -128,11 +128,11 @@ const model::MessageCost& Plan::among_workers() const {
   return c.nodes == 1 && c.devices_per_node > 1 ? scenario_.inside : scenario_.across;
 }
 
-/// Where `engine` is ours to choose and workers without a common step share nodes or cards, or messages of a sum may meet: played on links, if these cost what the
+/// Where `engine` is ours to choose and workers without a common step share nodes or cards, or messages of a sum or of one worker may meet: played on links, if these cost what the
 /// scenario says and a step has not too many messages.
 Status Plan::play_workers() {
   if (server_network_ || scenario_.policy.in_step() || engine_for(scenario_) != model::EngineKind::MaxPlus ||
-      !workers_meet())
+      !(workers_meet() || (workers_send_inside() && may_meet_at_ports())))
     return {};
   auto network = Network::make(scenario_.cluster, scenario_.fabric);
   if (!network || !network_may_stand_in(scenario_, *network)) return {};  // no links are said, or others
@@ -148,12 +148,14 @@ bool Plan::workers_send_inside() const {
          (job().is_hybrid() && costs(ReplicaGroup::Shards).members > 1);
 }
 
-/// Where the fabric or places ask for links, what a worker sends within itself goes over them, too: alone, as no step is common to all.
-/// On plain wires it costs what the scenario says.
+/// Where the fabric or places ask for links, or messages of a worker may meet at a port, what it sends within itself goes over them, too: alone, as
+/// no step is common to all. Else it costs what the scenario says.
 Status Plan::play_inside_workers() {
   model::Scenario ours = scenario_;
   ours.engine = model::EngineKind::Auto;
-  if (!server_network_ || !workers_send_inside() || !plays_links(ours, model::Workload::Training)) return {};
+  if (!server_network_ || !workers_send_inside() ||
+      !(plays_links(ours, model::Workload::Training) || may_meet_at_ports()))
+    return {};
   COX_TRY(const double messages, messages_of_step());
   workers_on_links_ =
       messages <= static_cast<double>(kMostPlayed) || scenario_.engine == model::EngineKind::Flow;
@@ -203,9 +205,19 @@ std::vector<std::string> Plan::unmodelled_among_workers() const {
         "background load, store and forward, and cards of classes in what a worker sends between its stages, experts and "
         "shards{}",
         server_network_ ? flow_does_it() : ""));
-  const bool groups_share = leaves_node(tensor_) || leaves_node(context_) ||
-                            (ranks_per_unit() > 1 && (workers_send_inside() ||
-                                                      fabric.switching == model::Switching::StoreAndForward));
+  const bool groups_leave = leaves_node(tensor_) || leaves_node(context_);
+  if (server_network_ && only_links && groups_leave)
+    all.emplace_back(
+        "background load, store and forward, and cards of classes in what tensor and context groups of a worker send");
+  if (server_network_ && !workers_on_links_ && workers_send_inside() && may_meet_at_ports())
+    all.push_back(fmt::format(
+        "messages of a worker's stages, experts and shards that meet at a port or card: more than can be played soon{}",
+        flow_does_it()));
+  const bool groups_share =
+      groups_leave ||
+      (ranks_per_unit() > 1 &&
+       std::max(streams(Way::Inside).size(),
+                has_one_way(scenario_.cluster) ? streams(Way::Across).size() : std::size_t{0}) > 1);
   if (server_network_ && groups_share)
     all.emplace_back(
         "messages of tensor and context groups on links that others of their worker, or of the fabric, use: each has its "

@@ -93,6 +93,51 @@ TEST(InsideWorkers, RanksOfAStageShareTheirCard) {
   EXPECT_NEAR(ms(s), 6 + 2 * 2, 1e-2);  // and 8 all-reduces inside of 1 us or less
 }
 
+// One switch, or a tree that has a leaf for each node: the same cards and the same sharing of them, by hand and beside each other. Until these met on
+// plain wires, too, each had a card to itself there (8 ms).
+TEST(InsideWorkers, PlainWiresAreSharedAsATreeIs) {
+  for (const PolicyKind kind : kKinds) {
+    model::Scenario s = two_stages(kind);
+    s.cluster.devices_per_node = 2;
+    s.cluster.nics_per_node = 1;
+    s.cluster.scale_up = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(1e6)};
+    s.inside = {.latency = {}, .per_byte = s.cluster.scale_up.bandwidth.time_per_byte()};
+    work_of(s).layout.tensor = 2;
+    for (model::Layer& l : work_of(s).layers) l.gradients = Bytes{1000};
+    const double wires = ms(s);
+    EXPECT_NEAR(wires, 6 + 2 * 2, 2e-2) << static_cast<int>(kind);
+    s.fabric.kind = model::FabricKind::FatTree;
+    s.fabric.hosts_per_leaf = 1;
+    EXPECT_NEAR(wires, ms(s), 1e-3) << static_cast<int>(kind);
+  }
+}
+
+// Four stages on nodes of their own: activations from the stage before and gradients from the one behind come to a middle one at once.
+TEST(InsideWorkers, TwoWaysOfAMiddleStageMeetOnPlainWires) {
+  for (const PolicyKind kind : kKinds) {
+    model::Scenario s = two_stages(kind);
+    s.cluster.nodes = 8;
+    work_of(s).layout.pipeline = 4;
+    work_of(s).layers.resize(4, work_of(s).layers.front());
+    for (model::Layer& l : work_of(s).layers) {
+      l.backward = l.forward;
+      l.activations = Bytes{2'000'000};
+    }
+    work_of(s).micro_batches = 8;
+    const double wires = ms(s);
+    s.fabric.kind = model::FabricKind::FatTree;
+    s.fabric.hosts_per_leaf = 1;
+    EXPECT_NEAR(wires, ms(s), 1e-6 * wires) << static_cast<int>(kind);
+    s.fabric = {};
+    s.fabric.link = s.cluster.nic;
+    s.engine = model::EngineKind::MaxPlus;
+    const auto alone = simulate_training(s, {});
+    ASSERT_TRUE(alone) << alone.error().to_string();
+    EXPECT_LT(alone->total.count() * 1e3, wires - 0.5) << static_cast<int>(kind);
+    EXPECT_TRUE(says(alone->not_modelled, "from the stage before and the stage behind"));
+  }
+}
+
 // Two exchanges forward, two backward, of 1 MB each way: 3 + 4 ms of 1 GB/s. The second replica of the worker has 0.1.
 TEST(InsideWorkers, ExpertsExchangeByTheCardsOfTheirNodes) {
   for (const PolicyKind kind : kKinds) {
@@ -159,6 +204,17 @@ TEST(InsideWorkers, WhatItsGroupsSendIsPricedAloneAndSaid) {
   out = simulate_training(s, {});
   ASSERT_TRUE(out) << out.error().to_string();
   EXPECT_TRUE(says(out->not_modelled, kGroups));
+  // Of groups that stay inside their nodes nothing is shared with stages that leave them, and of those that leave, the fabric's own is said.
+  constexpr std::string_view kFabric =
+      "store and forward, and cards of classes in what tensor and context groups";
+  EXPECT_TRUE(says(out->not_modelled, kFabric));
+  s.cluster.devices_per_node = 2;
+  s.cluster.scale_up = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(100)};
+  work_of(s).layout = {.data = 2, .tensor = 2, .pipeline = 2};
+  out = simulate_training(s, {});
+  ASSERT_TRUE(out) << out.error().to_string();
+  EXPECT_FALSE(says(out->not_modelled, kGroups));
+  EXPECT_FALSE(says(out->not_modelled, kFabric));
 }
 
 // An engine that plays no links says so.
