@@ -202,7 +202,12 @@ void add_control(FullForecast& out, const StatedJob& stated, int threads) {
 Result<FullControl> control_of(const FullForecast& f, const StatedJob& stated,
                                const ControlQuestion& question) {
   const double per_step = question.training ? question.training->tokens_per_step : 0;
-  return make_control(f.failing ? *f.failing : *f.scenario, question, steps_of(stated, per_step));
+  COX_TRY(FullControl out,
+          make_control(f.failing ? *f.failing : *f.scenario, question, steps_of(stated, per_step)));
+  if (out.nodes_for && out.nodes_for->at.nodes > stated.to)
+    out.notes.push_back(fmt::format(
+        "--days: beyond {} nodes, the largest of the study's own sizes, its terms go on", grouped(stated.to)));
+  return out;
 }
 
 Status add_stated(FullForecast& out, const StatedJob& stated, const Asked& question) {

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -149,6 +151,31 @@ TEST(StatedJobs, ATrainingTakesItsStepsOverItsGoodput) {
   const double steps = std::ceil(1e9 / 1.28e6);
   EXPECT_NEAR(d.total.count(), steps * f.projection.points[0].mean.value.count() / f.goodput[0].shares.work,
               1e-6 * d.total.count());
+}
+
+// A budget of terms costs nothing, so days are looked for beyond 64 times the two nodes that it begins with.
+TEST(StatedJobs, DaysAreLookedForAtAnySize) {
+  const StatedJob stated = with_law();
+  const FullForecast f = made(stated, {4 * 256});
+  ControlQuestion q;
+  q.training = Training{.tokens = 1e9, .tokens_per_step = 1e4};
+  q.nodes = {256};
+  const Days there = control_of(f, stated, q)->days[1];
+  q.nodes.clear();
+  q.training->within = there.total * 1.001;
+  const auto control = control_of(f, stated, q);
+  ASSERT_TRUE(control && control->nodes_for);
+  EXPECT_TRUE(control->nodes_for->reached) << control->nodes_for->why;
+  EXPECT_LE(control->nodes_for->at.nodes, 256);
+  EXPECT_GT(control->nodes_for->at.nodes, 128);
+  EXPECT_EQ(control->nodes_for->most, 131'072);
+  const auto told = [](const FullControl& c) {
+    return std::ranges::any_of(c.notes, [](const std::string& n) { return n.find("its terms go on") != n.npos; });
+  };
+  EXPECT_FALSE(told(*control));
+  StatedJob small = stated;
+  small.to = 128;
+  EXPECT_TRUE(told(*control_of(f, small, q)));
 }
 
 TEST(StatedJobs, StructureIsToldByItsOwnMechanisms) {

@@ -199,7 +199,8 @@ Result<NodesFor> nodes_for(const model::Scenario& scenario, const BudgetAt& budg
         .why =
             quickest->nodes / multiple == *looked.rbegin()
                 ? fmt::format("{} nodes, the most that are looked at, are too few", grouped(quickest->nodes))
-                : fmt::format("{} nodes are the quickest, more take longer", grouped(quickest->nodes))};
+                : fmt::format("{} nodes are the quickest, more take longer", grouped(quickest->nodes)),
+        .most = most};
   std::int64_t high = reached->nodes / multiple;
   const auto slower = slow.lower_bound(high);
   std::int64_t before = slower == slow.begin() ? first - 1 : *std::prev(slower);
@@ -210,7 +211,7 @@ Result<NodesFor> nodes_for(const model::Scenario& scenario, const BudgetAt& budg
     else
       before = middle;
   }
-  return NodesFor{.reached = true, .at = *reached, .why = {}};
+  return NodesFor{.reached = true, .at = *reached, .why = {}, .most = most};
 }
 
 void scale_links(model::Scenario& s, double factor) {

@@ -99,7 +99,8 @@ struct Days {
 struct NodesFor {
   bool reached = false;
   Days at;
-  std::string why;  ///< not reached: what more nodes do instead
+  std::string why;        ///< not reached: what more nodes do instead
+  std::int64_t most = 0;  ///< nodes up to which was looked
 };
 /// Up to `most` nodes; sizes that the layout does not fit are passed over, and so are those on which what ranks compute alone takes longer
 /// than `target`, unless no other is in time. Cost: about 40 budgets. Held by: src/forecast/checkpoints/days_test.cpp

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kMostSteps = 50;       // of a budget: its mean is what counts
 constexpr std::int64_t kMostNodes = 1 << 17;  // of those that are looked for
+constexpr std::int64_t kMostTimes = 64;       // the scenario's nodes, where each size is simulated
 
 std::string day_text(Seconds s) {
   const double days = s.count() / 86'400;
@@ -26,6 +27,12 @@ std::string day_text(Seconds s) {
 /// Nodes that hold whole replicas.
 std::int64_t whole_nodes(const model::Scenario& scenario, const BudgetAt& given) {
   return given ? 1 : unit_of(scenario) / std::max(scenario.cluster.devices_per_node, 1);
+}
+
+/// How far the number of nodes is looked for: where each size is simulated, not to thousands of times the scenario's.
+std::int64_t most_looked_at(const std::vector<std::int64_t>& nodes, const BudgetAt& given) {
+  const std::int64_t most = given ? kMostNodes : std::min<std::int64_t>(kMostNodes, nodes.front() * kMostTimes);
+  return std::max<std::int64_t>(std::ranges::max(nodes), most);
 }
 
 Status add_days(const model::Scenario& scenario, const ControlQuestion& q, const BudgetAt& given,
@@ -60,10 +67,8 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q, const
     if (whole > 1)
       out.notes.push_back(
           fmt::format("--days: sizes are multiples of {} nodes, which hold whole replicas", grouped(whole)));
-    COX_TRY(out.nodes_for,
-            nodes_for(scenario, budget, q.training->tokens, *q.training->within, whole,
-                      std::max<std::int64_t>(std::ranges::max(nodes),
-                                             std::min<std::int64_t>(kMostNodes, nodes.front() * 64))));
+    COX_TRY(out.nodes_for, nodes_for(scenario, budget, q.training->tokens, *q.training->within, whole,
+                                     most_looked_at(nodes, given)));
   }
   if (!scenario.failures.happen())
     out.notes.emplace_back("nothing fails in this scenario, so nothing is lost to failures: say [failures]");

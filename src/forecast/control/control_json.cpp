@@ -101,6 +101,7 @@ Json control_json(const FullControl& c) {
     j["within"] = {{"target_s", c.within->count()},
                    {"reached", c.nodes_for->reached},
                    {"why", c.nodes_for->why.empty() ? Json(nullptr) : Json(c.nodes_for->why)},
+                   {"most_nodes_looked_at", c.nodes_for->most},
                    {"at", days_json(c.nodes_for->at)}};
   if (!c.sensitivities.empty()) {
     j["sensitivities"] = Json::array();
