@@ -35,6 +35,13 @@ struct LeverRatio {
   bool operator==(const LeverRatio&) const = default;
 };
 
+/// Between which nine in ten draws of the job's parameters lie, one draw with a lever and without. Infinite: beyond what is looked at.
+struct DrawnEnds {
+  double low = 0;
+  double high = 0;
+  bool operator==(const DrawnEnds&) const = default;
+};
+
 /// A job, normalised: without units. The job as it is has all ratios 1.
 struct LeverEffect {
   std::vector<std::string> names;  ///< the levers that are applied; empty = the job as it is
@@ -53,8 +60,11 @@ struct LeverEffect {
   /// Smallest change of one parameter that crosses the boundary that is next for the job as it is, as a factor of at least 1;
   /// infinite = none that is looked at does; empty = not known.
   std::optional<double> margin;
-  double price = 0;       ///< of the levers, as `LeverPrices` says
-  Seconds step_median{};  ///< what a target compares with, as the next three
+  std::optional<DrawnEnds> margin_ends;           ///< of `margin`; empty = nothing is drawn
+  std::optional<DrawnEnds> most_nodes_ends;       ///< of `most_nodes`; likewise
+  std::optional<DrawnEnds> most_nodes_over_ends;  ///< of `most_nodes_over`, draw by draw; likewise
+  double price = 0;                               ///< of the levers, as `LeverPrices` says
+  Seconds step_median{};                          ///< what a target compares with, as the next three
   Seconds step_p95{};
   Seconds step_p99{};
   Seconds step_mean{};

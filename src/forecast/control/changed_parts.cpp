@@ -14,6 +14,8 @@
 namespace cox::forecast {
 namespace {
 
+constexpr int kDraws = 20;
+
 /// A scenario as its parts.
 struct Parted {
   Parts parts;
@@ -45,16 +47,20 @@ void add_margins(const model::Scenario& scenario, int threads, LeverTable& table
   const double now =
       job_of_parts(as_it_is->parts, as_it_is->options).job.at(table.ranks, kEveryMechanism).elasticity;
   const double level = next_level(now);
-  const auto margin_of = [&](const Parted& job) {
-    return nearest_margin(margins_of_parts(job.parts, job.parts.ranks, level, job.options));
+  const auto add = [&](const Parted& job, LeverEffect& out) {
+    const Margins found = margins_of_parts(job.parts, job.parts.ranks, level, job.options);
+    out.margin = nearest_margin(found);
+    PartsJobOptions drawn = job.options;
+    drawn.replicates = kDraws;
+    out.margin_ends = ends_of(drawn_margins(job.parts, job.parts.ranks, found, drawn), *out.margin);
   };
-  table.baseline.margin = margin_of(*as_it_is);
+  add(*as_it_is, table.baseline);
   const std::vector<Lever> levers = levers_of(scenario);
   parallel_for(table.levers.size(), threads, [&](std::size_t i) {
     if (!table.levers[i].why_not.empty()) return;
     model::Scenario changed = scenario;
     levers[i].apply(changed);
-    if (const std::optional<Parted> job = parted(changed)) table.levers[i].margin = margin_of(*job);
+    if (const std::optional<Parted> job = parted(changed)) add(*job, table.levers[i]);
   });
 }
 

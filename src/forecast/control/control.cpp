@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
@@ -31,7 +32,8 @@ std::int64_t whole_nodes(const model::Scenario& scenario, const BudgetAt& given)
 
 /// How far the number of nodes is looked for: where each size is simulated, not to thousands of times the scenario's.
 std::int64_t most_looked_at(const std::vector<std::int64_t>& nodes, const BudgetAt& given) {
-  const std::int64_t most = given ? kMostNodes : std::min<std::int64_t>(kMostNodes, nodes.front() * kMostTimes);
+  const std::int64_t most =
+      given ? kMostNodes : std::min<std::int64_t>(kMostNodes, nodes.front() * kMostTimes);
   return std::max<std::int64_t>(std::ranges::max(nodes), most);
 }
 
@@ -184,18 +186,46 @@ void add_rows(Lines& out, const LeverTable& t) {
                       : TextLine::row(fmt::format("{:<19} not here: {}", e.names.front(), e.why_not)));
 }
 
-void add_what_they_do(Lines& out, const LeverTable& t) {
-  for (const LeverEffect& e : t.levers)
-    if (e.why_not.empty())
-      out.push_back(fmt::format("{}: {}{}{}", e.names.front(), e.does,
-                                e.learning.empty() ? "" : "; not included: ", e.learning));
+/// Ends that differ in the figures that are printed; empty = they do not, or there are none.
+std::string ends_text(const std::optional<DrawnEnds>& ends, const std::function<std::string(double)>& of) {
+  if (!ends) return {};
+  std::string low = of(ends->low), high = of(ends->high);
+  return low == high ? std::string() : low + ".." + high;
+}
+
+/// What nine in ten draws say of a margin and N*, which have no room in a row.
+std::string drawn_text(const LeverEffect& e, bool as_it_is) {
+  const std::string margin = ends_text(e.margin_ends, [](double x) { return margin_cell(x); });
+  const std::string most =
+      as_it_is ? ends_text(e.most_nodes_ends,
+                           [](double x) { return std::isfinite(x) ? grouped(std::llround(x)) : "beyond"; })
+               : ends_text(e.most_nodes_over_ends,
+                           [](double x) { return std::isfinite(x) ? fmt::format("{:.3f}", x) : "beyond"; });
+  std::string out;
+  if (!margin.empty()) out += "margin " + margin;
+  if (!most.empty()) out += fmt::format("{}N* {}{}", out.empty() ? "" : ", ", most, as_it_is ? " nodes" : "");
+  return out;
+}
+
+/// What each lever is, where that is asked; of all what their draws say.
+void add_what_they_do(Lines& out, const LeverTable& t, bool does) {
+  if (const std::string drawn = drawn_text(t.baseline, true); !drawn.empty())
+    out.push_back(fmt::format("as it is: {}, 90 % interval over the same draws as each lever's", drawn));
+  for (const LeverEffect& e : t.levers) {
+    if (!e.why_not.empty()) continue;
+    std::string line = drawn_text(e, false);
+    if (does)
+      line = e.does + (e.learning.empty() ? "" : "; not included: " + e.learning) +
+             (line.empty() ? "" : "; " + line);
+    if (!line.empty()) out.push_back(fmt::format("{}: {}", e.names.front(), line));
+  }
 }
 
 /// Of a Run, simulated with its calibrated Scenario.
 void add_played(Lines& out, const LeverTable& t) {
   out.push_back(table_title(t, true));
   add_rows(out, t);
-  add_what_they_do(out, t);
+  add_what_they_do(out, t, true);
   out.emplace_back(
       "by the calibrated Scenario, which reproduces the recorded steps: each rank is a worker, work does not depend on who waits; the "
       "intervals are of its draws alone");
@@ -204,7 +234,7 @@ void add_played(Lines& out, const LeverTable& t) {
 void add_levers(Lines& out, const LeverTable& t, const std::optional<LeverTable>& played) {
   out.push_back(table_title(t, false));
   add_rows(out, t);
-  if (t.by_parts) add_what_they_do(out, t);
+  add_what_they_do(out, t, t.by_parts);
   if (played) add_played(out, *played);
   out.emplace_back(
       "rate: samples per time; re-runs, energy, cost (node hours): per sample; margin: the smallest change of one "

@@ -12,7 +12,14 @@ Json ratio_json(const std::optional<LeverRatio>& r) {
   return {{"value", r->value}, {"low", r->low}, {"high", r->high}};
 }
 
-Json effect_json(const LeverEffect& e) {
+Json ends_json(const std::optional<DrawnEnds>& ends) {
+  if (!ends) return nullptr;
+  const auto end = [](double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); };
+  return {{"low", end(ends->low)}, {"high", end(ends->high)}};
+}
+
+/// `as_it_is`: what N* is compared with.
+Json effect_json(const LeverEffect& e, const LeverEffect& as_it_is) {
   Json j{{"levers", e.names}, {"does", e.does}, {"learning_not_included", e.learning}};
   j["not_computed"] = e.why_not.empty() ? Json(nullptr) : Json(e.why_not);
   if (!e.why_not.empty()) return j;
@@ -24,15 +31,21 @@ Json effect_json(const LeverEffect& e) {
   j["energy_per_sample_ratio"] = ratio_json(e.energy);
   j["node_hours_per_sample_ratio"] = ratio_json(e.cost);
   j["most_nodes"] = e.most_nodes ? Json(*e.most_nodes) : Json(nullptr);
+  j["most_nodes_interval"] = ends_json(e.most_nodes_ends);
+  const std::optional<double> over = e.most_nodes_over(as_it_is);
+  j["most_nodes_ratio"] = over ? Json(*over) : Json(nullptr);
+  j["most_nodes_ratio_interval"] = ends_json(e.most_nodes_over_ends);
   j["margin"] = e.margin && std::isfinite(*e.margin) ? Json(*e.margin) : Json(nullptr);
+  j["margin_interval"] = ends_json(e.margin_ends);
   j["price"] = e.price;
   return j;
 }
 
 void add_levers(Json& j, const std::string& key, const LeverTable& t) {
   j[key] = Json::array();
-  for (const LeverEffect& e : t.levers) j[key].push_back(effect_json(e));
-  j[key + "_at"] = {{"ranks", t.ranks}, {"by_parts", t.by_parts}, {"as_it_is", effect_json(t.baseline)}};
+  for (const LeverEffect& e : t.levers) j[key].push_back(effect_json(e, t.baseline));
+  j[key + "_at"] = {
+      {"ranks", t.ranks}, {"by_parts", t.by_parts}, {"as_it_is", effect_json(t.baseline, t.baseline)}};
 }
 
 Json shares_json(const WallShares& w) {
@@ -71,8 +84,12 @@ Json control_json(const FullControl& c) {
   if (c.levers) add_levers(j, "levers", *c.levers);
   if (c.played) add_levers(j, "played_levers", *c.played);
   if (c.set)
-    j["target"] = {{"text", c.target},      {"reached", c.set->reached},       {"already", c.set->already},
-                   {"tried", c.set->tried}, {"set", effect_json(c.set->best)}, {"left_out", c.set->left_out}};
+    j["target"] = {{"text", c.target},
+                   {"reached", c.set->reached},
+                   {"already", c.set->already},
+                   {"tried", c.set->tried},
+                   {"set", effect_json(c.set->best, LeverEffect{})},
+                   {"left_out", c.set->left_out}};
   if (!c.controlled.empty()) {
     j["controlled"] = Json::array();
     for (const ControlledSize& at : c.controlled)

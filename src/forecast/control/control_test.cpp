@@ -87,6 +87,9 @@ TEST(Control, AnswersWhatWasAsked) {
   for (const auto& part : j["days"][0]["parts"]) sum += part.get<double>();
   EXPECT_NEAR(sum / j["days"][0]["total_s"].get<double>(), 1, 1e-9);
   EXPECT_EQ(j["levers"].size(), c->levers->levers.size());
+  // Margins have the draws of the parts that each changed scenario says.
+  EXPECT_GE(c->levers->baseline.margin_ends.value().high, c->levers->baseline.margin.value());
+  EXPECT_TRUE(j["levers_at"]["as_it_is"]["margin_interval"].contains("low"));
 }
 
 TEST(Control, NothingAskedIsGoodputAlone) {

@@ -163,21 +163,85 @@ PartsJobOptions job_options(const PartsCase& job, const PartLeverOptions& option
   return out;
 }
 
-/// N*, in nodes. Nothing makes throughput fall in weak scaling where nothing fails.
-std::optional<double> most_nodes(const PartsCase& job, const PartLeverOptions& options) {
-  if ((options.project.scaling == Scaling::Weak && !job.failing) || job.detour) return std::nullopt;
-  const std::int64_t from = std::max<std::int64_t>(job.parts.ranks, 1);
-  const RegimeMap map =
-      map_regimes(job_of_parts(job.parts, job_options(job, options)).job,
-                  {.from = from, .to = std::max<std::int64_t>(2 * from, 1'048'576), .per_doubling = 2});
-  if (!map.n_star.inside()) return std::nullopt;
-  return static_cast<double>(map.n_star.ranks) / std::max(job.parts.ranks_per_node, 1);
+/// The same in each draw, with what was not seen of a Run.
+PartsJobOptions drawn_options(const PartsCase& job, const PartLeverOptions& options) {
+  PartsJobOptions out = job_options(job, options);
+  out.replicates = options.replicates;
+  out.unseen = options.unseen;
+  return out;
 }
 
-void add_beyond_steps(const PartsCase& job, const PartLeverOptions& options, double level, LeverEffect& out) {
-  out.most_nodes = most_nodes(job, options);
-  if (job.detour) return;  // two jobs in turn have no margin in the parameters of one
-  out.margin = nearest_margin(margins_of_parts(job.parts, job.ranks, level, job_options(job, options)));
+/// What a job is beyond its steps, in each draw of its parameters; empty where the estimate has none.
+struct DrawnBeyond {
+  std::vector<double> margins;
+  std::vector<double> most_nodes;
+};
+
+constexpr double kFar = std::numeric_limits<double>::infinity();
+
+/// N* of a draw: where its throughput stops to grow, beside that of the estimate. Infinite: nowhere in the range.
+double most_ranks_beside(const ScalingJob& job, std::int64_t estimate, const RegimeRange& range) {
+  const auto falls = [&](double n) { return job.at(std::llround(n), kEveryMechanism).elasticity < 0; };
+  const auto from = static_cast<double>(range.from), to = static_cast<double>(range.to);
+  auto low = static_cast<double>(estimate), high = low;
+  if (falls(low)) {
+    while (low > from && falls(low)) {
+      high = low;
+      low = std::max(low / 2, from);
+    }
+    if (falls(low)) return low;
+  } else {
+    while (high < to && !falls(high)) {
+      low = high;
+      high = std::min(2 * high, to);
+    }
+    if (!falls(high)) return kFar;
+  }
+  constexpr int kHalves = 10;
+  for (int i = 0; i < kHalves; ++i) {
+    const double middle = std::sqrt(low * high);
+    (falls(middle) ? high : low) = middle;
+  }
+  return std::sqrt(low * high);
+}
+
+/// N*, in nodes. Nothing makes throughput fall in weak scaling where nothing fails.
+void add_most_nodes(const PartsCase& job, const PartLeverOptions& options, LeverEffect& out,
+                    DrawnBeyond& drawn) {
+  if ((options.project.scaling == Scaling::Weak && !job.failing) || job.detour) return;
+  const std::int64_t from = std::max<std::int64_t>(job.parts.ranks, 1);
+  const RegimeRange range{.from = from, .to = std::max<std::int64_t>(2 * from, 1'048'576), .per_doubling = 2};
+  const PartsJob made = job_of_parts(job.parts, drawn_options(job, options));
+  const RegimeMap map = map_regimes(made.job, range);
+  if (!map.n_star.inside()) return;
+  const double each = std::max(job.parts.ranks_per_node, 1);
+  out.most_nodes = static_cast<double>(map.n_star.ranks) / each;
+  for (const ScalingJob& one : made.replicates)
+    drawn.most_nodes.push_back(most_ranks_beside(one, map.n_star.ranks, range) / each);
+}
+
+DrawnBeyond add_beyond_steps(const PartsCase& job, const PartLeverOptions& options, double level,
+                             LeverEffect& out) {
+  DrawnBeyond drawn;
+  add_most_nodes(job, options, out, drawn);
+  if (out.most_nodes) out.most_nodes_ends = ends_of(drawn.most_nodes, *out.most_nodes);
+  if (job.detour) return drawn;  // two jobs in turn have no margin in the parameters of one
+  const Margins found = margins_of_parts(job.parts, job.ranks, level, job_options(job, options));
+  out.margin = nearest_margin(found);
+  drawn.margins = drawn_margins(job.parts, job.ranks, found, drawn_options(job, options));
+  out.margin_ends = ends_of(drawn.margins, *out.margin);
+  return drawn;
+}
+
+/// Draw by draw; those in which the job as it is has no N* say nothing.
+void add_over(const DrawnBeyond& drawn, const DrawnBeyond& as_it_is, const LeverEffect& baseline,
+              LeverEffect& out) {
+  const std::optional<double> estimate = out.most_nodes_over(baseline);
+  if (!estimate) return;
+  std::vector<double> over;
+  for (std::size_t r = 0; r < drawn.most_nodes.size(); ++r)
+    if (std::isfinite(as_it_is.most_nodes[r])) over.push_back(drawn.most_nodes[r] / as_it_is.most_nodes[r]);
+  out.most_nodes_over_ends = ends_of(std::move(over), *estimate);
 }
 
 PartsCase with(const PartsCase& job, const std::vector<PartLever>& levers,
@@ -215,13 +279,15 @@ LeverTable compare_part_levers(const PartsCase& job, const std::vector<PartLever
   out.by_parts = true;
   out.replicas = options.replicates;
   out.baseline = effect_of(baseline, baseline, options.project.scaling);
-  add_beyond_steps(job, options, level, out.baseline);
+  const DrawnBeyond as_it_is = add_beyond_steps(job, options, level, out.baseline);
+  add_over(as_it_is, as_it_is, out.baseline, out.baseline);
   out.levers.resize(levers.size());
   parallel_for(levers.size(), options.project.threads, [&](std::size_t i) {
     LeverEffect& effect = out.levers[i];
     if (levers[i].why_not.empty()) {
       effect = effect_of_set(job, levers, {i}, baseline, options);
-      add_beyond_steps(with(job, levers, {i}), options, level, effect);
+      add_over(add_beyond_steps(with(job, levers, {i}), options, level, effect), as_it_is, out.baseline,
+               effect);
     } else {
       describe(levers, {i}, effect);
       effect.why_not = levers[i].why_not;

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cox/forecast/regimes.hpp"
+
 #include "forecast/calibrate/calibrate.hpp"
 #include "forecast/regimes/failing.hpp"
+#include "forecast/regimes/parts_job.hpp"
 #include "support/forecast_sample.hpp"
 
 namespace cox::forecast {
@@ -230,12 +233,72 @@ TEST(LeversByParts, IntervalsHoldWhatWasNotSeen) {
   EXPECT_GT(b.high, a.high * 1.03);
 }
 
+/// Fails once an hour at 4,096 nodes; what communication takes is known to a factor.
+PartsCase failing_case() {
+  PartsCase job = case_of(Law::normal(Seconds{}, Seconds{2}), 3, 4'096);
+  job.rest = [](std::int64_t ranks) {
+    const double size = static_cast<double>(ranks) / 4'096;
+    return TimeEstimate{.value = Seconds{7 * size}, .low = Seconds{4 * size}, .high = Seconds{40 * size}};
+  };
+  model::Scenario failing;
+  failing.failures = {.node_mtbf = Seconds{4'096 * 3'600.0},
+                      .restart = Seconds{300},
+                      .restart_per_node = Seconds{0.02},
+                      .checkpoint = Seconds{30}};
+  job.failing = failing;
+  return job;
+}
+
+TEST(LeversByParts, MostNodesHaveTheDrawsOfTheBoundary) {
+  const PartsCase job = failing_case();
+  const PartLeverOptions options{.replicates = 20};
+  const LeverTable table = compare_part_levers(job, part_levers(job, nullptr), options, {});
+  PartsJobOptions drawn{.failing = job.failing, .replicates = 20};
+  drawn.project.rest = job.rest;
+  const PartsJob made = job_of_parts(job.parts, drawn);
+  const Regimes r =
+      regimes_of(made.job, {.from = 64, .to = 1'048'576, .per_doubling = 2}, true, made.replicates);
+  ASSERT_TRUE(r.n_star.value.inside() && table.baseline.most_nodes_ends);
+  EXPECT_NEAR(table.baseline.most_nodes_ends->low, static_cast<double>(r.n_star.low.ranks),
+              0.01 * static_cast<double>(r.n_star.low.ranks));
+  EXPECT_NEAR(table.baseline.most_nodes_ends->high, static_cast<double>(r.n_star.high.ranks),
+              0.01 * static_cast<double>(r.n_star.high.ranks));
+  EXPECT_LT(table.baseline.most_nodes_ends->low, 0.995 * table.baseline.most_nodes_ends->high);
+  // Half of the ranks is another size of the same job: in no draw has it another N*.
+  EXPECT_EQ(of(table, "fewer-ranks").most_nodes_over_ends, (DrawnEnds{1, 1}));
+  EXPECT_EQ(table.baseline.most_nodes_over_ends, (DrawnEnds{1, 1}));
+  const LeverEffect& ranks = of(table, "equal-ranks");
+  ASSERT_TRUE(ranks.most_nodes_over_ends);
+  EXPECT_LE(ranks.most_nodes_over_ends->low, *ranks.most_nodes_over(table.baseline));
+  EXPECT_GE(ranks.most_nodes_over_ends->high, *ranks.most_nodes_over(table.baseline));
+  EXPECT_LT(ranks.most_nodes_over_ends->high - ranks.most_nodes_over_ends->low,
+            table.baseline.most_nodes_ends->high / table.baseline.most_nodes_ends->low - 1)
+      << "what is not known of both cancels";
+}
+
+TEST(LeversByParts, MarginsHaveEnds) {
+  PartsCase job = failing_case();
+  job.failing.reset();
+  const LeverTable table = compare_part_levers(job, part_levers(job, nullptr), {.replicates = 20}, {});
+  for (const std::string_view name : {"equal-ranks", "faster-links", "fewer-ranks"}) {
+    const LeverEffect& e = of(table, name);
+    ASSERT_TRUE(e.margin && e.margin_ends) << name;
+    EXPECT_LT(e.margin_ends->low, *e.margin) << name;
+    EXPECT_GT(e.margin_ends->high, *e.margin) << name;
+    EXPECT_FALSE(e.most_nodes_ends) << "nothing fails";
+  }
+  const LeverTable once = compare_part_levers(job, part_levers(job, nullptr), {.replicates = 0}, {});
+  EXPECT_FALSE(once.baseline.margin_ends);
+  EXPECT_EQ(once.baseline.margin, table.baseline.margin);
+}
+
 TEST(LeversByParts, TheSameForAnyNumberOfThreads) {
   const PartsCase job = with_detours(256);
   const LeverTable one = compared(job), two = compared(job, nullptr, 2);
   for (std::size_t i = 0; i < one.levers.size(); ++i) {
     EXPECT_EQ(one.levers[i].throughput, two.levers[i].throughput);
     EXPECT_EQ(one.levers[i].margin, two.levers[i].margin);
+    EXPECT_EQ(one.levers[i].margin_ends, two.levers[i].margin_ends);
   }
 }
 

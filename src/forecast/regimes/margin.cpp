@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 #include "cox/base/assert.hpp"
@@ -12,6 +14,8 @@ namespace {
 
 constexpr int kSteps = 24;
 constexpr int kHalvings = 30;
+constexpr int kFewSteps = 4;  // of a draw, which is not looked at beyond another one
+constexpr int kFewHalvings = 10;
 constexpr int kIterations = 30;
 
 using Point = std::vector<double>;  ///< ln of each factor
@@ -29,20 +33,21 @@ class Surface {
     return sign_ * (level_ - elasticity_(factors_));
   }
   /// The first crossing on the way from 0 to `limit` along `direction`; NaN ends the search.
-  std::optional<double> first_along(const Point& direction, double limit) {
+  std::optional<double> first_along(const Point& direction, double limit, int steps = kSteps,
+                                    int halvings = kHalvings) {
     Point x(direction.size());
     const auto value = [&](double length) {
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = length * direction[i];
       return at(x);
     };
     double before = 0;
-    for (int step = 1; step <= kSteps; ++step) {
-      const double part = static_cast<double>(step) / kSteps;
+    for (int step = 1; step <= steps; ++step) {
+      const double part = static_cast<double>(step) / steps;
       double length = limit * part * part;
       const double here = value(length);
       if (std::isnan(here)) return std::nullopt;
       if (here > 0) {
-        for (int i = 0; i < kHalvings; ++i) {
+        for (int i = 0; i < halvings; ++i) {
           const double middle = (before + length) / 2;
           (value(middle) > 0 ? length : before) = middle;
         }
@@ -203,6 +208,38 @@ Margins margins_of(std::span<const MarginParameter> parameters, const Elasticity
   }
   out.worst = worst_of(surface, parameters, out.alone);
   return out;
+}
+
+double nearest_like(const Margins& found, std::span<const MarginParameter> parameters,
+                    const ElasticityWith& elasticity) {
+  const std::size_t n = parameters.size();
+  COX_ASSERT(n >= 1 && found.alone.size() == n, "the margins of these parameters");
+  Surface surface(elasticity, found.level, n);
+  if (surface.began_crossed()) return 1;
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto far = [&](std::size_t i) {
+    const auto& factor = found.alone[i].factor;
+    return factor ? std::abs(std::log(*factor)) : std::numeric_limits<double>::infinity();
+  };
+  std::ranges::stable_sort(order, {}, far);
+  double nearest = std::numeric_limits<double>::infinity();
+  for (const std::size_t i : order) {
+    if (!std::isfinite(far(i)) && !std::isfinite(nearest)) break;
+    const double limit = std::min(nearest, std::log(parameters[i].most));
+    // Of the first one the estimate says on which side, and how far; beyond twice that it is looked for as closely as there.
+    const double near = std::isfinite(nearest) ? limit : std::min(limit, 2 * far(i) + 0.1);
+    const double first = std::isfinite(far(i)) && *found.alone[i].factor < 1 ? -1 : 1;
+    for (const double side : {first, -first}) {
+      if (side < 0 && parameters[i].one_way) continue;
+      const Point direction = axis(n, i, side);
+      auto at = surface.first_along(direction, std::min(near, nearest), kFewSteps, kFewHalvings);
+      if (!at && !std::isfinite(nearest) && near < limit)
+        at = surface.first_along(direction, limit, kSteps, kFewHalvings);
+      if (at) nearest = std::min(nearest, *at);
+    }
+  }
+  return std::exp(nearest);
 }
 
 }  // namespace cox::forecast

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "forecast/regimes/recipe.hpp"
 
@@ -116,6 +118,27 @@ TEST(Margin, ReplicatesGiveTheBandAndNoneIsDropped) {
   EXPECT_NEAR(m.alone[0].low.value_or(0), 5 / 1.38, 1e-5);
   EXPECT_FALSE(m.alone[0].high);
   EXPECT_DOUBLE_EQ(m.alone[0].beyond, 0.2);
+}
+
+// A draw is looked at less closely than the estimate, in another order: it is the same number.
+TEST(Margin, TheNearestOfADrawIsThatOfAllOfThem) {
+  const std::vector<MarginParameter> all = parameters();
+  const Margins found = margins_of(all, marginal_share, 0.5);
+  for (const double jitter : {0.7, 1.0, 1.6, 2.0})
+    for (const double contention : {0.5, 1.0, 2.0}) {
+      const ElasticityWith draw = [&](std::span<const double> f) {
+        const double other[] = {f[0], f[1] * jitter, f[2] * contention};
+        return marginal_share(other);
+      };
+      const Margins exact = margins_of(all, draw, 0.5);
+      double least = exact.crossed ? 0 : std::numeric_limits<double>::infinity();
+      for (const Margin& one : exact.alone)
+        if (one.factor && !exact.crossed) least = std::min(least, std::abs(std::log(*one.factor)));
+      EXPECT_NEAR(std::log(nearest_like(found, all, draw)), least, 0.005 * least)
+          << jitter << ' ' << contention;
+    }
+  EXPECT_EQ(nearest_like(found, all, [](std::span<const double>) { return 0.4; }), 1) << "crossed";
+  EXPECT_TRUE(std::isinf(nearest_like(found, all, [](std::span<const double>) { return 0.9; })));
 }
 
 // The margin in size is where the regime ends.

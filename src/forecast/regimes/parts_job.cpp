@@ -278,6 +278,46 @@ std::vector<MarginSwitch> margin_switches(const Parts& parts, const PartsJobOpti
   return out;
 }
 
+/// The parameters of margins, and jobs with factors on them.
+class Varied {
+ public:
+  Varied(const Parts& parts, std::int64_t ranks, const PartsJobOptions& options)
+      : parts_(parts), ranks_(ranks), options_(options), switches_(margin_switches(parts, options)) {
+    for (const MarginSwitch& s : switches_) {
+      parameters_.push_back(s.parameter);
+      parameters_.back().worst = parameters_.back().worst && options.worst;
+    }
+  }
+  [[nodiscard]] const std::vector<MarginParameter>& parameters() const { return parameters_; }
+  [[nodiscard]] ElasticityWith as_estimated() const { return elasticity_of(parts_, -1, {}); }
+  [[nodiscard]] ElasticityWith drawn(int r) const {
+    const auto replicate = static_cast<std::uint64_t>(r);
+    const Unseen unseen = options_.unseen ? unseen_of(parts_, options_.project, replicate) : Unseen{};
+    return elasticity_of(with_unseen(redrawn(parts_, options_.project.seed, replicate), unseen),
+                         place_of_rest(options_.project.seed, replicate), {unseen.usual, unseen.undivided});
+  }
+
+ private:
+  [[nodiscard]] ElasticityWith elasticity_of(const Parts& of, double rest_place, BeyondSeen beyond) const {
+    return [this, model = std::make_shared<const Model>(of, options_, rest_place, beyond)](
+               std::span<const double> factors) {
+      Factors f;
+      Model::Failures failures;
+      auto n = static_cast<double>(ranks_);
+      for (std::size_t i = 0; i < switches_.size(); ++i) switches_[i].set(factors[i], f, failures, n);
+      const double most = 1'048'576;
+      if (n < 1 || n > most) return std::numeric_limits<double>::quiet_NaN();
+      return model->at(std::llround(n), f, failures).elasticity;
+    };
+  }
+
+  const Parts& parts_;
+  std::int64_t ranks_;
+  const PartsJobOptions& options_;
+  std::vector<MarginSwitch> switches_;
+  std::vector<MarginParameter> parameters_;
+};
+
 }  // namespace
 
 Parts redrawn(const Parts& parts, std::uint64_t seed, std::uint64_t replicate) {
@@ -345,42 +385,31 @@ std::optional<double> jitter_margin(const Parts& parts, std::int64_t ranks, doub
 
 Margins margins_of_parts(const Parts& parts, std::int64_t ranks, double level,
                          const PartsJobOptions& options) {
-  const std::vector<MarginSwitch> switches = margin_switches(parts, options);
-  std::vector<MarginParameter> parameters;
-  for (const MarginSwitch& s : switches) {
-    parameters.push_back(s.parameter);
-    parameters.back().worst = parameters.back().worst && options.worst;
-  }
-  const auto elasticity_of = [&](const Parts& of, double rest_place,
-                                 BeyondSeen beyond = {}) -> ElasticityWith {
-    return [&switches, ranks, model = std::make_shared<const Model>(of, options, rest_place, beyond)](
-               std::span<const double> factors) {
-      Factors f;
-      Model::Failures failures;
-      auto n = static_cast<double>(ranks);
-      for (std::size_t i = 0; i < switches.size(); ++i) switches[i].set(factors[i], f, failures, n);
-      const double most = 1'048'576;
-      if (n < 1 || n > most) return std::numeric_limits<double>::quiet_NaN();
-      return model->at(std::llround(n), f, failures).elasticity;
-    };
-  };
+  const Varied varied(parts, ranks, options);
   std::vector<ElasticityWith> replicates;
-  for (int r = 0; r < options.replicates; ++r) {
-    const auto replicate = static_cast<std::uint64_t>(r);
-    const Unseen unseen = options.unseen ? unseen_of(parts, options.project, replicate) : Unseen{};
-    replicates.push_back(elasticity_of(with_unseen(redrawn(parts, options.project.seed, replicate), unseen),
-                                       place_of_rest(options.project.seed, replicate),
-                                       {unseen.usual, unseen.undivided}));
-  }
+  for (int r = 0; r < options.replicates; ++r) replicates.push_back(varied.drawn(r));
   const bool bands = options.bands || !options.unseen;
   Margins out =
-      margins_of(parameters, elasticity_of(parts, -1), level,
+      margins_of(varied.parameters(), varied.as_estimated(), level,
                  bands ? std::span<const ElasticityWith>(replicates) : std::span<const ElasticityWith>());
   if (!options.unseen || replicates.empty()) return out;
-  const std::vector<double> as_it_is(parameters.size(), 1.0);
+  const std::vector<double> as_it_is(varied.parameters().size(), 1.0);
   const auto other = std::ranges::count_if(
       replicates, [&](const ElasticityWith& r) { return (r(as_it_is) < level) != out.crossed; });
   out.other_side = static_cast<double>(other) / static_cast<double>(replicates.size());
+  return out;
+}
+
+std::vector<double> drawn_margins(const Parts& parts, std::int64_t ranks, const Margins& found,
+                                  const PartsJobOptions& options) {
+  const bool any_crosses =
+      found.crossed || std::ranges::any_of(found.alone, [](const Margin& m) { return m.factor.has_value(); });
+  PartsJobOptions coarse = options;
+  coarse.project.coarse = true;
+  const Varied varied(parts, ranks, coarse);
+  std::vector<double> out;
+  for (int r = 0; any_crosses && r < options.replicates; ++r)
+    out.push_back(nearest_like(found, varied.parameters(), varied.drawn(r)));
   return out;
 }
 

@@ -49,6 +49,12 @@ struct PartsJob {
 [[nodiscard]] Margins margins_of_parts(const Parts& parts, std::int64_t ranks, double level,
                                        const PartsJobOptions& options);
 
+/// The nearest of them in each draw of `options` (`nearest_like`), as a factor of at least 1, where `found` is what `margins_of_parts` says. Draws are
+/// those of `job_of_parts`. Empty = nothing is drawn, or none crosses. Cost: 40 calls a draw.
+/// Held by: src/forecast/regimes/parts_job_test.cpp
+[[nodiscard]] std::vector<double> drawn_margins(const Parts& parts, std::int64_t ranks, const Margins& found,
+                                                const PartsJobOptions& options);
+
 /// ln of the factor on jitter that makes eps fall to `level` at `ranks`; 0 = it is below already, nothing = no factor up to
 /// 1,000 does, or there is no jitter. Cost: 60 calls. Held by: src/forecast/regimes/parts_job_test.cpp
 [[nodiscard]] std::optional<double> jitter_margin(const Parts& parts, std::int64_t ranks, double level,

@@ -293,13 +293,24 @@ std::string lever_cell(std::string_view label, const std::optional<LeverRatio>& 
   return fmt::format("<td class=\"n\" data-label=\"{}\"><span>{}</span></td>", label, text);
 }
 
+std::string factor_text(double margin) {
+  if (margin <= 1) return "crossed";
+  return std::isfinite(margin) ? "x" + plain_number(margin) : "none crosses";
+}
+
+std::string ends_text(const std::optional<forecast::DrawnEnds>& ends, std::string (*of)(double)) {
+  if (!ends) return {};
+  return fmt::format("<span class=\"ends\">{} to {}</span>", of(ends->low), of(ends->high));
+}
+
 std::string lever_row(std::string_view name, const LeverEffect& e, const LeverEffect& as_it_is) {
-  const std::string margin = !e.margin                  ? "–"
-                             : *e.margin <= 1           ? "crossed"
-                             : std::isfinite(*e.margin) ? "x" + plain_number(*e.margin)
-                                                        : "none crosses";
+  const std::string margin =
+      (e.margin ? factor_text(*e.margin) : "–") + ends_text(e.margin_ends, factor_text);
   const std::optional<double> most = e.most_nodes_over(as_it_is);
-  const std::string nodes = most ? fmt::format("{:.3f}", *most) : std::string("–");
+  const std::string nodes = (most ? fmt::format("{:.3f}", *most) : std::string("–")) +
+                            ends_text(e.most_nodes_over_ends, [](double x) {
+                              return std::isfinite(x) ? fmt::format("{:.3f}", x) : std::string("beyond");
+                            });
   return fmt::format("<tr><th scope=\"row\">{}<span class=\"ends\">{}</span></th>", html(name),
                      html(e.does)) +
          lever_cell("throughput", e.throughput) + lever_cell("p99", e.p99) + lever_cell("CV", e.cv) +
