@@ -47,7 +47,9 @@ struct LeverEffect {
   std::vector<std::string> names;  ///< the levers that are applied; empty = the job as it is
   std::string does;
   std::string learning;
-  std::string why_not;               ///< it could not be computed, and why; empty = it could
+  std::string why_not;  ///< it could not be computed, and why; empty = it could
+  /// Only between which ends its ratios lie is known, the job as it is being one of them: no `value` is told, nor a margin or N* but their ends.
+  bool range = false;
   LeverRatio throughput;             ///< samples per time, failures included
   LeverRatio step;                   ///< mean
   std::optional<LeverRatio> cv;      ///< of the step; empty where the job as it is has none

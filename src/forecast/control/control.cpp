@@ -152,7 +152,14 @@ std::string margin_cell(const std::optional<double>& margin) {
   return std::isfinite(*margin) ? fmt::format("x {:.3g}", *margin) : "none";
 }
 
+/// Of a range the ends alone.
+TextLine range_row(std::string_view name, const LeverEffect& e) {
+  return TextLine::row(fmt::format("{:<19} {:>6} {:>14} a range: no place in it is likelier", name, "-",
+                                   fmt::format("{:.3f}..{:.3f}", e.throughput.low, e.throughput.high)));
+}
+
 TextLine lever_row(std::string_view name, const LeverEffect& e, const LeverEffect& as_it_is) {
+  if (e.range) return range_row(name, e);
   const std::optional<double> nodes = e.most_nodes_over(as_it_is);
   const std::string most = nodes ? fmt::format("{:.3f}", *nodes) : "-";
   return TextLine::row(

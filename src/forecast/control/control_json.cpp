@@ -7,9 +7,10 @@
 namespace cox::forecast {
 namespace {
 
-Json ratio_json(const std::optional<LeverRatio>& r) {
+/// `range`: no place between the ends is likelier.
+Json ratio_json(const std::optional<LeverRatio>& r, bool range = false) {
   if (!r) return nullptr;
-  return {{"value", r->value}, {"low", r->low}, {"high", r->high}};
+  return {{"value", range ? Json(nullptr) : Json(r->value)}, {"low", r->low}, {"high", r->high}};
 }
 
 Json ends_json(const std::optional<DrawnEnds>& ends) {
@@ -23,13 +24,14 @@ Json effect_json(const LeverEffect& e, const LeverEffect& as_it_is) {
   Json j{{"levers", e.names}, {"does", e.does}, {"learning_not_included", e.learning}};
   j["not_computed"] = e.why_not.empty() ? Json(nullptr) : Json(e.why_not);
   if (!e.why_not.empty()) return j;
-  j["throughput_ratio"] = ratio_json(e.throughput);
-  j["step_ratio"] = ratio_json(e.step);
-  j["p99_ratio"] = ratio_json(e.p99);
-  j["cv_ratio"] = ratio_json(e.cv);
-  j["rework_per_sample_ratio"] = ratio_json(e.rework);
-  j["energy_per_sample_ratio"] = ratio_json(e.energy);
-  j["node_hours_per_sample_ratio"] = ratio_json(e.cost);
+  j["range"] = e.range;
+  j["throughput_ratio"] = ratio_json(e.throughput, e.range);
+  j["step_ratio"] = ratio_json(e.step, e.range);
+  j["p99_ratio"] = ratio_json(e.p99, e.range);
+  j["cv_ratio"] = ratio_json(e.cv, e.range);
+  j["rework_per_sample_ratio"] = ratio_json(e.rework, e.range);
+  j["energy_per_sample_ratio"] = ratio_json(e.energy, e.range);
+  j["node_hours_per_sample_ratio"] = ratio_json(e.cost, e.range);
   j["most_nodes"] = e.most_nodes ? Json(*e.most_nodes) : Json(nullptr);
   j["most_nodes_interval"] = ends_json(e.most_nodes_ends);
   const std::optional<double> over = e.most_nodes_over(as_it_is);

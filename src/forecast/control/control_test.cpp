@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 
 #include "forecast/control/control_json.hpp"
@@ -90,6 +91,35 @@ TEST(Control, AnswersWhatWasAsked) {
   // Margins have the draws of the parts that each changed scenario says.
   EXPECT_GE(c->levers->baseline.margin_ends.value().high, c->levers->baseline.margin.value());
   EXPECT_TRUE(j["levers_at"]["as_it_is"]["margin_interval"].contains("low"));
+}
+
+// A range has no point: not on the screen, not in JSON. Ends of a margin and of N* stand behind what a lever does.
+TEST(Control, ARangeAndEndsArePrinted) {
+  FullControl c;
+  c.levers.emplace();
+  c.levers->by_parts = true;
+  c.levers->baseline.most_nodes = 1'000;
+  c.levers->baseline.most_nodes_ends = DrawnEnds{900, std::numeric_limits<double>::infinity()};
+  LeverEffect e;
+  e.names = {"overlap"};
+  e.does = "none to all is hidden";
+  e.range = true;
+  e.throughput = {.value = 1.2345, .low = 1, .high = 1.3};
+  e.margin_ends = DrawnEnds{1, 2.5};
+  c.levers->levers = {e};
+  const std::string text = joined(text_lines(c));
+  EXPECT_EQ(text.find("1.234"), std::string::npos) << text;
+  for (const std::string_view part : {"1.000..1.300", "a range", "none to all is hidden; margin over..x 2.5",
+                                      "as it is: N* 900..beyond nodes"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  const Json j = control_json(c);
+  const Json& lever = j["levers"][0];
+  EXPECT_TRUE(lever["range"].get<bool>());
+  EXPECT_TRUE(lever["throughput_ratio"]["value"].is_null());
+  EXPECT_EQ(lever["throughput_ratio"]["high"], 1.3);
+  EXPECT_EQ(lever["margin_interval"]["high"], 2.5);
+  EXPECT_TRUE(j["levers_at"]["as_it_is"]["most_nodes_interval"]["high"].is_null());
+  EXPECT_EQ(j["levers_at"]["as_it_is"]["most_nodes_interval"]["low"], 900);
 }
 
 TEST(Control, NothingAskedIsGoodputAlone) {

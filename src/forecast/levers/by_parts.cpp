@@ -267,6 +267,32 @@ LeverEffect effect_of_set(const PartsCase& job, const std::vector<PartLever>& le
   return out;
 }
 
+/// What it does at most, as a range from the job as it is.
+void make_range(LeverEffect& e, const LeverEffect& as_it_is) {
+  e.range = true;
+  const auto widen = [](LeverRatio& r) {
+    r.low = std::min(r.low, 1.0);
+    r.high = std::max(r.high, 1.0);
+  };
+  for (LeverRatio* r : {&e.throughput, &e.step, &e.cost}) widen(*r);
+  for (std::optional<LeverRatio>* r : {&e.cv, &e.p99, &e.rework})
+    if (*r) widen(**r);
+  const auto hold = [](std::optional<DrawnEnds>& ends, std::optional<double>& value,
+                       const std::optional<double>& now) {
+    if (value && now) {
+      if (!ends) ends = DrawnEnds{*value, *value};
+      ends = DrawnEnds{std::min(ends->low, *now), std::max(ends->high, *now)};
+    } else {
+      ends.reset();
+    }
+    value.reset();
+  };
+  std::optional<double> over = e.most_nodes_over(as_it_is);
+  hold(e.most_nodes_over_ends, over, 1.0);
+  hold(e.most_nodes_ends, e.most_nodes, as_it_is.most_nodes);
+  hold(e.margin_ends, e.margin, as_it_is.margin);
+}
+
 }  // namespace
 
 LeverTable compare_part_levers(const PartsCase& job, const std::vector<PartLever>& levers,
@@ -288,6 +314,7 @@ LeverTable compare_part_levers(const PartsCase& job, const std::vector<PartLever
       effect = effect_of_set(job, levers, {i}, baseline, options);
       add_over(add_beyond_steps(with(job, levers, {i}), options, level, effect), as_it_is, out.baseline,
                effect);
+      if (levers[i].range) make_range(effect, out.baseline);
     } else {
       describe(levers, {i}, effect);
       effect.why_not = levers[i].why_not;
@@ -303,7 +330,10 @@ LeverSet cheapest_part_levers(const PartsCase& job, const std::vector<PartLever>
   std::vector<Choice> choices;
   choices.reserve(levers.size());
   for (const PartLever& l : levers)
-    choices.push_back({.name = l.name, .part = l.part, .why_not = l.why_not, .price = prices.of(l.name)});
+    choices.push_back({.name = l.name,
+                       .part = l.part,
+                       .why_not = l.range ? "what it does is a range" : l.why_not,
+                       .price = prices.of(l.name)});
   const PlayedParts baseline = play(job, options);
   return cheapest_set(choices, effect_of(baseline, baseline, options.project.scaling), target,
                       [&](const std::vector<std::size_t>& set) {

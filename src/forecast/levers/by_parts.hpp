@@ -35,6 +35,8 @@ struct PartLever {
   std::string part{};  ///< two of one part exclude each other
   std::string why_not{};
   std::function<void(PartsCase&)> apply{};
+  bool range =
+      false;  ///< `apply` is what it does at most: from the job as it is up to there is a range, of which no place is likelier
 };
 
 /// In the order in which a set of them is applied. `sample`: what the parts were calibrated from, which names ranks; null = a
@@ -51,13 +53,13 @@ struct PartLeverOptions {
 /// The job as it is and each lever alone, at the case's size: the same figures as `compare_levers`, without energy.
 ///
 /// Formula: means and quantiles of maxima, nodes and ranks with parts of their own; the interval of a ratio is that of 90 % of the
-/// draws of all parameters, and of those with what was not seen. Margin: `margins_of_parts` to the boundary that is next for the job as it is. Errors: none.
+/// draws of all parameters, and of those with what was not seen; of a range of what it does at most, and the job as it is. Margin: `margins_of_parts` to the boundary that is next for the job as it is. Errors: none.
 /// Cost: levers x (replicates + margin's calls). Threads: same result for any number.
 /// Held by: src/forecast/levers/by_parts_test.cpp
 [[nodiscard]] LeverTable compare_part_levers(const PartsCase& job, const std::vector<PartLever>& levers,
                                              const PartLeverOptions& options, const LeverPrices& prices);
 
-/// The cheapest set for a target. Errors: none. Cost: sets x replicates.
+/// The cheapest set for a target, without levers whose effect is a range. Errors: none. Cost: sets x replicates.
 /// Held by: src/forecast/levers/by_parts_test.cpp
 [[nodiscard]] LeverSet cheapest_part_levers(const PartsCase& job, const std::vector<PartLever>& levers,
                                             const Target& target, const PartLeverOptions& options,

@@ -292,6 +292,37 @@ TEST(LeversByParts, MarginsHaveEnds) {
   EXPECT_EQ(once.baseline.margin, table.baseline.margin);
 }
 
+// What it does at most is one end, the job as it is the other, and no target is sought with it.
+TEST(LeversByParts, ARangeIsFromTheJobAsItIs) {
+  const PartsCase job = failing_case();
+  std::vector<PartLever> levers{
+      {.name = "free",
+       .does = "no communication",
+       .part = "free",
+       .apply = [](PartsCase& c) { c.rest = [](std::int64_t) { return exactly(0); }; },
+       .range = true}};
+  const LeverTable ranged = compare_part_levers(job, levers, {.replicates = 20}, {});
+  const Target target = parse_target("throughput >= 1.01 * baseline").value();
+  const LeverSet none = cheapest_part_levers(job, levers, target, {.replicates = 0}, {});
+  EXPECT_FALSE(none.reached);
+  ASSERT_EQ(none.left_out.size(), 1U);
+  EXPECT_NE(none.left_out[0].find("range"), std::string::npos);
+  levers.front().range = false;
+  const LeverTable point = compare_part_levers(job, levers, {.replicates = 20}, {});
+  const LeverEffect &r = ranged.levers.front(), &p = point.levers.front();
+  EXPECT_TRUE(r.range);
+  EXPECT_EQ(r.throughput.low, 1);
+  EXPECT_EQ(r.throughput.high, p.throughput.high);
+  EXPECT_EQ(r.step.high, 1);
+  EXPECT_EQ(r.step.low, p.step.low);
+  EXPECT_FALSE(r.margin || r.most_nodes || r.most_nodes_over(ranged.baseline));
+  ASSERT_TRUE(r.margin_ends && r.most_nodes_ends && r.most_nodes_over_ends);
+  EXPECT_LE(r.most_nodes_over_ends->low, 1);
+  EXPECT_GE(r.most_nodes_over_ends->high, 1);
+  EXPECT_LE(r.margin_ends->low, *ranged.baseline.margin);
+  EXPECT_GE(r.margin_ends->high, *p.margin);
+}
+
 TEST(LeversByParts, TheSameForAnyNumberOfThreads) {
   const PartsCase job = with_detours(256);
   const LeverTable one = compared(job), two = compared(job, nullptr, 2);

@@ -198,26 +198,74 @@ void add_hierarchical(const PartsCase& job, const Sample& sample, const MessageF
   out.push_back(message_lever("hierarchical", "sums inside the node first" + at_least(sample), why, times));
 }
 
-void add_untold(const PartsCase& job, const Sample& sample, std::vector<PartLever>& out) {
-  const bool communicates = job.parts.rest.value > Seconds{};
-  const bool beside = !sample.record.background.empty();
+/// At most all of communication is beside work, as far as there is work.
+void hide(PartsCase& c) {
+  Seconds own{};
+  for (const PositionParts& p : c.parts.positions) own += p.level.value;
+  const auto less = [own](TimeEstimate t) {
+    for (Seconds* one : {&t.value, &t.low, &t.high}) *one = std::max(*one - own, Seconds{});
+    return t;
+  };
+  c.parts.rest = less(c.parts.rest);
+  c.parts.rest_growth.clear();
+  if (c.rest) c.rest = [rest = c.rest, less](std::int64_t ranks) { return less(rest(ranks)); };
+}
+
+void add_overlap(const PartsCase& job, const Sample& sample, std::vector<PartLever>& out) {
   const std::string rest = to_string(job.parts.rest.value);
-  out.push_back(message_lever(
-      "overlap", "communication beside work",
-      !communicates ? "no communication was seen"
-      : beside
-          ? fmt::format("part of it is already; which work could go on beside the other {} is not recorded",
-                        rest)
-          : fmt::format("which work needs the sums is not recorded: none to all of {} would be hidden", rest),
-      {}));
+  PartLever lever{
+      .name = "overlap",
+      .does =
+          sample.record.background.empty()
+              ? fmt::format("none to all of {} is hidden: which work needs the sums is not recorded", rest)
+              : fmt::format(
+                    "part is hidden already, and none to all of the other {}: which work could go on beside it is "
+                    "not recorded",
+                    rest),
+      .part = "overlap",
+      .why_not = job.parts.rest.value > Seconds{} ? "" : "no communication was seen",
+      .apply = hide,
+      .range = true};
+  out.push_back(std::move(lever));
+}
+
+/// What a sum of all ranks would take, were all its messages those of a node: rings of more ranks have as many more messages, each of a
+/// smaller part.
+Seconds inside_alone(const MessageFit& inside, Bytes bytes, std::int64_t ranks) {
+  const auto part = [](std::int64_t n) { return static_cast<double>(n - 1) / static_cast<double>(n); };
+  const double messages = static_cast<double>(ranks - 1) / static_cast<double>(inside.ranks - 1);
+  return inside.latency.value * messages +
+         inside.per_byte.value.over(bytes) * (part(ranks) / part(inside.ranks));
+}
+
+/// From what messages take that go between nodes, as those of a sum that waits for its slowest, to what they take inside.
+void add_placement(const PartsCase& job, const Sample& sample, const MessageFits& known,
+                   std::vector<PartLever>& out) {
   const std::int64_t nodes = node_count(sample);
-  out.push_back(message_lever("placement", "ranks node after node",
-                              nodes == 0   ? "which ranks share a node is not known"
-                              : nodes == 1 ? "all ranks are on one node"
-                              : node_after_node(sample)
-                                  ? "ranks are placed node after node"
-                                  : "what messages take between other ranks was not recorded",
-                              {}));
+  const std::int64_t each = nodes > 0 ? sample.size() / nodes : 0;
+  const auto times = over_positions(sample, [&](const Position& p) -> std::optional<TimesAsLong> {
+    const MessageFit* inside = known.of(p.traffic.kind, each, true);
+    if (!sums_gradients(p.traffic.kind) || each < 2 || p.traffic.bytes <= Bytes{} ||
+        !(p.traffic.transfer > Seconds{}) || !parts_latency(inside))
+      return {};
+    const double by =
+        std::min(inside_alone(*inside, p.traffic.bytes, sample.size()) / p.traffic.transfer, 1.0);
+    return TimesAsLong{.value = by, .low = by, .high = by};
+  });
+  std::string why;
+  if (nodes == 0) why = "which ranks share a node is not known";
+  if (nodes == 1) why = "all ranks are on one node";
+  if (nodes > 1 && node_after_node(sample)) why = "ranks are placed node after node";
+  if (why.empty() && !(job.parts.rest.value > Seconds{})) why = "no communication was seen";
+  if (why.empty() && !times)
+    why = "what sums take among the ranks of a node alone was not recorded at several sizes";
+  if (why.empty() && times->value >= 1) why = "sums among the ranks of a node alone are not quicker";
+  PartLever lever = message_lever(
+      "placement",
+      "ranks node after node: from messages as they are, of which some go between nodes, to all as inside a node",
+      std::move(why), times);
+  lever.range = true;
+  out.push_back(std::move(lever));
 }
 
 }  // namespace
@@ -242,7 +290,8 @@ void add_message_levers(const PartsCase& job, const Sample& sample, std::vector<
   const MessageFits known{run_parameters({&sample, 1}).messages};
   add_hierarchical(job, sample, known, out);
   add_bytes(job, sample, known, out);
-  add_untold(job, sample, out);
+  add_overlap(job, sample, out);
+  add_placement(job, sample, known, out);
 }
 
 }  // namespace cox::forecast

@@ -24,7 +24,8 @@ void change_communication(PartsCase& job, const TimesAsLong& times);
 ///
 /// Formula: a message of b bytes takes latency + b per_byte (`MessageFit`), of which a part l is latency. A quarter of the bytes:
 ///          l + (1 - l) / 4 times as long; four messages of a quarter: 1 + 3 l; sums inside the node of g ranks first: those of a node with b
-///          and one of each node with b / g, over all ranks with b. Positions count by what they transfer.
+///          and one of each node with b / g, over all ranks with b. Positions count by what they transfer. Ranges: overlap up to all that
+///          nothing hides, as far as there is work; placement up to a ring of all ranks whose messages are those of a node.
 /// Source:  Hockney 1994; docs/concepts/levers.md. Cost: that of `run_parameters`.
 /// Held by: src/forecast/levers/message_levers_test.cpp
 void add_message_levers(const PartsCase& job, const Sample& sample, std::vector<PartLever>& out);

@@ -104,13 +104,12 @@ TEST(MessageLevers, SumsInsideTheNodeFirstNeedTheirTimes) {
 
 TEST(MessageLevers, WhatIsNotRecordedIsSaid) {
   Sample s = sample_of({10'000, 1'000'000});
-  EXPECT_NE(of(levers(s), "overlap").why_not.find("none to all"), std::string::npos);
   EXPECT_NE(of(levers(s), "placement").why_not.find("node after node"), std::string::npos);
   std::swap(s.ranks[1].node, s.ranks[2].node);
   EXPECT_NE(of(levers(s), "placement").why_not.find("was not recorded"), std::string::npos);
   s.record.background.push_back({.operations = 1, .in_flight = Seconds{1}, .hidden = Seconds{0.5}});
   EXPECT_NE(of(levers(s), "buckets").why_not.find("under way beside work"), std::string::npos);
-  EXPECT_NE(of(levers(s), "overlap").why_not.find("already"), std::string::npos);
+  EXPECT_NE(of(levers(s), "overlap").does.find("already"), std::string::npos);
   EXPECT_NE(of(levers(s), "compression").does.find("at least"), std::string::npos);
   s.positions[0].traffic.bytes = {};
   EXPECT_NE(of(levers(s), "compression").why_not.find("how many bytes"), std::string::npos);
@@ -118,6 +117,44 @@ TEST(MessageLevers, WhatIsNotRecordedIsSaid) {
   EXPECT_NE(of(levers(s), "compression").why_not.find("no sum"), std::string::npos);
   for (SampleRank& r : s.ranks) r.node = -1;
   EXPECT_NE(of(levers(s), "hierarchical").why_not.find("not known"), std::string::npos);
+}
+
+// None to all of it is hidden, as long as there is work: 2 ms beside 100 ms, or beside half a one.
+TEST(MessageLevers, OverlapIsARangeUpToAllThatWorkHides) {
+  const auto all = levers(sample_of({1'000'000}));
+  const PartLever& overlap = of(all, "overlap");
+  EXPECT_TRUE(overlap.range);
+  EXPECT_NE(overlap.does.find("none to all of 2.00 ms"), std::string::npos) << overlap.does;
+  PartsCase c = job();
+  c.rest = [](std::int64_t ranks) {
+    const Seconds s{1e-3 * static_cast<double>(ranks)};
+    return TimeEstimate{.value = s, .low = s, .high = s};
+  };
+  c.parts.positions.resize(1);
+  c.parts.positions[0].level.value = Seconds{0.1};
+  PartsCase little = c;
+  little.parts.positions[0].level.value = Seconds{0.5e-3};
+  overlap.apply(c);
+  EXPECT_EQ(c.parts.rest.value, Seconds{});
+  EXPECT_EQ(c.rest(64).value, Seconds{});
+  EXPECT_NEAR(c.rest(128).value.count(), 0.028, 1e-12);
+  overlap.apply(little);
+  EXPECT_NEAR(little.parts.rest.value.count(), 1.5e-3, 1e-12);
+}
+
+// Two ranks of a node take 0.1 ms + 1e-10 s/B; a ring of eight of such messages is 7 times the first, 7/4 of the second.
+TEST(MessageLevers, PlacementIsARangeDownToMessagesInsideANode) {
+  Sample s = sample_of({10'000, 1'000'000});
+  std::swap(s.ranks[1].node, s.ranks[2].node);
+  EXPECT_NE(of(levers(s), "placement").why_not.find("was not recorded"), std::string::npos);
+  for (const std::int64_t bytes : {10'000, 1'000'000})
+    s.record.messages.push_back(times_of(2, true, bytes, 0.1 * hockney(static_cast<double>(bytes))));
+  const auto all = levers(s);
+  const PartLever& placement = of(all, "placement");
+  EXPECT_TRUE(placement.range);
+  EXPECT_NEAR(rest_with(placement), 0.7e-3 + 1.75e-4, 1e-8);
+  s.record.messages.back() = times_of(2, true, 1'000'000, 10 * hockney(1e6));
+  EXPECT_NE(of(levers(s), "placement").why_not.find("not quicker"), std::string::npos);
 }
 
 // What is not sure of latency and bytes is in the interval.

@@ -287,9 +287,10 @@ std::string metrics(const ForecastPage& page) {
           rows + "</tbody></table></div>\n");
 }
 
-std::string lever_cell(std::string_view label, const std::optional<LeverRatio>& r) {
+std::string lever_cell(std::string_view label, const std::optional<LeverRatio>& r, bool range) {
+  const std::string value = r ? range ? "a range" : fmt::format("{:.3f}", r->value) : "–";
   const std::string text =
-      r ? fmt::format("{:.3f}<span class=\"ends\">{:.3f} to {:.3f}</span>", r->value, r->low, r->high) : "–";
+      value + (r ? fmt::format("<span class=\"ends\">{:.3f} to {:.3f}</span>", r->low, r->high) : "");
   return fmt::format("<td class=\"n\" data-label=\"{}\"><span>{}</span></td>", label, text);
 }
 
@@ -311,10 +312,13 @@ std::string lever_row(std::string_view name, const LeverEffect& e, const LeverEf
                             ends_text(e.most_nodes_over_ends, [](double x) {
                               return std::isfinite(x) ? fmt::format("{:.3f}", x) : std::string("beyond");
                             });
+  const auto cell = [&e](std::string_view label, const std::optional<LeverRatio>& r) {
+    return lever_cell(label, r, e.range);
+  };
   return fmt::format("<tr><th scope=\"row\">{}<span class=\"ends\">{}</span></th>", html(name),
                      html(e.does)) +
-         lever_cell("throughput", e.throughput) + lever_cell("p99", e.p99) + lever_cell("CV", e.cv) +
-         lever_cell("re-runs", e.rework) + lever_cell("energy", e.energy) + lever_cell("node hours", e.cost) +
+         cell("throughput", e.throughput) + cell("p99", e.p99) + cell("CV", e.cv) +
+         cell("re-runs", e.rework) + cell("energy", e.energy) + cell("node hours", e.cost) +
          fmt::format(
              "<td class=\"n\" data-label=\"margin\">{}</td><td class=\"n\" data-label=\"N*\">{}</td><td "
              "class=\"n\" data-label=\"price\">{}</td></tr>\n",

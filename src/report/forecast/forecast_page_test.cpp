@@ -128,6 +128,22 @@ TEST(ForecastPage, CellsOfLeversHaveTheirNames) {
     EXPECT_NE(table.substr(at, table.find('>', at) - at).find("data-label"), std::string::npos);
 }
 
+TEST(ForecastPage, ARangeOfALeverHasNoPointAndEndsStandUnderTheirNumbers) {
+  ForecastPage sample = test::sample_forecast();
+  ASSERT_TRUE(sample.levers && !sample.levers->levers.empty());
+  LeverEffect& e = sample.levers->levers.front();
+  e.why_not.clear();
+  e.throughput = {.value = 1.2345, .low = 1, .high = 1.3};
+  e.margin = 1.75;
+  e.margin_ends = forecast::DrawnEnds{1, 2.5};
+  const auto of = [](const ForecastPage& page) { return render_forecast(page).value_or(""); };
+  EXPECT_NE(of(sample).find("x1.75<span class=\"ends\">crossed to x2.5</span>"), std::string::npos);
+  EXPECT_NE(of(sample).find("1.234<span class=\"ends\">1.000 to 1.300"), std::string::npos);
+  e.range = true;
+  EXPECT_EQ(of(sample).find("1.234"), std::string::npos);
+  EXPECT_NE(of(sample).find("a range<span class=\"ends\">1.000 to 1.300"), std::string::npos);
+}
+
 TEST(ForecastPage, NothingIsAskedOfTheNetworkAndNothingRuns) {
   for (const ForecastPage& page : {test::sample_forecast(), test::hostile_forecast()}) {
     const auto html = render_forecast(page);
