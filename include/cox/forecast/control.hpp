@@ -31,10 +31,18 @@ struct ControlQuestion {
   LeverOptions options{};
 };
 
+/// How a ratio that was simulated is known.
+struct SimulatedRatio {
+  double low = 1;  ///< 90 %, over seeds
+  double high = 1;
+  std::int64_t steps = 0;  ///< of each seed
+};
+
 /// A size with the set of levers that the target wants.
 struct ControlledSize {
   std::int64_t ranks = 0;
-  double throughput_ratio = 1;  ///< over the job as it is, at this size
+  double throughput_ratio = 1;                ///< over the job as it is, at this size
+  std::optional<SimulatedRatio> simulated{};  ///< empty = by the job's parts
 };
 
 /// What was found of levers, as far as it was asked for.

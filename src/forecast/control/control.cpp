@@ -11,6 +11,7 @@
 #include "cox/base/units_text.hpp"
 
 #include "forecast/control/changed_parts.hpp"
+#include "forecast/control/simulated_control.hpp"
 #include "forecast/scenario/resize.hpp"
 
 namespace cox::forecast {
@@ -97,14 +98,16 @@ Result<Seconds> usual_step(const model::Scenario& scenario, const ControlQuestio
 }
 
 void add_controlled(const model::Scenario& scenario, const std::vector<std::int64_t>& nodes,
-                    FullControl& out) {
+                    const LeverOptions& options, FullControl& out) {
   std::vector<std::int64_t> ranks;
   ranks.reserve(nodes.size());
   for (const std::int64_t n : nodes) ranks.push_back(n * std::max(scenario.cluster.devices_per_node, 1));
   out.controlled = controlled_sizes(scenario, out.set->best.names, ranks);
-  if (out.controlled.empty())
+  if (!out.controlled.empty()) return;
+  out.controlled = simulated_control(scenario, out.set->best.names, ranks, options, out.notes);
+  if (!out.controlled.empty())
     out.notes.emplace_back(
-        "the set of levers is not forecast at other sizes: its ranks do not meet in every step");
+        "control at other sizes is simulated there: ranks do not meet in every step, so parts do not say it");
 }
 
 }  // namespace
@@ -122,7 +125,7 @@ Result<FullControl> make_control(const model::Scenario& scenario, const ControlQ
   if (q.target) {
     COX_TRY(out.set, cheapest_levers(scenario, *q.target, q.options));
     out.target = q.target->text;
-    if (out.set->reached && !out.set->already) add_controlled(scenario, nodes, out);
+    if (out.set->reached && !out.set->already) add_controlled(scenario, nodes, q.options, out);
   }
   if (q.training) COX_CHECK(add_days(scenario, q, steps, nodes, out));
   if (!scenario.failures.happen()) return out;

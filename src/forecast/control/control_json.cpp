@@ -95,7 +95,12 @@ Json control_json(const FullControl& c) {
   if (!c.controlled.empty()) {
     j["controlled"] = Json::array();
     for (const ControlledSize& at : c.controlled)
-      j["controlled"].push_back({{"ranks", at.ranks}, {"throughput_ratio", at.throughput_ratio}});
+      j["controlled"].push_back(
+          {{"ranks", at.ranks},
+           {"throughput_ratio", at.throughput_ratio},
+           {"low", at.simulated ? Json(at.simulated->low) : Json(nullptr)},
+           {"high", at.simulated ? Json(at.simulated->high) : Json(nullptr)},
+           {"simulated_steps", at.simulated ? Json(at.simulated->steps) : Json(nullptr)}});
   }
   if (!c.goodput.empty()) {
     j["goodput"] = Json::array();

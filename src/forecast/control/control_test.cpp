@@ -104,7 +104,7 @@ TEST(Control, ARangeAndEndsArePrinted) {
   e.names = {"overlap"};
   e.does = "none to all is hidden";
   e.range = true;
-  e.throughput = {.value = 1.2345, .low = 1, .high = 1.3};
+  e.throughput = {.value = 1.2341, .low = 1, .high = 1.3};
   e.margin_ends = DrawnEnds{1, 2.5};
   c.levers->levers = {e};
   const std::string text = joined(text_lines(c));

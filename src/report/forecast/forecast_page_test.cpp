@@ -131,9 +131,9 @@ TEST(ForecastPage, CellsOfLeversHaveTheirNames) {
 TEST(ForecastPage, ARangeOfALeverHasNoPointAndEndsStandUnderTheirNumbers) {
   ForecastPage sample = test::sample_forecast();
   ASSERT_TRUE(sample.levers && !sample.levers->levers.empty());
-  LeverEffect& e = sample.levers->levers.front();
+  forecast::LeverEffect& e = sample.levers->levers.front();
   e.why_not.clear();
-  e.throughput = {.value = 1.2345, .low = 1, .high = 1.3};
+  e.throughput = {.value = 1.2341, .low = 1, .high = 1.3};
   e.margin = 1.75;
   e.margin_ends = forecast::DrawnEnds{1, 2.5};
   const auto of = [](const ForecastPage& page) { return render_forecast(page).value_or(""); };
