@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "cox/base/units.hpp"
 #include "cox/forecast/checkpoints.hpp"
 #include "cox/forecast/levers.hpp"
+#include "cox/forecast/prior.hpp"
 
 namespace cox::forecast {
 
@@ -22,6 +24,9 @@ struct Training {
   std::optional<Seconds> within{};  ///< how many nodes finish in that time
 };
 
+/// How long a step takes in a draw of the job's parameters, over the estimate, at a number of ranks.
+using DrawnStep = std::function<double(std::int64_t ranks, int draw)>;
+
 struct ControlQuestion {
   bool levers = false;
   std::optional<Target> target{};
@@ -29,6 +34,8 @@ struct ControlQuestion {
   std::vector<std::int64_t>
       nodes{};  ///< beside the scenario's own; sizes that its layout does not fit are told
   LeverOptions options{};
+  DrawnStep drawn_steps{};  ///< empty = steps are not drawn
+  Prior prior{};            ///< how well stated times of failures are known
 };
 
 /// How a ratio that was simulated is known.

@@ -87,6 +87,16 @@ ScalingJob throughput_job(const FullForecast& f, const Asked& asked) {
   return job_of_parts(*f.parts, options).job;
 }
 
+/// How a step of it varies over draws of its parameters, those of its bends.
+DrawnStep drawn_steps(const FullForecast& f, const Asked& asked) {
+  PartsJobOptions options{.project = asked.project, .failing = {}, .replicates = 20};
+  options.project.rest = f.rest;
+  options.project.over_parts = f.over_parts;
+  options.project.growth = f.growth;
+  options.unseen = f.calibrated;
+  return drawn_steps_of(*f.parts, options);
+}
+
 }  // namespace
 
 ReadEvidence::ReadEvidence() : evidence_(std::make_shared<Evidence>()) {}
@@ -191,6 +201,8 @@ Status MadeForecast::add_control(const ControlQuestion& question, const ReadEvid
                           "how many tokens one trains on is not told",
                       .hint = "leave --tokens out, or give a scenario",
                       .where = {}});
+  played.prior = asked.prior;
+  if (whole_->parts && question.training) played.drawn_steps = drawn_steps(*whole_, asked_of(asked));
   if (whole_->scenario) {
     const int devices = std::max(whole_->scenario->cluster.devices_per_node, 1);
     for (const std::int64_t r : asked.sizes)

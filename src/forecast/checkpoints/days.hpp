@@ -69,6 +69,12 @@ enum class DaysPart : std::uint8_t {
 inline constexpr std::size_t kDaysParts = 8;
 [[nodiscard]] std::string_view name_of(DaysPart part);
 
+/// Between which a training's time lies in nine of ten draws. Infinite = it never ends in some.
+struct DaysBand {
+  Seconds low{};
+  Seconds high{};
+};
+
 /// One training on one number of nodes.
 struct Days {
   std::int64_t nodes = 0;
@@ -79,11 +85,12 @@ struct Days {
   Intervals intervals;                      ///< between checkpoints
   std::optional<Seconds>
       at_stated{};  ///< total at the scenario's own interval where `intervals` are the best; infinite = never
-  double goodput = 1;            ///< steps that count, over the time behind the start
-  double failures = 0;           ///< mean number
-  double node_hours = 0;         ///< with spares
-  std::optional<Energy> energy;  ///< where a node's power is known
-  std::optional<double> cost;    ///< node hours x price, where that is known
+  std::optional<DaysBand> band{};  ///< of `total`; empty = nothing is drawn
+  double goodput = 1;              ///< steps that count, over the time behind the start
+  double failures = 0;             ///< mean number
+  double node_hours = 0;           ///< with spares
+  std::optional<Energy> energy;    ///< where a node's power is known
+  std::optional<double> cost;      ///< node hours x price, where that is known
   std::string currency;
   [[nodiscard]] double share(DaysPart part) const { return parts[static_cast<std::size_t>(part)] / total; }
 };
@@ -101,6 +108,10 @@ struct NodesFor {
   Days at;
   std::string why;        ///< not reached: what more nodes do instead
   std::int64_t most = 0;  ///< nodes up to which was looked
+  std::optional<std::int64_t>
+      nodes_low{};  ///< that nine of ten draws need; empty = as many in all, or not reached
+  std::optional<std::int64_t>
+      nodes_high{};  ///< likewise; empty beside `nodes_low` = in some draws no number of nodes is in time
 };
 /// Up to `most` nodes; sizes that the layout does not fit are passed over, and so are those on which what ranks compute alone takes longer
 /// than `target`, unless no other is in time. Cost: about 40 budgets. Held by: src/forecast/checkpoints/days_test.cpp

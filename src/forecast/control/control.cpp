@@ -11,6 +11,7 @@
 #include "cox/base/units_text.hpp"
 
 #include "forecast/control/changed_parts.hpp"
+#include "forecast/control/drawn_days.hpp"
 #include "forecast/control/simulated_control.hpp"
 #include "forecast/scenario/resize.hpp"
 
@@ -47,7 +48,11 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q, const
     played.job.steps = few;
     return budget_of(played, q.training->tokens_per_step, q.training->rule, q.options.threads);
   };
-  const BudgetAt budget = given ? given : steps_of(steps);
+  // Terms cost nothing, and where a batch is shared out few sizes fit: there each size is its own.
+  const RememberedSteps remembered(given ? given : steps_of(steps),
+                                   !given && q.training->rule == BatchRule::Grows);
+  const BudgetAt budget = remembered.exact();
+  const DrawnDays drawn(scenario, remembered.near(), *q.training, q.drawn_steps, q.prior);
   COX_TRY(const Days as_it_is, days(scenario, budget, q.training->tokens, nodes.front()));
   out.days.push_back(as_it_is);
   for (std::size_t i = 1; i < nodes.size(); ++i) {
@@ -57,6 +62,7 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q, const
     else
       out.notes.push_back(fmt::format("{} nodes: {}", grouped(nodes[i]), more.error().message));
   }
+  for (Days& one : out.days) drawn.add_to(one);
   COX_TRY(out.sensitivities, sensitivities(scenario, budget, q.training->tokens, nodes.front(),
                                            given ? BudgetFrom{} : steps_of));
   if (given)
@@ -72,7 +78,13 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q, const
           fmt::format("--days: sizes are multiples of {} nodes, which hold whole replicas", grouped(whole)));
     COX_TRY(out.nodes_for, nodes_for(scenario, budget, q.training->tokens, *q.training->within, whole,
                                      most_looked_at(nodes, given)));
+    drawn.add_to(*out.nodes_for, *q.training->within, whole);
   }
+  if (out.days.front().band)
+    out.notes.push_back(fmt::format(
+        "days: nine in ten draws{}; times between failures, restarts, checkpoints and starts that are stated within the prior; "
+        "checkpoints as often as without them",
+        q.drawn_steps ? " of the job's parts" : ""));
   if (!scenario.failures.happen())
     out.notes.emplace_back("nothing fails in this scenario, so nothing is lost to failures: say [failures]");
   out.notes.emplace_back("how many tokens a larger batch needs is learning, and not included");
@@ -293,9 +305,24 @@ void add_goodput(Lines& out, const FullControl& c) {
                     c.most->censored ? "beyond" : "at", grouped(c.most->nodes), percent(c.most->goodput)));
 }
 
+/// With its band where that differs in what is printed.
+std::string banded_days(const Days& d) {
+  const std::string value = day_text(d.total);
+  if (!d.band) return value;
+  const std::string low = day_text(d.band->low);
+  const std::string high = std::isfinite(d.band->high.count()) ? day_text(d.band->high) : "never";
+  return low == high ? value : fmt::format("{} ({} to {})", value, low, high);
+}
+
+std::string banded_nodes(const NodesFor& n) {
+  if (!n.nodes_low) return "";
+  return n.nodes_high ? fmt::format(" ({} to {})", grouped(*n.nodes_low), grouped(*n.nodes_high))
+                      : fmt::format(" ({} to no number)", grouped(*n.nodes_low));
+}
+
 void add_day(Lines& out, const Days& d) {
   std::string line = fmt::format("{} nodes: {}, {} failures, {:.3g} node hours", grouped(d.nodes),
-                                 day_text(d.total), grouped(std::llround(d.failures)), d.node_hours);
+                                 banded_days(d), grouped(std::llround(d.failures)), d.node_hours);
   if (d.energy) line += ", " + to_string(*d.energy);
   if (d.cost)
     line += fmt::format(", {:.3g} {}", *d.cost, d.currency.empty() ? "of the price's currency" : d.currency);
@@ -316,10 +343,10 @@ void add_day(Lines& out, const Days& d) {
 void add_nodes_for(Lines& out, const FullControl& c) {
   if (!c.nodes_for || !c.within) return;
   const NodesFor& n = *c.nodes_for;
-  out.push_back(n.reached ? fmt::format("within {}: {} nodes, {}", day_text(*c.within), grouped(n.at.nodes),
-                                        day_text(n.at.total))
+  out.push_back(n.reached ? fmt::format("within {}: {} nodes{}, {}", day_text(*c.within), grouped(n.at.nodes),
+                                        banded_nodes(n), banded_days(n.at))
                           : fmt::format("within {}: no number of nodes; {} ({})", day_text(*c.within), n.why,
-                                        day_text(n.at.total)));
+                                        banded_days(n.at)));
 }
 
 void add_sensitivities(Lines& out, const std::vector<Sensitivity>& all) {

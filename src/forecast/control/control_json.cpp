@@ -67,6 +67,9 @@ Json days_json(const Days& d) {
       {"tokens", d.tokens},
       {"steps", d.steps},
       {"total_s", d.total.count()},
+      {"total_low_s", d.band ? Json(d.band->low.count()) : Json(nullptr)},
+      {"total_high_s",
+       d.band && std::isfinite(d.band->high.count()) ? Json(d.band->high.count()) : Json(nullptr)},
       {"parts", parts},
       {"goodput", d.goodput},
       {"failures", d.failures},
@@ -126,6 +129,8 @@ Json control_json(const FullControl& c) {
                    {"reached", c.nodes_for->reached},
                    {"why", c.nodes_for->why.empty() ? Json(nullptr) : Json(c.nodes_for->why)},
                    {"most_nodes_looked_at", c.nodes_for->most},
+                   {"nodes_low", c.nodes_for->nodes_low ? Json(*c.nodes_for->nodes_low) : Json(nullptr)},
+                   {"nodes_high", c.nodes_for->nodes_high ? Json(*c.nodes_for->nodes_high) : Json(nullptr)},
                    {"at", days_json(c.nodes_for->at)}};
   if (!c.sensitivities.empty()) {
     j["sensitivities"] = Json::array();

@@ -367,6 +367,27 @@ PartsJob job_of_parts(const Parts& parts, const PartsJobOptions& options) {
   return out;
 }
 
+std::function<double(std::int64_t, int)> drawn_steps_of(const Parts& parts, const PartsJobOptions& options) {
+  PartsJobOptions running = options;
+  running.failing.reset();
+  running.project.coarse = true;
+  const auto own = [](const Parts& of) {
+    Seconds sum{};
+    for (const PositionParts& p : of.positions) sum += p.level.value;
+    return sum;
+  };
+  // Throughput is in the own work of its draw: a step is own work over it, but for what is the same in all.
+  std::vector<Seconds> works;
+  for (int r = 0; r < options.replicates; ++r)
+    works.push_back(own(redrawn(parts, options.project.seed, static_cast<std::uint64_t>(r))));
+  return [job = std::make_shared<const PartsJob>(job_of_parts(parts, running)), works = std::move(works),
+          work = own(parts)](std::int64_t ranks, int draw) {
+    const auto i = static_cast<std::size_t>(draw);
+    const double estimate = job->job.at(ranks, kEveryMechanism).throughput;
+    return works[i] / work * (estimate / job->replicates[i].at(ranks, kEveryMechanism).throughput);
+  };
+}
+
 std::optional<double> jitter_margin(const Parts& parts, std::int64_t ranks, double level,
                                     const PartsJobOptions& options) {
   if (!any(parts, [](const auto& p) { return !p.residual.is_constant(); })) return std::nullopt;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -42,6 +43,11 @@ struct PartsJob {
 /// Cost: 0.4 ms a position and call of the job. Threads: the job may be called by several.
 /// Held by: src/forecast/regimes/parts_job_test.cpp
 [[nodiscard]] PartsJob job_of_parts(const Parts& parts, const PartsJobOptions& options);
+
+/// How long a step takes in a draw of `options`, over the estimate, at a number of ranks: the draws of `job_of_parts`. May be called by several threads.
+/// Pre: 0 <= draw < replicates. Cost: two calls of the job. Held by: src/forecast/regimes/parts_job_test.cpp
+[[nodiscard]] std::function<double(std::int64_t ranks, int draw)> drawn_steps_of(
+    const Parts& parts, const PartsJobOptions& options);
 
 /// How far `ranks` is from `level` in: ranks, jitter, tail index, what is slow for good, communication (its bandwidth), drift,
 /// failure rate. A parameter that the parts do not have is left out; the error of each is that of its estimate.

@@ -8,6 +8,7 @@
 #include "cox/forecast/regimes.hpp"
 
 #include "forecast/regimes/recipe.hpp"
+#include "forecast/regimes/redrawn.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -52,6 +53,28 @@ TEST(PartsJob, ElasticityIsThatOfTheFormula) {
   for (const std::int64_t n : {64, 1'024, 16'384, 262'144})
     EXPECT_NEAR(job.job.at(n, kEveryMechanism).elasticity, eps_by_hand(static_cast<double>(n)), 2e-3) << n;
   EXPECT_NEAR(job.job.at(1'024, 0).elasticity, 1, 1e-9) << "nothing on: linear";
+}
+
+// A step's length of a draw is that of its parts, beside the estimate.
+TEST(PartsJob, DrawnStepsAreThoseOfTheDraws) {
+  Parts parts = growing();
+  parts.rest = time(1e-3, 0, 40e-3);
+  parts.rest_growth.clear();
+  PartsJobOptions options{.replicates = 4};
+  options.project.rest = [&parts](std::int64_t) { return parts.rest; };
+  const auto longer = drawn_steps_of(parts, options);
+  const double step = 0.1 + 4e-3 * (testing::harmonic(512).value.count() - 1) + 1e-3;
+  for (int r = 0; r < 4; ++r) {
+    const auto replicate = static_cast<std::uint64_t>(r);
+    const Parts drawn = redrawn(parts, 1, replicate);
+    ProjectOptions one{.replicates = 0};
+    one.rest = [&](std::int64_t) {
+      const Seconds s = place_of_rest(1, replicate) * parts.rest.high;
+      return TimeEstimate{.value = s, .low = s, .high = s};
+    };
+    EXPECT_NEAR(longer(512, r), project_one(drawn, 512, one).mean.value.count() / step, 2e-3) << r;
+  }
+  EXPECT_GT(longer(512, 0) / longer(512, 1) + longer(512, 1) / longer(512, 0), 2.001) << "two draws";
 }
 
 // The jitter makes the first transition, communication that is linear in the ranks the second; none lowers throughput.
