@@ -12,7 +12,6 @@
 #include "cox/base/units.hpp"
 #include "cox/forecast/checkpoints.hpp"
 #include "cox/forecast/levers.hpp"
-#include "cox/forecast/prior.hpp"
 
 namespace cox::forecast {
 
@@ -35,7 +34,6 @@ struct ControlQuestion {
       nodes{};  ///< beside the scenario's own; sizes that its layout does not fit are told
   LeverOptions options{};
   DrawnStep drawn_steps{};  ///< empty = steps are not drawn
-  Prior prior{};            ///< how well stated times of failures are known
 };
 
 /// How a ratio that was simulated is known.

@@ -14,6 +14,7 @@
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/forecast/prior.hpp"
 
 namespace cox::forecast {
 
@@ -84,6 +85,7 @@ struct LeverOptions {
   std::uint64_t seed = 1;
   int threads = 1;
   LeverPrices prices{};
+  Prior prior{};  ///< how well stated times of failures are known: draws of N* of a scenario, and of days
 };
 
 struct LeverTable {

@@ -201,7 +201,7 @@ Status MadeForecast::add_control(const ControlQuestion& question, const ReadEvid
                           "how many tokens one trains on is not told",
                       .hint = "leave --tokens out, or give a scenario",
                       .where = {}});
-  played.prior = asked.prior;
+  played.options.prior = asked.prior;
   if (whole_->parts && question.training) played.drawn_steps = drawn_steps(*whole_, asked_of(asked));
   if (whole_->scenario) {
     const int devices = std::max(whole_->scenario->cluster.devices_per_node, 1);
@@ -221,7 +221,7 @@ Status MadeForecast::add_control(const ControlQuestion& question, const ReadEvid
                       .where = {}});
   }
   if (by_parts) add_part_levers(*whole_, evidence.all(), asked_of(asked), question);
-  if (by_parts && question.levers && !evidence.all().samples.empty()) add_played_levers(*whole_, question);
+  if (by_parts && question.levers && !evidence.all().samples.empty()) add_played_levers(*whole_, played);
   whole_->control = *whole_->full_control;
   return {};
 }

@@ -52,7 +52,7 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q, const
   const RememberedSteps remembered(given ? given : steps_of(steps),
                                    !given && q.training->rule == BatchRule::Grows);
   const BudgetAt budget = remembered.exact();
-  const DrawnDays drawn(scenario, remembered.near(), *q.training, q.drawn_steps, q.prior);
+  const DrawnDays drawn(scenario, remembered.near(), *q.training, q.drawn_steps, q.options.prior);
   COX_TRY(const Days as_it_is, days(scenario, budget, q.training->tokens, nodes.front()));
   out.days.push_back(as_it_is);
   for (std::size_t i = 1; i < nodes.size(); ++i) {

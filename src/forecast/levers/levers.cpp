@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 
+#include "forecast/checkpoints/drawn_failures.hpp"
 #include "forecast/levers/effect.hpp"
+#include "forecast/levers/nearest_margin.hpp"
 #include "forecast/levers/set_search.hpp"
 
 namespace cox::forecast {
@@ -16,6 +20,60 @@ std::optional<double> most_nodes(const model::Scenario& s) {
   const auto most = most_work(s, kMost);
   if (!most || most->censored) return std::nullopt;
   return static_cast<double>(most->nodes);
+}
+
+/// Of a job much like one that does most work on `estimate` nodes: by golden section between an eighth and eight times as many.
+double most_nodes_beside(const model::Scenario& s, double estimate) {
+  const auto work = [&](double ln) {
+    const std::int64_t nodes = std::max<std::int64_t>(1, std::llround(std::exp(ln)));
+    const Interruptions costs = interruptions(s, nodes);
+    return static_cast<double>(nodes) * wall_shares(costs, best_intervals(costs)).work;
+  };
+  constexpr double kGolden = 0.6180339887498949;
+  constexpr int kSteps = 16;
+  double low = std::log(std::max(estimate / 8, 1.0)), high = std::log(estimate * 8);
+  double a = high - kGolden * (high - low), b = low + kGolden * (high - low);
+  double at_a = work(a), at_b = work(b);
+  for (int i = 0; i < kSteps; ++i) {
+    if (at_a < at_b) {
+      low = std::exchange(a, b);
+      at_a = at_b;
+      b = low + kGolden * (high - low);
+      at_b = work(b);
+    } else {
+      high = std::exchange(b, a);
+      at_b = at_a;
+      a = high - kGolden * (high - low);
+      at_a = work(a);
+    }
+  }
+  return std::exp((low + high) / 2);
+}
+
+/// N* and its draws; none where it has none.
+std::vector<double> add_most_nodes(const model::Scenario& s, const Prior& prior, LeverEffect& out) {
+  out.most_nodes = most_nodes(s);
+  std::vector<double> drawn;
+  if (!out.most_nodes) return drawn;
+  constexpr int kDraws = 20;
+  for (const FailureDraw& draw : failure_draws(kDraws)) {
+    model::Scenario one = s;
+    draw.apply(stated_ranges(prior), one.failures);
+    change_start(one.start, stated_ranges(prior).start.at(draw.start));
+    drawn.push_back(most_nodes_beside(one, *out.most_nodes));
+  }
+  out.most_nodes_ends = ends_of(drawn, *out.most_nodes);
+  return drawn;
+}
+
+/// Draw by draw.
+void add_over(const std::vector<double>& drawn, const std::vector<double>& as_it_is,
+              const LeverEffect& baseline, LeverEffect& out) {
+  const std::optional<double> estimate = out.most_nodes_over(baseline);
+  if (!estimate) return;
+  std::vector<double> over(drawn.size());
+  std::ranges::transform(drawn, as_it_is, over.begin(), std::divides<>());
+  out.most_nodes_over_ends = ends_of(std::move(over), *estimate);
 }
 
 /// A job with these levers, beside the job as it is.
@@ -51,7 +109,8 @@ Result<LeverTable> compare_levers(const model::Scenario& scenario, const std::ve
   COX_TRY(const PlayedJob baseline, play(scenario, options));
   LeverTable out;
   out.baseline = effect_of(baseline, baseline);
-  out.baseline.most_nodes = most_nodes(scenario);
+  const std::vector<double> as_it_is = add_most_nodes(scenario, options.prior, out.baseline);
+  add_over(as_it_is, as_it_is, out.baseline, out.baseline);
   out.nodes = nodes_of(scenario);
   out.ranks = model::ranks_of(scenario.cluster, scenario.job.places);
   out.steps = scenario.job.steps;
@@ -62,7 +121,8 @@ Result<LeverTable> compare_levers(const model::Scenario& scenario, const std::ve
       effect = with(scenario, {&lever}, baseline, options);
       model::Scenario changed = scenario;
       lever.apply(changed);
-      if (effect.why_not.empty()) effect.most_nodes = most_nodes(changed);
+      if (effect.why_not.empty())
+        add_over(add_most_nodes(changed, options.prior, effect), as_it_is, out.baseline, effect);
     } else {
       effect.names = {lever.name};
       effect.does = lever.does;

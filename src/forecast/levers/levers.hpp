@@ -38,7 +38,7 @@ struct Lever {
 /// The job as it is and each lever alone.
 ///
 /// Ratios: mean over replicas of the logarithm, Student's t. Steps by `simulate` without failures; goodput, rework and N* by
-/// its means (`wall_shares`), at the scenario's interval where it says one. Errors: those of `simulate` for the job as it is.
+/// its means (`wall_shares`), at the scenario's interval where it says one. Ends of N*: 20 draws of failures within the prior, those of the band of goodput. Errors: those of `simulate` for the job as it is.
 /// Cost: (1 + levers) x replicas simulations. Threads: same result for any number.
 /// Held by: src/forecast/levers/levers_test.cpp
 [[nodiscard]] Result<LeverTable> compare_levers(const model::Scenario& scenario,

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "forecast/checkpoints/drawn_failures.hpp"
+#include "forecast/checkpoints/goodput.hpp"
 #include "support/noisy_training.hpp"
 
 namespace cox::forecast {
@@ -47,6 +49,31 @@ TEST(Levers, RatiosToTheJobAsItIs) {
   EXPECT_EQ(of(*table, "pacing").why_not, "");
   EXPECT_LE(of(*table, "pacing").throughput.value, 1 + 1e-9);
   EXPECT_NE(of(*table, "overlap").why_not, "");
+}
+
+// Each draw has the N* that its failures have; a lever that changes none of them moves it in no draw.
+TEST(Levers, MostNodesHaveDrawsOfTheFailures) {
+  const model::Scenario scenario = test::noisy_training(20);
+  const auto table = compare_levers(scenario, {.replicas = 2, .threads = 1});
+  ASSERT_TRUE(table && table->baseline.most_nodes_ends);
+  double least = *table->baseline.most_nodes, most = least;
+  for (const FailureDraw& draw : failure_draws(20)) {
+    model::Scenario s = scenario;
+    draw.apply({}, s.failures);
+    change_start(s.start, StatedRanges{}.start.at(draw.start));
+    const auto nodes = static_cast<double>(most_work(s, 1 << 20)->nodes);
+    least = std::min(least, nodes);
+    most = std::max(most, nodes);
+  }
+  EXPECT_NEAR(table->baseline.most_nodes_ends->low / least, 1, 0.02);
+  EXPECT_NEAR(table->baseline.most_nodes_ends->high / most, 1, 0.02);
+  EXPECT_LT(least, 0.9 * most);
+  EXPECT_EQ(of(*table, "remove-worst").most_nodes_over_ends, (DrawnEnds{1, 1}));
+  const LeverEffect& beside = of(*table, "checkpoint-beside");
+  ASSERT_TRUE(beside.most_nodes_over_ends);
+  EXPECT_LE(beside.most_nodes_over_ends->low, *beside.most_nodes_over(table->baseline));
+  EXPECT_GE(beside.most_nodes_over_ends->high, *beside.most_nodes_over(table->baseline));
+  EXPECT_LT(beside.most_nodes_over_ends->high / beside.most_nodes_over_ends->low, most / least);
 }
 
 TEST(Levers, TheSameForAnyNumberOfThreads) {
