@@ -309,15 +309,17 @@ void add_goodput(Lines& out, const FullControl& c) {
 std::string banded_days(const Days& d) {
   const std::string value = day_text(d.total);
   if (!d.band) return value;
-  const std::string low = day_text(d.band->low);
-  const std::string high = std::isfinite(d.band->high.count()) ? day_text(d.band->high) : "never";
+  const std::string unit = " days";
+  const auto number = [&](Seconds s) { return day_text(s).substr(0, day_text(s).size() - unit.size()); };
+  const std::string low = number(d.band->low);
+  const std::string high = std::isfinite(d.band->high.count()) ? number(d.band->high) : "never";
   return low == high ? value : fmt::format("{} ({} to {})", value, low, high);
 }
 
 std::string banded_nodes(const NodesFor& n) {
   if (!n.nodes_low) return "";
   return n.nodes_high ? fmt::format(" ({} to {})", grouped(*n.nodes_low), grouped(*n.nodes_high))
-                      : fmt::format(" ({} to no number)", grouped(*n.nodes_low));
+                      : fmt::format(" ({} to none in time)", grouped(*n.nodes_low));
 }
 
 void add_day(Lines& out, const Days& d) {
