@@ -42,6 +42,8 @@ struct DrawnEnds {
   double high = 0;
   bool operator==(const DrawnEnds&) const = default;
 };
+/// What `LeverEffect::one_sum` is of.
+inline constexpr std::string_view kOneSum = "gradients as one sum behind the work";
 
 /// A job, normalised: without units. The job as it is has all ratios 1.
 struct LeverEffect {
@@ -51,7 +53,10 @@ struct LeverEffect {
   std::string why_not;  ///< it could not be computed, and why; empty = it could
   /// Only between which ends its ratios lie is known, the job as it is being one of them: no `value` is told, nor a margin or N* but their ends.
   bool range = false;
-  LeverRatio throughput;             ///< samples per time, failures included
+  LeverRatio throughput;  ///< samples per time, failures included
+  /// The lever is simulated without buckets and overlap, and so is the job that it is compared with: throughput of that job over the job
+  /// as it is. Empty = it is simulated with all that the job has.
+  std::optional<LeverRatio> one_sum;
   LeverRatio step;                   ///< mean
   std::optional<LeverRatio> cv;      ///< of the step; empty where the job as it is has none
   std::optional<LeverRatio> p99;     ///< of the step; empty where it is not known

@@ -243,6 +243,20 @@ void add_what_they_do(Lines& out, const LeverTable& t, bool does) {
   }
 }
 
+/// What ratios are not of.
+void add_left_out(Lines& out, const LeverTable& t) {
+  std::string names, alone;
+  for (const LeverEffect& e : t.levers) {
+    if (!e.why_not.empty() || !e.one_sum) continue;
+    names += (names.empty() ? "" : ", ") + e.names.front();
+    alone = fmt::format("{:.3f}", e.one_sum->value);
+  }
+  if (!names.empty())
+    out.push_back(fmt::format(
+        "{}: simulated, as the job that they are compared with, with {}; that alone is {} of the rate", names,
+        kOneSum, alone));
+}
+
 /// Of a Run, simulated with its calibrated Scenario.
 void add_played(Lines& out, const LeverTable& t) {
   out.push_back(table_title(t, true));
@@ -257,6 +271,7 @@ void add_levers(Lines& out, const LeverTable& t, const std::optional<LeverTable>
   out.push_back(table_title(t, false));
   add_rows(out, t);
   add_what_they_do(out, t, t.by_parts);
+  add_left_out(out, t);
   if (played) add_played(out, *played);
   out.emplace_back(
       "rate: samples per time; re-runs, energy, cost (node hours): per sample; margin: the smallest change of one "

@@ -26,6 +26,7 @@ Json effect_json(const LeverEffect& e, const LeverEffect& as_it_is) {
   if (!e.why_not.empty()) return j;
   j["range"] = e.range;
   j["throughput_ratio"] = ratio_json(e.throughput, e.range);
+  j["one_sum_throughput_ratio"] = ratio_json(e.one_sum);
   j["step_ratio"] = ratio_json(e.step, e.range);
   j["p99_ratio"] = ratio_json(e.p99, e.range);
   j["cv_ratio"] = ratio_json(e.cv, e.range);

@@ -30,6 +30,19 @@ Lever cannot(std::string name, std::string does, std::string why) {
           .why_not = std::move(why)};
 }
 
+/// Workers that are not waited for, and servers, take the gradients of a step as one sum behind its work.
+bool leave_out_buckets(Scenario& s) {
+  TrainingJob& job = work_of(s);
+  Bytes all{};
+  for (const model::Layer& layer : job.layers) all += layer.gradients;
+  if (!job.overlap && job.bucket >= all) return false;
+  job.bucket = std::max(job.bucket, all);
+  job.overlap = false;
+  job.overlap_slowdown = job.overlap_feedback = 0;
+  job.overlap_threshold = {};
+  return true;
+}
+
 /// Levers that change what waits for whom.
 void add_policies(const Scenario& s, const TrainingJob& job, std::vector<Lever>& out) {
   const int each = job.replicas_per_worker();
@@ -61,7 +74,8 @@ void add_policies(const Scenario& s, const TrainingJob& job, std::vector<Lever>&
            [backups](Scenario& x) { x.policy = {.kind = model::PolicyKind::Backup, .backups = backups}; },
        .why_not = !why.empty() ? why
                   : alone      ? ""
-                               : "a worker is more than one rank"});
+                               : "a worker is more than one rank",
+       .leave_out = leave_out_buckets});
   out.push_back(
       {.name = "local-steps",
        .does = "replicas meet every 8 steps instead of every step",
@@ -82,7 +96,8 @@ void add_policies(const Scenario& s, const TrainingJob& job, std::vector<Lever>&
            },
        .why_not = !why.empty() ? why
                   : alone      ? ""
-                               : "a worker is more than one rank"});
+                               : "a worker is more than one rank",
+       .leave_out = leave_out_buckets});
 }
 
 /// Levers that change how gradients are exchanged.

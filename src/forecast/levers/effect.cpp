@@ -112,6 +112,19 @@ Result<PlayedJob> play(const model::Scenario& scenario, const LeverOptions& opti
   return out;
 }
 
+PlayedJob changed_as(PlayedJob job, const PlayedJob& from, const PlayedJob& to) {
+  for (std::size_t i = 0; i < job.seeds.size(); ++i)
+    for (double PlayedSeed::*figure :
+         {&PlayedSeed::mean, &PlayedSeed::median, &PlayedSeed::p95, &PlayedSeed::p99, &PlayedSeed::cv,
+          &PlayedSeed::rate, &PlayedSeed::cost, &PlayedSeed::rework, &PlayedSeed::energy}) {
+      double& one = job.seeds[i].*figure;
+      const double before = from.seeds[i].*figure;
+      const double after = to.seeds[i].*figure;
+      one = before > 0 ? one * (after / before) : after;
+    }
+  return job;
+}
+
 LeverEffect effect_of(const PlayedJob& job, const PlayedJob& baseline) {
   LeverEffect out;
   out.throughput = ratio_of(baseline, job, &PlayedSeed::rate).value_or(LeverRatio{});

@@ -33,6 +33,9 @@ struct PlayedJob {
 /// Errors: those of `simulate` and `days`.
 [[nodiscard]] Result<PlayedJob> play(const model::Scenario& scenario, const LeverOptions& options);
 
+/// `job`, seed by seed, as `to` is beside `from`: figures times their ratio, and those of `to` where `from` has none.
+[[nodiscard]] PlayedJob changed_as(PlayedJob job, const PlayedJob& from, const PlayedJob& to);
+
 /// `job` beside `baseline`.
 [[nodiscard]] LeverEffect effect_of(const PlayedJob& job, const PlayedJob& baseline);
 

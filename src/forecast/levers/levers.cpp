@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forecast/levers/levers.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -76,23 +78,53 @@ void add_over(const std::vector<double>& drawn, const std::vector<double>& as_it
   out.most_nodes_over_ends = ends_of(std::move(over), *estimate);
 }
 
-/// A job with these levers, beside the job as it is.
+model::Scenario applied(model::Scenario scenario, const std::vector<const Lever*>& levers) {
+  for (const Lever* lever : levers) lever->apply(scenario);
+  return scenario;
+}
+
+constexpr double kSame = 1e-9;
+
+/// A job with these levers, beside the job as it is. One of them may be simulated without something that the job has: it changes the job
+/// with the others by what it changes that job without it.
+Result<LeverEffect> effect_with(const model::Scenario& scenario, const std::vector<const Lever*>& levers,
+                                const PlayedJob& baseline, const LeverOptions& options) {
+  COX_TRY(const PlayedJob all, play(applied(scenario, levers), options));
+  const auto alone = std::ranges::find_if(levers, [](const Lever* l) { return l->leave_out != nullptr; });
+  if (alone == levers.end()) return effect_of(all, baseline);
+  std::vector<const Lever*> others = levers;
+  std::erase(others, *alone);
+  const model::Scenario without_lever = applied(scenario, others);
+  model::Scenario compared = without_lever;
+  if (!(*alone)->leave_out(compared)) return effect_of(all, baseline);
+  COX_TRY(const PlayedJob beside, play(compared, options));
+  PlayedJob start = baseline;
+  if (!others.empty()) {
+    COX_TRY(start, play(without_lever, options));
+  }
+  LeverEffect out = effect_of(changed_as(start, beside, all), baseline);
+  const LeverRatio left_out = effect_of(beside, start).throughput;
+  if (std::abs(left_out.value - 1) > kSame) out.one_sum = left_out;
+  return out;
+}
+
 LeverEffect with(const model::Scenario& scenario, const std::vector<const Lever*>& levers,
                  const PlayedJob& baseline, const LeverOptions& options) {
   LeverEffect out;
-  model::Scenario changed = scenario;
+  if (auto effect = effect_with(scenario, levers, baseline, options))
+    out = *std::move(effect);
+  else
+    out.why_not = effect.error().message;
   std::string does, learning;
   for (const Lever* lever : levers) {
-    lever->apply(changed);
+    out.names.push_back(lever->name);
     does += (does.empty() ? "" : "; ") + lever->does;
     if (!lever->learning.empty()) learning += (learning.empty() ? "" : "; ") + lever->learning;
   }
-  const auto played = play(changed, options);
-  if (played)
-    out = effect_of(*played, baseline);
-  else
-    out.why_not = played.error().message;
-  for (const Lever* lever : levers) out.names.push_back(lever->name);
+  if (out.one_sum)
+    does += fmt::format(
+        "; simulated, as the job that it is compared with, with {}, which alone is {:.3f} of the throughput",
+        kOneSum, out.one_sum->value);
   out.does = std::move(does);
   out.learning = std::move(learning);
   return out;

@@ -25,6 +25,9 @@ struct Lever {
   std::string part;  ///< what it sets: two levers of one part exclude each other
   std::function<void(model::Scenario&)> apply;
   std::string why_not;  ///< it does not apply, and why; empty = it does
+  /// What a job with it is simulated without, and the job that has the lever is compared with is then without, too, so that ratios are
+  /// the lever's alone: whether that changes anything. Null = nothing.
+  std::function<bool(model::Scenario&)> leave_out{};
 };
 
 /// All levers, those that do not apply too, in one order.

@@ -76,6 +76,39 @@ TEST(Levers, MostNodesHaveDrawsOfTheFailures) {
   EXPECT_LT(beside.most_nodes_over_ends->high / beside.most_nodes_over_ends->low, most / least);
 }
 
+/// Workers that are not waited for and servers take one sum behind the work: what buckets cost is no part of what they change.
+TEST(Levers, WhatAPolicyChangesIsThatOfItAlone) {
+  const auto ratio = [](const model::Scenario& s, std::string_view name) {
+    const auto table = compare_levers(s, {.replicas = 2, .threads = 1});
+    EXPECT_TRUE(table) << table.error().to_string();
+    return of(*table, name);
+  };
+  model::Scenario many = test::noisy_training(60);
+  many.noise.pop_back();  // no rank is slow for good
+  many.across.latency = Seconds{1e-3};
+  auto& job = many.job.as<model::TrainingJob>();
+  job.layers.assign(12, {.forward = Seconds{0.002},
+                         .backward = Seconds{0.004},
+                         .gradients = Bytes{10'000'000},
+                         .activations = {}});
+  job.bucket = Bytes{10'000'000};
+  model::Scenario one = many;
+  one.job.as<model::TrainingJob>().bucket = Bytes{120'000'000};
+  one.job.as<model::TrainingJob>().overlap = false;
+  for (const std::string_view name : {"backup-workers", "bounded-staleness"}) {
+    const LeverEffect of_many = ratio(many, name);
+    const LeverEffect of_one = ratio(one, name);
+    ASSERT_EQ(of_many.why_not, "");
+    EXPECT_NEAR(of_many.throughput.value, of_one.throughput.value, 1e-9) << name;
+    EXPECT_NEAR(of_many.p99->value, of_one.p99->value, 1e-9) << name;
+    ASSERT_TRUE(of_many.one_sum) << name;
+    EXPECT_GT(of_many.one_sum->value, 1.1) << "twelve sums are eleven times as much latency";
+    EXPECT_NE(of_many.does.find("one sum"), std::string::npos);
+    EXPECT_FALSE(of_one.one_sum) << name;
+  }
+  EXPECT_FALSE(ratio(many, "local-steps").one_sum) << "it is simulated with its buckets";
+}
+
 TEST(Levers, TheSameForAnyNumberOfThreads) {
   const auto one = compare_levers(test::noisy_training(60), {.replicas = 2, .threads = 1});
   const auto two = compare_levers(test::noisy_training(60), {.replicas = 2, .threads = 2});
