@@ -113,6 +113,38 @@ bool in_one_node(const Sample& sample) {
   return node_count(sample) == 1;
 }
 
+bool is_beside_work(const Sample& sample) {
+  return !sample.record.background.empty();
+}
+
+/// Where all that the ranks stand in is the end of what they began before: the sums of all ranks that are under way beside work.
+std::vector<const MessageTimes*> sums_beside_work(const Sample& sample) {
+  std::vector<const MessageTimes*> out;
+  const bool stood_in = std::ranges::any_of(
+      sample.positions, [](const Position& p) { return p.traffic.kind != model::Collective::Other; });
+  if (stood_in || !is_beside_work(sample)) return out;
+  for (const MessageTimes& m : sample.record.messages)
+    if (sums_gradients(m.kind) && m.ranks == sample.size() && m.bytes > Bytes{}) out.push_back(&m);
+  return out;
+}
+
+std::string one_size(const PartsCase& job) {
+  return fmt::format("messages of one size do not part latency from bytes: none to {} of {} would go",
+                     percent(1 - kLess), to_string(job.parts.rest.value));
+}
+
+/// Why nothing is known of the bytes of what is under way beside work; empty = times by size are there.
+std::string why_no_bytes_beside(const PartsCase& job, const Sample& sample, const MessageFits& known) {
+  const std::vector<const MessageTimes*> sums = sums_beside_work(sample);
+  if (sums.empty())
+    return sample.record.until_waits
+               ? "sums are under way beside work, and when each was done is not recorded"
+               : "what is under way beside work is no sum of all ranks";
+  for (const MessageTimes* m : sums)
+    if (!parts_latency(known.of(m->kind, m->ranks, m->one_node))) return one_size(job);
+  return {};
+}
+
 /// Why no lever of bytes can be told; empty = times by size are there for a position at least.
 std::string why_no_bytes(const PartsCase& job, const Sample& sample, const MessageFits& known) {
   if (!(job.parts.rest.value > Seconds{})) return "no communication was seen";
@@ -124,15 +156,27 @@ std::string why_no_bytes(const PartsCase& job, const Sample& sample, const Messa
     sized = true;
     if (parts_latency(known.of(p.traffic.kind, sample.size(), in_one_node(sample)))) return {};
   }
+  if (!summed && is_beside_work(sample)) return why_no_bytes_beside(job, sample, known);
   if (!summed) return "the input tells no sum that all ranks meet in";
   if (!sized) return "how many bytes the ranks exchange, or how long that takes, is not in the input";
-  return fmt::format("messages of one size do not part latency from bytes: none to {} of {} would go",
-                     percent(1 - kLess), to_string(job.parts.rest.value));
+  return one_size(job);
+}
+
+/// Of sums beside work, the one that fewer bytes shorten least: no step ends later than with all of them as that.
+std::optional<TimesAsLong> least_shortened(const Sample& sample, const MessageFits& known) {
+  std::optional<TimesAsLong> out;
+  for (const MessageTimes* m : sums_beside_work(sample)) {
+    const MessageFit* fit = known.of(m->kind, m->ranks, m->one_node);
+    if (!parts_latency(fit)) return {};
+    const TimesAsLong here = line(latency_part(*fit, m->bytes), kLess, 1);
+    if (!out || here.value > out->value) out = here;
+  }
+  return out;
 }
 
 /// Of what is hidden nothing is taken away: shorter messages leave less of the rest than is told.
 std::string at_least(const Sample& sample) {
-  return sample.record.background.empty() ? "" : "; at least, as what is beside work gets shorter, too";
+  return !is_beside_work(sample) ? "" : "; at least, as what is beside work gets shorter, too";
 }
 
 PartLever message_lever(std::string name, std::string does, std::string why,
@@ -155,18 +199,18 @@ void add_bytes(const PartsCase& job, const Sample& sample, const MessageFits& kn
       return line(latency_part(*fit, p.traffic.bytes), at_none, at_all);
     });
   };
-  PartLever compression = message_lever(
-      "compression", "sums of a quarter of the bytes: 8 bits an element of 32" + at_least(sample), why,
-      along(kLess, 1));
+  std::optional<TimesAsLong> fewer = along(kLess, 1);
+  if (!fewer) fewer = least_shortened(sample, known);
+  PartLever compression =
+      message_lever("compression",
+                    "sums of a quarter of the bytes: 8 bits an element of 32" + at_least(sample), why, fewer);
   compression.learning = "rounded gradients; what rounding takes to compute";
   out.push_back(std::move(compression));
-  const bool beside = !sample.record.background.empty();
-  out.push_back(message_lever("buckets", "four sums of a quarter of the bytes, one after another",
-                              !why.empty() ? why
-                              : beside
-                                  ? "sums are under way beside work: when each could begin is not recorded"
-                                  : "",
-                              along(1, kMoreMessages)));
+  const bool beside = is_beside_work(sample);
+  out.push_back(
+      message_lever("buckets", "four sums of a quarter of the bytes, one after another",
+                    beside ? "sums are under way beside work: when each could begin is not recorded" : why,
+                    along(1, kMoreMessages)));
 }
 
 void add_hierarchical(const PartsCase& job, const Sample& sample, const MessageFits& known,
@@ -216,7 +260,7 @@ void add_overlap(const PartsCase& job, const Sample& sample, std::vector<PartLev
   PartLever lever{
       .name = "overlap",
       .does =
-          sample.record.background.empty()
+          !is_beside_work(sample)
               ? fmt::format("none to all of {} is hidden: which work needs the sums is not recorded", rest)
               : fmt::format(
                     "part is hidden already, and none to all of the other {}: which work could go on beside it is "

@@ -157,6 +157,35 @@ TEST(MessageLevers, PlacementIsARangeDownToMessagesInsideANode) {
   EXPECT_NE(of(levers(s), "placement").why_not.find("not quicker"), std::string::npos);
 }
 
+/// Ranks stand in waits alone; sums of two sizes end beside work.
+Sample beside_work() {
+  Sample s = sample_of({250'000, 1'000'000});
+  s.positions[0].traffic = {.kind = Collective::Other, .bytes = {}, .transfer = Seconds{2e-3}};
+  s.record.background.push_back({.operations = 2, .in_flight = Seconds{1}, .hidden = Seconds{0.5}});
+  return s;
+}
+
+// A step ends no later than with all sums as the smaller one, of whose 1.25 ms 1 ms is latency.
+TEST(MessageLevers, SumsBesideWorkAreShorterByAtLeastAsMuchAsTheLeastShortened) {
+  const auto all = levers(beside_work());
+  EXPECT_NEAR(rest_with(of(all, "compression")), 2e-3 * (1 + 0.25 / 4) / 1.25, 1e-8);
+  EXPECT_NE(of(all, "compression").does.find("at least"), std::string::npos);
+  EXPECT_NE(of(all, "buckets").why_not.find("could begin"), std::string::npos);
+}
+
+TEST(MessageLevers, WhatIsMissingOfSumsBesideWorkIsSaid) {
+  Sample one = beside_work();
+  one.record.messages.pop_back();
+  EXPECT_NE(of(levers(one), "compression").why_not.find("messages of one size"), std::string::npos);
+  Sample requests = beside_work();
+  requests.record.messages.clear();
+  requests.record.until_waits = true;
+  EXPECT_NE(of(levers(requests), "compression").why_not.find("was done is not recorded"), std::string::npos);
+  Sample some = beside_work();
+  for (MessageTimes& m : some.record.messages) m.ranks = 4;
+  EXPECT_NE(of(levers(some), "compression").why_not.find("no sum of all ranks"), std::string::npos);
+}
+
 // What is not sure of latency and bytes is in the interval.
 TEST(MessageLevers, ScatterOfTimesIsInTheInterval) {
   Sample s = sample_of({500'000, 1'000'000, 2'000'000});
