@@ -121,7 +121,7 @@ set(pairs
     simulate/training/step:simulate/training/policy simulate/training/policy:simulate/training/scenarios.hpp
     simulate/training/failures:simulate/training/plan
     forecast/law:forecast/sample forecast/sample:forecast/calibrate forecast/calibrate:forecast/project
-    forecast/project:forecast/regimes forecast/regimes:forecast/levers forecast/structure:forecast/project
+    forecast/project:forecast/regimes forecast/regimes:forecast/levers forecast/structure:forecast/project forecast/scaled:forecast/structure
     forecast/checkpoints:forecast/regimes forecast/levers:forecast/scenario forecast/scenario:forecast/control
     forecast/control:forecast/answer forecast/learned:forecast/control forecast/ways:forecast/control
     study/file:study/answer study/oracle:study/compute study/answer:study/page study/page:study/compute

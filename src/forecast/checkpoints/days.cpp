@@ -13,6 +13,7 @@
 
 #include "forecast/checkpoints/drawn_failures.hpp"
 #include "forecast/checkpoints/slowest.hpp"
+#include "forecast/scaled/scaled.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -212,22 +213,6 @@ Result<NodesFor> nodes_for(const model::Scenario& scenario, const BudgetAt& budg
       before = middle;
   }
   return NodesFor{.reached = true, .at = *reached, .why = {}, .most = most};
-}
-
-void scale_links(model::Scenario& s, double factor) {
-  s.cluster.nic.bandwidth = s.cluster.nic.bandwidth * factor;
-  s.fabric.link.bandwidth = s.fabric.link.bandwidth * factor;
-  s.across.per_byte = TimePerByte::seconds_per_byte(s.across.per_byte.in_seconds_per_byte() / factor);
-}
-
-void scale_work(model::Scenario& s, double factor) {
-  auto* job = std::get_if<model::TrainingJob>(&s.job.work);
-  if (job == nullptr) return;
-  for (model::Layer& layer : job->layers) {
-    layer.forward *= factor;
-    layer.backward *= factor;
-  }
-  job->optimizer *= factor;
 }
 
 Result<std::vector<Sensitivity>> sensitivities(const model::Scenario& scenario, const BudgetAt& budget,

@@ -126,12 +126,6 @@ struct Sensitivity {
   double at_less = 1;  ///< days over days as they are
   double at_more = 1;
 };
-/// Cards and switches that pass `factor` times the bytes.
-void scale_links(model::Scenario& scenario, double factor);
-
-/// Layers and optimizer that take `factor` times as long; noise stays as it is stated.
-void scale_work(model::Scenario& scenario, double factor);
-
 /// Steps of a scenario that was changed.
 using BudgetFrom = std::function<BudgetAt(const model::Scenario&)>;
 

@@ -8,6 +8,7 @@
 #include "forecast/checkpoints/days.hpp"
 #include "forecast/checkpoints/goodput.hpp"
 #include "forecast/levers/levers.hpp"
+#include "forecast/scaled/scaled.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -11,6 +11,8 @@
 #include "cox/base/parallel.hpp"
 #include "cox/simulate/spread.hpp"
 
+#include "forecast/scaled/scaled.hpp"
+
 namespace cox::forecast {
 namespace {
 
@@ -28,30 +30,17 @@ struct Part {
 };
 
 /// With what [[noise]] adds to it: what is relative to it follows by itself.
-void scale_work(Scenario& s, double factor) {
+void scale_own_time(Scenario& s, double factor) {
   for (model::NoiseSource& n : s.noise)
     if (n.target == model::NoiseTarget::Compute && !n.relative) {
       n.mean *= factor;
       n.unit *= factor;
     }
-  if (auto* job = std::get_if<model::CollectiveJob>(&s.job.work)) job->compute *= factor;
-  auto* job = std::get_if<model::TrainingJob>(&s.job.work);
-  if (job == nullptr) return;
-  for (model::Layer& layer : job->layers) {
-    layer.forward *= factor;
-    layer.backward *= factor;
-  }
-  job->optimizer *= factor;
+  scale_work(s, factor);
 }
 
 void scale_latency(Scenario& s, double factor) {
   for (Seconds* one : {&s.across.latency, &s.cluster.nic.latency, &s.fabric.link.latency}) *one *= factor;
-}
-
-void scale_bandwidth(Scenario& s, double factor) {
-  s.cluster.nic.bandwidth = s.cluster.nic.bandwidth * factor;
-  s.fabric.link.bandwidth = s.fabric.link.bandwidth * factor;
-  s.across.per_byte = TimePerByte::seconds_per_byte(s.across.per_byte.in_seconds_per_byte() / factor);
 }
 
 void scale_bandwidth_inside(Scenario& s, double factor) {
@@ -82,10 +71,10 @@ Part links_of_node(int node) {
 }
 
 std::vector<Part> parts_of(const Scenario& s, int most_nodes) {
-  std::vector<Part> out{{"own work", TwinPart::OwnWork, scale_work}};
+  std::vector<Part> out{{"own work", TwinPart::OwnWork, scale_own_time}};
   if (s.cluster.nodes > 1) {
     out.push_back({"latency between nodes", TwinPart::Latency, scale_latency});
-    out.push_back({"bandwidth between nodes", TwinPart::Bandwidth, scale_bandwidth});
+    out.push_back({"bandwidth between nodes", TwinPart::Bandwidth, scale_links});
   }
   if (s.cluster.devices_per_node > 1) {
     out.push_back({"latency inside a node", TwinPart::Latency, [](Scenario& to, double factor) {
