@@ -45,6 +45,9 @@ struct CurveForecast {
   std::vector<CurveModel> models{};
   std::vector<CurvePrediction> points{};
   std::vector<CurvePrediction> given{};  ///< the sizes of the table, ascending
+  /// Of the curve that is forecast with, evenly in ln size from the smallest size given to the largest that has a number: as fitted at
+  /// sizes that were measured, too. Empty where one size was given.
+  std::vector<CurvePrediction> drawn{};
 };
 
 }  // namespace cox::forecast

@@ -103,7 +103,8 @@ struct DrawnStructure {
   std::optional<Structure> structure{};  ///< of a Scenario, simulated
   std::optional<OverTime> over_time{};   ///< the same
   std::optional<DelayOverSteps> delay{};
-  std::string why_not{};  ///< what of it is not there, and why
+  std::optional<KeptPart> kept{};  ///< of as long a delay, mean over ranks and steps
+  std::string why_not{};           ///< what of it is not there, and why
 };
 
 /// What a stated job says of itself, for a page.

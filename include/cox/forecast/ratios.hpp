@@ -48,8 +48,9 @@ struct SizeRatios {
 [[nodiscard]] std::vector<SizeRatios> with_control(std::span<const SizeRatios> sizes, const Control& control);
 
 /// The sizes that have a number and what lies between them: throughput of the forecast's job at 64 sizes, evenly in ln ranks, and
-/// at its boundaries, put through the sizes asked; their bands relative to it, linear in ln ranks. Where a forecast has no job, the
-/// sizes alone. Cost: 64 calls of the job.
+/// at its boundaries, put through the sizes asked; their bands relative to it, linear in ln ranks. Of a table, the
+/// curve that is forecast with, which goes past sizes that were measured; where a forecast has neither, the sizes alone. Cost: 64 calls of the
+/// job.
 [[nodiscard]] std::vector<SizeRatios> curve_through(const Forecast& forecast,
                                                     std::span<const SizeRatios> sizes);
 /// The same with control: what it gives at the sizes asked, as a power of the ranks between them; of a stated job as its terms say.

@@ -47,7 +47,7 @@ Result<Sample> recorded(const model::Scenario& scenario, std::int64_t ranks, int
 }
 
 /// What `recorded` tells, as of a Run.
-void add_recorded(const FullForecast& f, int threads, DrawnStructure& out) {
+void add_recorded(const FullForecast& f, Seconds delay, int threads, DrawnStructure& out) {
   if (f.seen_ranks > kMostRecorded) {
     out.why_not = fmt::format("who sets the pace is drawn of at most {} ranks", kMostRecorded);
     return;
@@ -62,6 +62,7 @@ void add_recorded(const FullForecast& f, int threads, DrawnStructure& out) {
   else
     out.why_not = "who sets the pace: " + structure.error().message;
   if (auto over_time = over_time_of(*sample)) out.over_time = *std::move(over_time);
+  if (delay > Seconds{}) out.kept = kept_of(*sample, delay);
 }
 
 Seconds delay_of(const FullForecast& f, const Asked& question) {
@@ -90,16 +91,17 @@ Result<SimulatedDelay> delay_beside_twin(const model::Scenario& scenario, Second
   return SimulatedDelay{.rank = rank, .step = kept.step, .decay = decay_of(kept)};
 }
 
-void add_drawn(FullForecast& f, const Asked& question) {
+void add_drawn(FullForecast& f, const Sample* sample, const Asked& question) {
   if (!f.scenario || !f.parts) return;
   if (f.calibrated && !(f.goodness && f.goodness->reproduces)) return;
   DrawnStructure out;
   const int threads = question.project.threads;
   const Seconds delay = delay_of(f, question);
+  if (sample != nullptr && delay > Seconds{}) out.kept = kept_of(*sample, delay);
   if (!is_small_enough(*f.scenario)) {
     out.why_not = "structure: " + too_large_text();
   } else {
-    if (!f.calibrated) add_recorded(f, threads, out);
+    if (!f.calibrated) add_recorded(f, delay, threads, out);
     if (delay > Seconds{}) {
       if (auto followed = delay_beside_twin(*f.scenario, delay, threads))
         out.delay = DelayOverSteps{.delay = delay, .rank = followed->rank, .kept = followed->decay.bands()};

@@ -89,6 +89,12 @@ TEST(DrawnStructures, ADelayIsFollowedOverSteps) {
   EXPECT_NEAR(kept.front().value, (0.05 - 2e-3) / 0.05, 0.01) << "what it would have waited is off";
   EXPECT_NEAR(kept.back().value, kept.front().value, 2e-3) << "less than the jitter of a step";
   EXPECT_LE(kept[0].low, kept[0].value);
+  // What is said of a delay beside the picture is of as long a one.
+  for (const FullForecast* one : std::initializer_list<const FullForecast*>{&f, &*longer}) {
+    ASSERT_TRUE(one->drawn->kept);
+    EXPECT_EQ(one->drawn->kept->delay, one->drawn->delay->delay);
+    EXPECT_NE(one->drawn->kept->delay, one->drawn->structure->kept[1].delay);
+  }
 }
 
 TEST(DrawnStructures, WhatIsTooLargeIsSaid) {

@@ -290,7 +290,7 @@ Status from_samples(FullForecast& out, const Evidence& given, const Asked& asked
     return one.points.front().refused.empty();
   });
   add_structure(out, largest(e.samples), question);
-  if (question.structure.drawn) add_drawn(out, question);
+  if (question.structure.drawn) add_drawn(out, &largest(e.samples), question);
   add_interruptions(out, question);
   tell(asked, Done::All);
   return {};
@@ -346,7 +346,7 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
     return project(*out.parts, {ranks}, quickly(question.project)).points.front().refused.empty();
   });
   if (question.structure.asked) out.detail = detail_of(out, nullptr, question);
-  if (question.structure.drawn) add_drawn(out, question);
+  if (question.structure.drawn) add_drawn(out, nullptr, question);
   return {};
 }
 

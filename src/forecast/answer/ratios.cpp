@@ -37,6 +37,14 @@ std::vector<SizeRatios> curve_ratios(const CurveForecast& c) {
   return out;
 }
 
+/// The curve that is forecast with, as far as it has numbers.
+std::vector<SizeRatios> fitted_ratios(const CurveForecast& c) {
+  std::vector<SizeRatios> out;
+  for (const CurvePrediction& p : c.drawn)
+    if (p.refused.empty()) out.push_back(ratios_of(c, p));
+  return out;
+}
+
 /// `failing`: null = nothing fails. `first`: own work and goodput of the small run, which costs are compared with; 0 = not known.
 SizeRatios ratios_of(const SizePoint& p, bool seen, const SizeGoodput* failing, double first) {
   SizeRatios out{.ranks = p.ranks, .seen = seen, .refused = p.refused};
@@ -196,6 +204,7 @@ std::vector<SizeRatios> with_control(std::span<const SizeRatios> sizes, const Co
 }
 
 std::vector<SizeRatios> curve_through(const Forecast& f, std::span<const SizeRatios> sizes) {
+  if (f.curve) return fitted_ratios(*f.curve);
   std::vector<SizeRatios> out;
   std::ranges::copy_if(sizes, std::back_inserter(out), is_known);
   if (!f.job || out.size() < 2) return out;

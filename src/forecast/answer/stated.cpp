@@ -177,7 +177,7 @@ void add_stated_structure(FullForecast& out, const Asked& question) {
   Asked here = question;
   here.project.rest = out.rest;
   if (question.structure.asked) out.detail = detail_of(out, nullptr, here);
-  if (question.structure.drawn) add_drawn(out, here);
+  if (question.structure.drawn) add_drawn(out, nullptr, here);
 }
 
 void add_control(FullForecast& out, const StatedJob& stated, int threads) {

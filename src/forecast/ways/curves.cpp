@@ -317,8 +317,9 @@ double elasticity_of(const Fit& fit, double n) {
          std::log(fit.at(n * (1 + kStep)) / fit.at(n * (1 - kStep))) / std::log((1 + kStep) / (1 - kStep));
 }
 
+/// `as_fitted`: a size that was measured is one like others.
 CurvePrediction predict(const Fitted& fitted, Points points, double n,
-                        const std::function<double(double)>& value) {
+                        const std::function<double(double)>& value, bool as_fitted) {
   CurvePrediction out{.size = static_cast<std::int64_t>(n)};
   out.elasticity_low = std::numeric_limits<double>::infinity();
   out.elasticity_high = -out.elasticity_low;
@@ -355,7 +356,7 @@ CurvePrediction predict(const Fitted& fitted, Points points, double n,
   if (points.size() == 2 && n > last.n) z = std::max(z, last.z);
   high = std::max(high, z);
   const auto same = std::find_if(points.begin(), points.end(), [&](const Point& p) { return p.n == n; });
-  if (same != points.end()) {
+  if (same != points.end() && !as_fitted) {
     out.measured = true;
     low = high = z = same->z;
   }
@@ -375,6 +376,22 @@ CurvePrediction predict(const Fitted& fitted, Points points, double n,
   return out;
 }
 
+/// From the smallest size given to the largest that has a number, evenly in ln size.
+std::vector<double> drawn_sizes(const CurveForecast& c) {
+  constexpr int kDrawn = 64;
+  const auto from = static_cast<double>(c.given.front().size);
+  double to = static_cast<double>(c.largest);
+  for (const CurvePrediction& p : c.points)
+    if (p.refused.empty()) to = std::max(to, static_cast<double>(p.size));
+  std::vector<double> out;
+  if (c.given.size() < 2) return out;
+  for (int i = 0; i <= kDrawn; ++i) {
+    const double n = std::round(from * std::pow(to / from, i / static_cast<double>(kDrawn)));
+    if (out.empty() || n > out.back()) out.push_back(n);
+  }
+  return out;
+}
+
 }  // namespace
 
 CurveForecast project_curve(const Curve& curve, const std::vector<std::int64_t>& sizes, Scaling scaling) {
@@ -383,11 +400,13 @@ CurveForecast project_curve(const Curve& curve, const std::vector<std::int64_t>&
   CurveForecast out{.value = curve.value,
                     .largest = curve.points.back().size,
                     .sizes = static_cast<std::int64_t>(points.size())};
-  const auto at = [&](double n) {
-    return predict(fitted, points, n, [&](double z) { return value_of(scaling, curve.value, n, z); });
+  const auto at = [&](double n, bool as_fitted = false) {
+    return predict(
+        fitted, points, n, [&](double z) { return value_of(scaling, curve.value, n, z); }, as_fitted);
   };
   for (const std::int64_t size : sizes) out.points.push_back(at(static_cast<double>(size)));
   for (const Point& p : points) out.given.push_back(at(p.n));
+  for (const double n : drawn_sizes(out)) out.drawn.push_back(at(n, true));
   out.models = std::move(fitted.models);
   return out;
 }

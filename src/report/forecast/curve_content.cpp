@@ -37,6 +37,7 @@ void add_curve(const forecast::Forecast& f, ForecastPage& page) {
   page.mode = "Not known";
   page.runtime = "Not known";
   page.sizes = forecast::size_ratios(f);
+  page.curve = forecast::curve_through(f, page.sizes);
   const CurvePrediction* last = nullptr;
   for (const CurvePrediction& p : c.points)
     if (p.refused.empty()) last = &p;

@@ -100,8 +100,9 @@ std::string interval(const forecast::Proportion& p) {
   return fmt::format("{} to {}", percent(p.low), percent(p.high));
 }
 
-/// `how`: nothing where it was recorded.
-void add_structure(const forecast::Structure& s, std::string_view how, ForecastPage& page) {
+/// `how`: nothing where it was recorded. `followed`: what is left of the delay that is drawn; null = of three deviations of a rank's work.
+void add_structure(const forecast::Structure& s, const forecast::KeptPart* followed, std::string_view how,
+                   ForecastPage& page) {
   page.observations.push_back(
       {.sentence = fmt::format("A step takes {} times as long as one rank's own work and communication.",
                                plain_number(s.amplification)),
@@ -132,7 +133,7 @@ void add_structure(const forecast::Structure& s, std::string_view how, ForecastP
            .anchor = "path",
            .refuted_by = "as strong a dependence where steps are shuffled"});
   if (s.kept.size() > 1) {
-    const forecast::KeptPart& k = s.kept[1];
+    const forecast::KeptPart& k = followed != nullptr ? *followed : s.kept[1];
     page.observations.push_back(
         {.sentence = fmt::format(
              "Of a delay of {} on one rank {} reaches the whole job, mean over ranks and steps; the rest is absorbed by slack.",
@@ -184,7 +185,7 @@ void add_path(const forecast::OverTime& o, ForecastPage& page) {
 
 /// What had to be simulated.
 void add_drawn(const forecast::DrawnStructure& d, ForecastPage& page) {
-  if (d.structure) add_structure(*d.structure, ", simulated", page);
+  if (d.structure) add_structure(*d.structure, d.kept ? &*d.kept : nullptr, ", simulated", page);
   if (d.over_time) add_path(*d.over_time, page);
   if (d.delay) {
     page.kept_over_steps = forecast::kept_over_steps(*d.delay);
@@ -338,7 +339,8 @@ ForecastPage page_of(const Forecast& f, std::vector<Artefact> artefacts) {
     add_headline(f, at, page);
     add_sizes(f, page);
   }
-  if (f.structure) add_structure(*f.structure, {}, page);
+  const bool followed = f.drawn && f.drawn->kept;
+  if (f.structure) add_structure(*f.structure, followed ? &*f.drawn->kept : nullptr, {}, page);
   if (f.drawn) add_drawn(*f.drawn, page);
   if (f.over_time) {
     add_path(*f.over_time, page);

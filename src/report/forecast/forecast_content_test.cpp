@@ -178,6 +178,8 @@ TEST(ForecastContent, AScenariosPicturesAreOfSimulatedSteps) {
       .delay = Seconds{0.1},
       .rank = 5,
       .kept = {{.value = 0.8, .low = 0.7, .high = 0.9}, {.value = 0.4, .low = 0.3, .high = 0.5}}};
+  drawn.structure->kept = {{.delay = Seconds{0.001}, .kept = {}}, {.delay = Seconds{0.003}, .kept = {}}};
+  drawn.kept = forecast::KeptPart{.delay = Seconds{0.1}, .kept = {.value = 0.77, .low = 0.7, .high = 0.8}};
   drawn.why_not = "something is too large";
   f.drawn = drawn;
   const ForecastPage page = page_of(f, {});
@@ -189,8 +191,11 @@ TEST(ForecastContent, AScenariosPicturesAreOfSimulatedSteps) {
   EXPECT_EQ(page.limits.size(), 2u);
   const auto html = render_forecast(page);
   ASSERT_TRUE(html) << html.error().to_string();
+  EXPECT_EQ(html->find("delay of 3.00 ms"), std::string::npos)
+      << "a share of another delay than the one drawn";
   for (const char* part :
-       {"id=\"decay-steps\"", "on rank 5", "steps behind the delay", "something is too large"})
+       {"id=\"decay-steps\"", "Of a delay of 100 ms on one rank 77 %", "A delay of 100 ms on rank 5",
+        "on rank 5", "steps behind the delay", "something is too large"})
     EXPECT_NE(html->find(part), std::string::npos) << part;
   f.drawn.reset();
   EXPECT_EQ(render_forecast(page_of(f, {}))->find("decay-steps"), std::string::npos);
@@ -249,6 +254,31 @@ TEST(ForecastContent, ATableOfSizesHasAPage) {
   const auto html = render_forecast(page);
   ASSERT_TRUE(html) << html.error().to_string();
   EXPECT_EQ(html->find("id=\"decay\""), std::string::npos) << "what a table has none of is left out";
+}
+
+// Steps of 1 + N / 100 s have throughput N / (1 + N / 100), which a straight line of logarithms from 64 to 128 misses.
+TEST(ForecastContent, ATableOfSizesIsDrawnByItsCurve) {
+  forecast::Forecast f;
+  f.name = "sizes.csv";
+  forecast::Curve curve{.name = "sizes.csv", .value = forecast::CurveValue::StepTime, .points = {}};
+  const auto step = [](double n) { return 1 + n / 100; };
+  for (const int size : {4, 8, 16, 32, 64}) curve.points.push_back({.size = size, .value = step(size)});
+  curve.points[1].value *= 1.003;  // measured beside the curve
+  f.curve = forecast::project_curve(curve, {128}, forecast::Scaling::Weak);
+  const ForecastPage page = page_of(f, {});
+  ASSERT_GT(page.curve.size(), 20u);
+  EXPECT_EQ(page.curve.front().ranks, 4);
+  EXPECT_EQ(page.curve.back().ranks, 128);
+  for (const forecast::SizeRatios& p : page.curve)
+    EXPECT_NEAR(p.throughput / (static_cast<double>(p.ranks) * step(4) / step(static_cast<double>(p.ranks))),
+                1, 0.01)
+        << p.ranks;
+  const auto eight = std::ranges::find(page.curve, 8, &forecast::SizeRatios::ranks);
+  ASSERT_NE(eight, page.curve.end());
+  EXPECT_NEAR(eight->throughput / page.sizes[1].throughput, 1.003, 0.001) << "past what was measured";
+  const auto html = render_forecast(page);
+  ASSERT_TRUE(html) << html.error().to_string();
+  EXPECT_EQ(html->find("joined straight"), std::string::npos);
 }
 
 TEST(ForecastContent, AForecastThatRefusesEverythingSaysSo) {

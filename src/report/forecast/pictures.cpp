@@ -205,8 +205,9 @@ std::string scaling_picture(const ForecastPage& page) {
   const auto least = static_cast<double>(points.front().ranks),
              most = static_cast<double>(points.back().ranks);
   double lowest = points.front().throughput, highest = most;
-  for (const SizeRatios& p : curve)
-    lowest = std::min({lowest, p.throughput, p.low > 0 ? p.low : p.throughput});
+  for (const std::vector<SizeRatios>* all : {&points, &curve})
+    for (const SizeRatios& p : *all)
+      lowest = std::min({lowest, p.throughput, p.low > 0 ? p.low : p.throughput});
   const Axis x = across(least, most, true), y = up(lowest, highest, true);
   const RegimeStretches regimes =
       page.regimes ? regimes_of(*page.regimes, x, least, most) : RegimeStretches{};
