@@ -26,7 +26,7 @@ tl::unexpected<Error> cannot(std::string message, std::string hint) {
                .where = std::nullopt});
 }
 
-Seconds& part(Days& d, DaysPart p) {
+Seconds& part(DaysAt& d, DaysPart p) {
   return d.parts[static_cast<std::size_t>(p)];
 }
 
@@ -73,6 +73,27 @@ tl::unexpected<Error> never(std::int64_t nodes) {
       "say what a checkpoint takes, make it or restarts quicker, or ask for fewer nodes");
 }
 
+/// So many steps; with nothing that is kept they never end.
+DaysAt at_interval(const Fit& fit, const StepBudget& step, double steps, Seconds start) {
+  DaysAt out;
+  out.intervals = fit.at;
+  if (!(fit.shares.work > 0)) {
+    out.total = Seconds{std::numeric_limits<double>::infinity()};
+    return out;
+  }
+  const Seconds wall = step.total() * steps / fit.shares.work;
+  part(out, DaysPart::Start) = start;
+  part(out, DaysPart::Compute) = step.compute * steps;
+  part(out, DaysPart::Communication) = step.communication * steps;
+  part(out, DaysPart::Waiting) = step.waiting * steps;
+  part(out, DaysPart::Checkpoints) = wall * fit.shares.write;
+  part(out, DaysPart::Rework) = wall * fit.shares.rework;
+  part(out, DaysPart::Restarts) = wall * fit.shares.restart;
+  part(out, DaysPart::Repair) = wall * fit.shares.waiting;
+  for (const Seconds p : out.parts) out.total += p;
+  return out;
+}
+
 /// As `days`; nothing where the job gets nowhere.
 Result<std::optional<Days>> days_unless_never(const model::Scenario& scenario, const BudgetAt& budget,
                                               double tokens, std::int64_t nodes, bool at_given) {
@@ -86,29 +107,17 @@ Result<std::optional<Days>> days_unless_never(const model::Scenario& scenario, c
                   "say --tokens-per-step, and steps that take time");
   const Fit fit = fit_of(scenario, nodes, step.total(), at_given);
   if (!(fit.shares.work > 0)) return std::optional<Days>{};
+  const double steps = std::ceil(tokens / step.tokens);
+  const Seconds start = mean_start(scenario, nodes);
   Days out;
+  static_cast<DaysAt&>(out) = at_interval(fit, step, steps, start);
   out.nodes = nodes;
   out.tokens = tokens;
-  out.steps = std::ceil(tokens / step.tokens);
-  const Seconds work = step.total() * out.steps;
-  const Seconds wall = work / fit.shares.work;
-  part(out, DaysPart::Start) = mean_start(scenario, nodes);
-  part(out, DaysPart::Compute) = step.compute * out.steps;
-  part(out, DaysPart::Communication) = step.communication * out.steps;
-  part(out, DaysPart::Waiting) = step.waiting * out.steps;
-  part(out, DaysPart::Checkpoints) = wall * fit.shares.write;
-  part(out, DaysPart::Rework) = wall * fit.shares.rework;
-  part(out, DaysPart::Restarts) = wall * fit.shares.restart;
-  part(out, DaysPart::Repair) = wall * fit.shares.waiting;
-  for (const Seconds p : out.parts) out.total += p;
-  if (!at_given && scenario.failures.happen() && scenario.failures.checkpoint_interval > Seconds{}) {
-    const double kept = fit_of(scenario, nodes, step.total(), true).shares.work;
-    out.at_stated = kept > 0 ? mean_start(scenario, nodes) + work / kept
-                             : Seconds{std::numeric_limits<double>::infinity()};
-  }
-  out.intervals = fit.at;
+  out.steps = steps;
+  if (!at_given && scenario.failures.happen() && scenario.failures.checkpoint_interval > Seconds{})
+    out.at_stated = at_interval(fit_of(scenario, nodes, step.total(), true), step, steps, start);
   out.goodput = fit.shares.work;
-  out.failures = fit.shares.failures_per_work * work.count();
+  out.failures = fit.shares.failures_per_work * (step.total() * steps).count();
   out.node_hours = out.total.count() / 3600 * static_cast<double>(nodes + scenario.failures.spares);
   if (scenario.power.known()) out.energy = energy_of(scenario, out, step);
   if (scenario.node_price.node_hour > 0) out.cost = out.node_hours * scenario.node_price.node_hour;

@@ -75,16 +75,21 @@ struct DaysBand {
   Seconds high{};
 };
 
+/// Where the time of a training goes with its checkpoints so far apart.
+struct DaysAt {
+  Seconds total{};                          ///< the sum of `parts`; infinite = it never ends, and has none
+  std::array<Seconds, kDaysParts> parts{};  ///< what of it
+  Intervals intervals;                      ///< between checkpoints
+  [[nodiscard]] double share(DaysPart part) const { return parts[static_cast<std::size_t>(part)] / total; }
+};
+
 /// One training on one number of nodes.
-struct Days {
+struct Days : DaysAt {
   std::int64_t nodes = 0;
   double tokens = 0;
   double steps = 0;
-  Seconds total{};                          ///< the sum of `parts`
-  std::array<Seconds, kDaysParts> parts{};  ///< what of it
-  Intervals intervals;                      ///< between checkpoints
-  std::optional<Seconds>
-      at_stated{};  ///< total at the scenario's own interval where `intervals` are the best; infinite = never
+  std::optional<DaysAt>
+      at_stated{};  ///< the same at the scenario's own interval, where `intervals` are the best
   std::optional<DaysBand> band{};  ///< of `total`; empty = nothing is drawn
   double goodput = 1;              ///< steps that count, over the time behind the start
   double failures = 0;             ///< mean number
@@ -92,7 +97,6 @@ struct Days {
   std::optional<Energy> energy;    ///< where a node's power is known
   std::optional<double> cost;      ///< node hours x price, where that is known
   std::string currency;
-  [[nodiscard]] double share(DaysPart part) const { return parts[static_cast<std::size_t>(part)] / total; }
 };
 
 /// At the intervals of the scenario where `at_given` and it says some, else at the best ones.

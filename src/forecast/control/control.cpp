@@ -275,7 +275,8 @@ void add_levers(Lines& out, const LeverTable& t, const std::optional<LeverTable>
   if (played) add_played(out, *played);
   out.emplace_back(
       "rate: samples per time; re-runs, energy, cost (node hours): per sample; margin: the smallest change of one "
-      "parameter that crosses the next bend; price: stated, not measured (--price)");
+      "parameter that crosses the next bend (over: it is crossed; none: no change that is looked at does); price: stated, "
+      "not measured (--price)");
   out.emplace_back(
       "what a lever does to learning is not included; what each one changes: docs/concepts/levers.md");
 }
@@ -337,6 +338,16 @@ std::string banded_nodes(const NodesFor& n) {
                       : fmt::format(" ({} to none in time)", grouped(*n.nodes_low));
 }
 
+std::string shares_text(const DaysAt& d) {
+  std::string out;
+  for (std::size_t i = 0; i < kDaysParts; ++i) {
+    const auto part = static_cast<DaysPart>(i);
+    if (d.parts[i] <= Seconds{}) continue;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name_of(part), percent(d.share(part)));
+  }
+  return out;
+}
+
 void add_day(Lines& out, const Days& d) {
   std::string line = fmt::format("{} nodes: {}, {} failures, {:.3g} node hours", grouped(d.nodes),
                                  banded_days(d), grouped(std::llround(d.failures)), d.node_hours);
@@ -344,17 +355,14 @@ void add_day(Lines& out, const Days& d) {
   if (d.cost)
     line += fmt::format(", {:.3g} {}", *d.cost, d.currency.empty() ? "of the price's currency" : d.currency);
   out.push_back(line);
-  std::string parts = "  ";
-  for (std::size_t i = 0; i < kDaysParts; ++i) {
-    const auto part = static_cast<DaysPart>(i);
-    if (d.parts[i] <= Seconds{}) continue;
-    parts += fmt::format("{}{} {}", parts.size() > 2 ? ", " : "", name_of(part), percent(d.share(part)));
-  }
-  out.push_back(parts);
-  if (d.at_stated)
-    out.push_back(fmt::format(
-        "  with a checkpoint every {}, the best interval of this size; at the scenario's own: {}",
-        to_string(d.intervals.far), std::isfinite(d.at_stated->count()) ? day_text(*d.at_stated) : "never"));
+  out.push_back("  " + shares_text(d));
+  if (!d.at_stated) return;
+  const bool ends = std::isfinite(d.at_stated->total.count());
+  out.push_back(fmt::format(
+      "  with a checkpoint every {}, the best interval of this size; at the scenario's own, {}: {}",
+      to_string(d.intervals.far), to_string(d.at_stated->intervals.far),
+      ends ? day_text(d.at_stated->total) : "never"));
+  if (ends) out.push_back("    " + shares_text(*d.at_stated));
 }
 
 void add_nodes_for(Lines& out, const FullControl& c) {

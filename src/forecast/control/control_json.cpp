@@ -59,10 +59,15 @@ Json shares_json(const WallShares& w) {
           {"repair", w.waiting}};
 }
 
-Json days_json(const Days& d) {
+Json parts_json(const DaysAt& d) {
   Json parts = Json::object();
   for (std::size_t i = 0; i < kDaysParts; ++i)
     parts[std::string(name_of(static_cast<DaysPart>(i))) + "_s"] = d.parts[i].count();
+  return parts;
+}
+
+Json days_json(const Days& d) {
+  const bool ends = d.at_stated && std::isfinite(d.at_stated->total.count());
   return {
       {"nodes", d.nodes},
       {"tokens", d.tokens},
@@ -71,12 +76,12 @@ Json days_json(const Days& d) {
       {"total_low_s", d.band ? Json(d.band->low.count()) : Json(nullptr)},
       {"total_high_s",
        d.band && std::isfinite(d.band->high.count()) ? Json(d.band->high.count()) : Json(nullptr)},
-      {"parts", parts},
+      {"parts", parts_json(d)},
       {"goodput", d.goodput},
       {"failures", d.failures},
       {"checkpoint_interval_s", d.intervals.far > Seconds{} ? Json(d.intervals.far.count()) : Json(nullptr)},
-      {"total_at_given_interval_s",
-       d.at_stated && std::isfinite(d.at_stated->count()) ? Json(d.at_stated->count()) : Json(nullptr)},
+      {"total_at_given_interval_s", ends ? Json(d.at_stated->total.count()) : Json(nullptr)},
+      {"parts_at_given_interval", ends ? parts_json(*d.at_stated) : Json(nullptr)},
       {"node_hours", d.node_hours},
       {"energy_j", d.energy ? Json(d.energy->in_joules()) : Json(nullptr)},
       {"cost", d.cost ? Json(*d.cost) : Json(nullptr)},

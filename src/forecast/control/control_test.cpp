@@ -79,8 +79,8 @@ TEST(Control, AnswersWhatWasAsked) {
   EXPECT_TRUE(c->set->reached);
   const std::string text = joined(text_lines(*c));
   for (const std::string_view part :
-       {"levers, alone", "target throughput >= 1.01 * baseline: ", "most work: at ",
-        "4 nodes: ", "within 5.00 days: ", "a fifth less", "note: "})
+       {"levers, alone", "over: it is crossed; none: ", "target throughput >= 1.01 * baseline: ",
+        "most work: at ", "4 nodes: ", "within 5.00 days: ", "a fifth less", "note: "})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   const Json j = control_json(*c);
   EXPECT_EQ(j["days"].size(), 4u);
@@ -120,6 +120,27 @@ TEST(Control, ARangeAndEndsArePrinted) {
   EXPECT_EQ(lever["margin_interval"]["high"], 2.5);
   EXPECT_TRUE(j["levers_at"]["as_it_is"]["most_nodes_interval"]["high"].is_null());
   EXPECT_EQ(j["levers_at"]["as_it_is"]["most_nodes_interval"]["low"], 900);
+}
+
+// A Scenario's own interval of ten minutes is not the best one: where its time goes stands under the time.
+TEST(Control, WhereDaysGoAtTheScenariosOwnIntervalIsTold) {
+  ControlQuestion q;
+  q.training = Training{.tokens = 1e9, .tokens_per_step = 1000};
+  q.options = {.replicas = 2, .threads = 1};
+  const auto c = make_control(training_that_fails(), q);
+  ASSERT_TRUE(c) << c.error().to_string();
+  const Days& d = c->days.front();
+  ASSERT_TRUE(d.at_stated);
+  const std::string text = joined(text_lines(*c));
+  const auto own = text.find("at the scenario's own, 10.0 min: ");
+  ASSERT_NE(own, std::string::npos) << text;
+  EXPECT_NE(text.find("\n    compute ", own), std::string::npos) << text;
+  const Json parts = control_json(*c)["days"][0]["parts_at_given_interval"];
+  double sum = 0;
+  for (const auto& part : parts) sum += part.get<double>();
+  EXPECT_NEAR(sum / d.at_stated->total.count(), 1, 1e-9);
+  EXPECT_GT(parts["checkpoints_s"].get<double>(),
+            control_json(*c)["days"][0]["parts"]["checkpoints_s"].get<double>());
 }
 
 TEST(Control, NothingAskedIsGoodputAlone) {
