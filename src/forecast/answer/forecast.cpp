@@ -13,6 +13,7 @@
 #include "cox/base/units_text.hpp"
 
 #include "forecast/answer/drawn_structure.hpp"
+#include "forecast/answer/far_sizes.hpp"
 #include "forecast/answer/node_hours.hpp"
 #include "forecast/answer/stated.hpp"
 #include "forecast/answer/structure_detail.hpp"
@@ -299,12 +300,15 @@ Status from_samples(FullForecast& out, const Evidence& given, const Asked& asked
 /// Where steps are simulated to take longer or shorter than the parts say, all that is forecast does.
 void follow_simulated(FullForecast& out, Asked& question) {
   out.over_parts = over_parts(out.simulated);
+  if (!out.simulated.far.empty())
+    out.over_parts =
+        over_parts_far(std::move(out.over_parts), out.simulated.sizes.back().ranks, out.simulated.far);
   if (!out.over_parts) return;
   question.project.over_parts = out.over_parts;
   out.projection = project(*out.parts, question.sizes, question.project);
   out.seen = project_one(*out.parts, out.seen_ranks, question.project);
-  for (CheckedSize& s : out.simulated.sizes)
-    s.forecast = project_one(*out.parts, s.ranks, question.project).mean;
+  for (std::vector<CheckedSize>* sizes : {&out.simulated.sizes, &out.simulated.far})
+    for (CheckedSize& s : *sizes) s.forecast = project_one(*out.parts, s.ranks, question.project).mean;
 }
 
 /// Where the largest size is beyond what is simulated.
@@ -332,15 +336,24 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   out.rest = question.project.rest;
   out.projection = project(*out.parts, question.sizes, question.project);
   out.seen = project_one(*out.parts, out.seen_ranks, question.project);
-  out.simulated = simulate_sizes(
-      *e.scenario, out.seen_ranks,
-      question.project.scaling == Scaling::Weak ? SimulatedRange::Larger : SimulatedRange::Own,
-      [&](std::int64_t ranks) { return project_one(*out.parts, ranks, question.project).mean; },
-      question.project.threads);
+  const bool weak = question.project.scaling == Scaling::Weak;
+  const auto by_parts = [&](std::int64_t ranks) {
+    return project_one(*out.parts, ranks, question.project).mean;
+  };
+  out.simulated =
+      simulate_sizes(*e.scenario, out.seen_ranks, weak ? SimulatedRange::Larger : SimulatedRange::Own,
+                     by_parts, question.project.threads);
+  if (weak && !out.simulated.sizes.empty() && !question.sizes.empty())
+    out.simulated.far =
+        simulate_far_sizes(*e.scenario, out.simulated.sizes.back().ranks, std::ranges::max(question.sizes),
+                           by_parts, question.project.threads);
   follow_simulated(out, question);
   find_heavier(out.simulated, *e.scenario,
                [&](std::int64_t ranks) { return project_one(*out.parts, ranks, question.project); });
-  for (SizePoint& p : out.projection.points) widen(p, out.simulated, out.over_parts);
+  for (SizePoint& p : out.projection.points) {
+    widen(p, out.simulated, out.over_parts);
+    if (weak && varies(*e.scenario)) widen_by_hidden(p, out.simulated, question.project.rest);
+  }
   widen(out.seen, out.simulated, out.over_parts);
   add_bends(out, question, [&](std::int64_t ranks) {
     return project(*out.parts, {ranks}, quickly(question.project)).points.front().refused.empty();

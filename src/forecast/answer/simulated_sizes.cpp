@@ -108,6 +108,16 @@ std::optional<double> level_of(const std::vector<CheckedSize>& sizes, const std:
   return mean;
 }
 
+/// What the last stretch of ratios becomes beyond all sizes; 1 among them.
+double goes_on_beyond(const std::vector<CheckedSize>& all, std::int64_t ranks) {
+  const std::size_t last = all.size() - 1;
+  if (last == 0 || ranks <= all[last].ranks) return 1;
+  const std::vector<double> x = places_of(all);
+  const std::vector<double> y = ratios_of(all);
+  return std::exp((y[last] - y[last - 1]) / (x[last] - x[last - 1]) *
+                  (std::log(static_cast<double>(ranks)) - x[last]));
+}
+
 void scale(TimeBand& band, double by) {
   band = {by * band.value, by * band.low, by * band.high};
 }
@@ -139,6 +149,12 @@ bool CheckedSize::agrees() const {
 
 bool CheckedSize::follows() const {
   return meets(*this, forecast);
+}
+
+std::vector<CheckedSize> CheckedSizes::all() const {
+  std::vector<CheckedSize> out = sizes;
+  out.insert(out.end(), far.begin(), far.end());
+  return out;
 }
 
 bool is_small_enough(const model::Scenario& s) {
@@ -215,10 +231,17 @@ void find_heavier(CheckedSizes& simulated, const model::Scenario& scenario,
 void widen(SizePoint& p, const CheckedSizes& simulated, const OverPartsAt& over) {
   const auto& sizes = simulated.sizes;
   if (!p.refused.empty() || sizes.empty()) return;
-  const auto nearest =
-      std::ranges::min_element(sizes, {}, [&](const CheckedSize& s) { return apart(s.ranks, p.ranks); });
-  auto [low, high] = over ? reach_of(*nearest) : touch(*nearest);
-  if (over && sizes.size() > 1 && !level_of(sizes, ratios_of(sizes))) {
+  const auto nearest_of = [&](const std::vector<CheckedSize>& all) {
+    return std::ranges::min_element(all, {}, [&](const CheckedSize& s) { return apart(s.ranks, p.ranks); });
+  };
+  const std::vector<CheckedSize> all = simulated.all();
+  const auto nearest = nearest_of(sizes);
+  auto [low, high] = over ? reach_of(*nearest_of(all)) : touch(*nearest_of(all));
+  if (over && !simulated.far.empty() && p.ranks > sizes.back().ranks) {
+    const double on = goes_on_beyond(all, p.ranks);
+    low = std::min(low, on);
+    high = std::max(high, on);
+  } else if (over && sizes.size() > 1 && !level_of(sizes, ratios_of(sizes))) {
     const MonotoneCubic goes_on(places_of(sizes), ratios_of(sizes));
     const std::int64_t end = std::clamp(p.ranks, sizes.front().ranks, sizes.back().ranks);
     const auto at = [&](std::int64_t ranks) { return goes_on.at(std::log(static_cast<double>(ranks))).y; };
@@ -244,7 +267,7 @@ void widen(SizePoint& p, const CheckedSizes& simulated, const OverPartsAt& over)
 std::vector<std::string> simulated_lines(const CheckedSizes& simulated) {
   std::vector<std::string> out;
   std::vector<std::string> agreeing;
-  for (const CheckedSize& s : simulated.sizes) {
+  for (const CheckedSize& s : simulated.all()) {
     if (s.agrees())
       agreeing.push_back(grouped(s.ranks));
     else
@@ -270,7 +293,7 @@ std::vector<std::string> simulated_lines(const CheckedSizes& simulated) {
 Json simulated_json(const CheckedSizes& simulated) {
   Json j{{"sizes", Json::array()},
          {"left_out", simulated.left_out.empty() ? Json(nullptr) : Json(simulated.left_out)}};
-  for (const CheckedSize& s : simulated.sizes)
+  for (const CheckedSize& s : simulated.all())
     j["sizes"].push_back({{"ranks", s.ranks},
                           {"step_s", s.step.count()},
                           {"half_width_s", s.half_width.count()},

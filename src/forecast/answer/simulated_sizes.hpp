@@ -43,7 +43,10 @@ struct CheckedSize {
 
 struct CheckedSizes {
   std::vector<CheckedSize> sizes{};  ///< ascending
+  std::vector<CheckedSize> far{};    ///< beyond them, ascending: those of far_sizes.hpp
   std::string left_out{};            ///< why there is none; empty = there is one
+
+  [[nodiscard]] std::vector<CheckedSize> all() const;
 };
 
 /// Whether a size is simulated beside others: up to 4,096 ranks, 256 where messages share links or are disturbed.
