@@ -273,6 +273,7 @@ void add_checkpoints(const Scenario& s, std::vector<Lever>& out) {
 std::vector<Lever> checkpoint_levers(const Scenario& s) {
   std::vector<Lever> out;
   add_checkpoints(s, out);
+  for (Lever& lever : out) lever.of_steps = false;
   return out;
 }
 
@@ -293,7 +294,8 @@ std::vector<Lever> levers_of(const Scenario& s) {
   add_exchange(s, *job, out);
   add_network(s, *job, out);
   add_ranks(s, out);
-  add_checkpoints(s, out);
+  const std::vector<Lever> checkpoints = checkpoint_levers(s);
+  out.insert(out.end(), checkpoints.begin(), checkpoints.end());
   return out;
 }
 

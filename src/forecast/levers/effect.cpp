@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forecast/levers/effect.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "cox/base/number_text.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/simulate/outcome.hpp"
 
@@ -39,8 +42,42 @@ StepBudget budget_of_steps(const simulate::Outcome& o, Seconds mean, double samp
 /// A coefficient of variation below is of rounding, not of noise.
 constexpr double kRounding = 1e-9;
 
-Result<PlayedSeed> play_seed(const model::Scenario& scenario, std::uint64_t seed, int threads) {
-  constexpr double kSteps = 1e6;  // so many that whole steps are as good as parts of them
+tl::unexpected<Error> not_played(std::string message, std::string hint) {
+  return fail({.code = Errc::Unsupported,
+               .id = "forecast-034",
+               .message = std::move(message),
+               .hint = std::move(hint),
+               .where = std::nullopt});
+}
+
+/// Messages of workers to servers and back, each of which is one that shares links with all others: a few dozen microseconds.
+constexpr double kMostServed = 1 << 21;
+
+/// What a job of two nodes with this policy is played by.
+bool plays_servers_on_links(const model::Scenario& s) {
+  auto small = at_nodes(s, 2, BatchRule::Grows);
+  if (!small) return false;
+  small->policy.servers = 2;
+  small->job.steps = 1;
+  small->replicas = 1;
+  small->failures = {};
+  small->start = {};
+  const auto outcome = simulate::simulate(*small, {.threads = 1});
+  return outcome && outcome->engine == model::EngineKind::Flow;
+}
+
+Status check_servers(const model::Scenario& s, int seeds) {
+  const auto* job = std::get_if<model::TrainingJob>(&s.job.work);
+  if (job == nullptr || !s.policy.has_servers()) return {};
+  const double messages = 2.0 * job->layout.data * std::max(1, s.policy.servers);
+  if (messages * static_cast<double>(s.job.steps) * seeds <= kMostServed || !plays_servers_on_links(s))
+    return {};
+  return not_played(fmt::format("{} messages of a step share links, so {} seeds of {} steps take too long",
+                                grouped(std::llround(messages)), seeds, grouped(s.job.steps)),
+                    "fewer steps (--set job.steps), or `cox simulate` with the policy");
+}
+
+Result<PlayedSteps> play_seed(const model::Scenario& scenario, std::uint64_t seed, int threads) {
   model::Scenario steps = scenario;
   steps.failures = {};
   steps.start = {};
@@ -48,11 +85,8 @@ Result<PlayedSeed> play_seed(const model::Scenario& scenario, std::uint64_t seed
   steps.seed = seed;
   COX_TRY(const simulate::Outcome o, simulate::simulate(steps, {.threads = threads}));
   if (o.step_ends.empty())
-    return fail({.code = Errc::Unsupported,
-                 .id = "forecast-034",
-                 .message = "the engine tells no ends of steps",
-                 .hint = "give a scenario of training steps, or of collectives",
-                 .where = std::nullopt});
+    return not_played("the engine tells no ends of steps",
+                      "give a scenario of training steps, or of collectives");
   std::vector<double> lengths;
   Seconds before = o.started;
   Welford spread;
@@ -66,17 +100,8 @@ Result<PlayedSeed> play_seed(const model::Scenario& scenario, std::uint64_t seed
                  .p95 = quantile(lengths, 0.95),
                  .p99 = quantile(lengths, 0.99),
                  .cv = lengths.size() > 1 && spread.cv() > kRounding ? spread.cv() : 0};
-  const StepBudget step = budget_of_steps(o, Seconds{out.mean}, samples_of(scenario));
-  model::Scenario job = scenario;
-  job.start = {};
-  COX_TRY(const Days whole, days(
-                                job, [&](std::int64_t) { return Result<StepBudget>(step); },
-                                step.tokens * kSteps, std::max(nodes_of(scenario), 1), true));
-  out.rate = whole.tokens / whole.total.count();
-  out.cost = whole.node_hours * 3600 / whole.tokens;
-  out.rework = whole.parts[static_cast<std::size_t>(DaysPart::Rework)].count() / whole.tokens;
-  if (whole.energy && !o.groups.empty()) out.energy = whole.energy->in_joules() / whole.tokens;
-  return out;
+  if (!o.groups.empty()) out.energy = 1;  // states are told
+  return PlayedSteps{.figures = out, .step = budget_of_steps(o, Seconds{out.mean}, samples_of(scenario))};
 }
 
 /// Of b over a, seed by seed. Where any is zero there is no ratio.
@@ -101,12 +126,33 @@ double mean_of(const PlayedJob& job, double PlayedSeed::*figure) {
 
 }  // namespace
 
-Result<PlayedJob> play(const model::Scenario& scenario, const LeverOptions& options) {
+Result<std::vector<PlayedSteps>> play_steps(const model::Scenario& scenario, const LeverOptions& options) {
+  COX_CHECK(check_servers(scenario, options.replicas));
+  std::vector<PlayedSteps> out;
+  for (int i = 0; i < options.replicas; ++i) {
+    COX_TRY(PlayedSteps seed,
+            play_seed(scenario, options.seed + static_cast<std::uint64_t>(i), options.threads));
+    out.push_back(std::move(seed));
+  }
+  return out;
+}
+
+Result<PlayedJob> with_failures(const model::Scenario& scenario, const std::vector<PlayedSteps>& steps) {
+  constexpr double kSteps = 1e6;  // so many that whole steps are as good as parts of them
   PlayedJob out;
   out.fails = scenario.failures.happen();
-  for (int i = 0; i < options.replicas; ++i) {
-    COX_TRY(const PlayedSeed seed,
-            play_seed(scenario, options.seed + static_cast<std::uint64_t>(i), options.threads));
+  model::Scenario job = scenario;
+  job.start = {};
+  for (const PlayedSteps& played : steps) {
+    const StepBudget& step = played.step;
+    COX_TRY(const Days whole, days(
+                                  job, [&](std::int64_t) { return Result<StepBudget>(step); },
+                                  step.tokens * kSteps, std::max(nodes_of(scenario), 1), true));
+    PlayedSeed seed = played.figures;
+    seed.rate = whole.tokens / whole.total.count();
+    seed.cost = whole.node_hours * 3600 / whole.tokens;
+    seed.rework = whole.parts[static_cast<std::size_t>(DaysPart::Rework)].count() / whole.tokens;
+    seed.energy = whole.energy && seed.energy > 0 ? whole.energy->in_joules() / whole.tokens : 0;
     out.seeds.push_back(seed);
   }
   return out;

@@ -30,8 +30,18 @@ struct PlayedJob {
   bool fails = false;
 };
 
-/// Errors: those of `simulate` and `days`.
-[[nodiscard]] Result<PlayedJob> play(const model::Scenario& scenario, const LeverOptions& options);
+/// Steps of a seed, while nothing is down.
+struct PlayedSteps {
+  PlayedSeed figures{};  ///< of the step
+  StepBudget step{};
+};
+
+/// Without failures and starts. Errors: those of `simulate`; forecast-034 where a policy's messages to servers share links and are too many.
+[[nodiscard]] Result<std::vector<PlayedSteps>> play_steps(const model::Scenario& scenario,
+                                                          const LeverOptions& options);
+/// With what the scenario's failures and checkpoints leave of these steps. Errors: those of `days`.
+[[nodiscard]] Result<PlayedJob> with_failures(const model::Scenario& scenario,
+                                              const std::vector<PlayedSteps>& steps);
 
 /// `job`, seed by seed, as `to` is beside `from`: figures times their ratio, and those of `to` where `from` has none.
 [[nodiscard]] PlayedJob changed_as(PlayedJob job, const PlayedJob& from, const PlayedJob& to);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "forecast/checkpoints/drawn_failures.hpp"
@@ -84,34 +86,63 @@ model::Scenario applied(model::Scenario scenario, const std::vector<const Lever*
 }
 
 constexpr double kSame = 1e-9;
+constexpr int kRoughSeeds = 2;   ///< of a set of levers that may be far from a target
+constexpr int kRoughSteps = 24;  ///< of which replicas that meet every eighth meet three times
+
+/// Plays a scenario with sets of its levers. What changes failures and checkpoints alone leaves the steps: those are played once.
+class Player {
+ public:
+  Player(const model::Scenario& scenario, const LeverOptions& options)
+      : scenario_(scenario), options_(options) {}
+
+  /// `without`: what this one is simulated without is left out; null = nothing is. Errors: those of `play_steps` and `with_failures`.
+  Result<PlayedJob> play(const std::vector<const Lever*>& levers, const Lever* without = nullptr) {
+    std::vector<const Lever*> of_steps = levers;
+    std::erase_if(of_steps, [](const Lever* l) { return !l->of_steps; });
+    std::string key = without != nullptr ? "without " + without->name : "";
+    for (const Lever* lever : of_steps) key += "," + lever->name;
+    auto known = steps_.find(key);
+    if (known == steps_.end()) {
+      model::Scenario changed = applied(scenario_, of_steps);
+      if (without != nullptr) without->leave_out(changed);
+      known = steps_.emplace(key, play_steps(changed, options_)).first;
+    }
+    if (!known->second) return fail(known->second.error());
+    return with_failures(applied(scenario_, levers), *known->second);
+  }
+  /// Whether a lever is simulated without something that the job with these has.
+  [[nodiscard]] bool leaves_out(const Lever& lever, const std::vector<const Lever*>& others) const {
+    model::Scenario with_others = applied(scenario_, others);
+    return lever.leave_out && lever.leave_out(with_others);
+  }
+
+ private:
+  const model::Scenario& scenario_;
+  const LeverOptions& options_;
+  std::map<std::string, Result<std::vector<PlayedSteps>>, std::less<>> steps_;
+};
 
 /// A job with these levers, beside the job as it is. One of them may be simulated without something that the job has: it changes the job
 /// with the others by what it changes that job without it.
-Result<LeverEffect> effect_with(const model::Scenario& scenario, const std::vector<const Lever*>& levers,
-                                const PlayedJob& baseline, const LeverOptions& options) {
-  COX_TRY(const PlayedJob all, play(applied(scenario, levers), options));
+Result<LeverEffect> effect_with(Player& player, const std::vector<const Lever*>& levers,
+                                const PlayedJob& baseline) {
+  COX_TRY(const PlayedJob all, player.play(levers));
   const auto alone = std::ranges::find_if(levers, [](const Lever* l) { return l->leave_out != nullptr; });
   if (alone == levers.end()) return effect_of(all, baseline);
   std::vector<const Lever*> others = levers;
   std::erase(others, *alone);
-  const model::Scenario without_lever = applied(scenario, others);
-  model::Scenario compared = without_lever;
-  if (!(*alone)->leave_out(compared)) return effect_of(all, baseline);
-  COX_TRY(const PlayedJob beside, play(compared, options));
-  PlayedJob start = baseline;
-  if (!others.empty()) {
-    COX_TRY(start, play(without_lever, options));
-  }
+  if (!player.leaves_out(**alone, others)) return effect_of(all, baseline);
+  COX_TRY(const PlayedJob beside, player.play(others, *alone));
+  COX_TRY(const PlayedJob start, player.play(others));
   LeverEffect out = effect_of(changed_as(start, beside, all), baseline);
   const LeverRatio left_out = effect_of(beside, start).throughput;
   if (std::abs(left_out.value - 1) > kSame) out.one_sum = left_out;
   return out;
 }
 
-LeverEffect with(const model::Scenario& scenario, const std::vector<const Lever*>& levers,
-                 const PlayedJob& baseline, const LeverOptions& options) {
+LeverEffect with(Player& player, const std::vector<const Lever*>& levers, const PlayedJob& baseline) {
   LeverEffect out;
-  if (auto effect = effect_with(scenario, levers, baseline, options))
+  if (auto effect = effect_with(player, levers, baseline))
     out = *std::move(effect);
   else
     out.why_not = effect.error().message;
@@ -138,7 +169,8 @@ Result<LeverTable> compare_levers(const model::Scenario& scenario, const LeverOp
 
 Result<LeverTable> compare_levers(const model::Scenario& scenario, const std::vector<Lever>& levers,
                                   const LeverOptions& options) {
-  COX_TRY(const PlayedJob baseline, play(scenario, options));
+  Player player(scenario, options);
+  COX_TRY(const PlayedJob baseline, player.play({}));
   LeverTable out;
   out.baseline = effect_of(baseline, baseline);
   const std::vector<double> as_it_is = add_most_nodes(scenario, options.prior, out.baseline);
@@ -150,7 +182,7 @@ Result<LeverTable> compare_levers(const model::Scenario& scenario, const std::ve
   for (const Lever& lever : levers) {
     LeverEffect effect;
     if (lever.why_not.empty()) {
-      effect = with(scenario, {&lever}, baseline, options);
+      effect = with(player, {&lever}, baseline);
       model::Scenario changed = scenario;
       lever.apply(changed);
       if (effect.why_not.empty())
@@ -169,20 +201,33 @@ Result<LeverTable> compare_levers(const model::Scenario& scenario, const std::ve
 
 Result<LeverSet> cheapest_levers(const model::Scenario& scenario, const Target& target,
                                  const LeverOptions& options) {
-  COX_TRY(const PlayedJob baseline, play(scenario, options));
+  Player player(scenario, options);
+  COX_TRY(const PlayedJob baseline, player.play({}));
   const std::vector<Lever> all = levers_of(scenario);
   std::vector<Choice> choices;
   choices.reserve(all.size());
   for (const Lever& l : all)
     choices.push_back(
         {.name = l.name, .part = l.part, .why_not = l.why_not, .price = options.prices.of(l.name)});
-  return cheapest_set(choices, effect_of(baseline, baseline), target,
-                      [&](const std::vector<std::size_t>& set) {
-                        std::vector<const Lever*> levers;
-                        levers.reserve(set.size());
-                        for (const std::size_t i : set) levers.push_back(&all[i]);
-                        return with(scenario, levers, baseline, options);
-                      });
+  const auto effect_from = [&all](Player& by, const PlayedJob& as_it_is) {
+    return [&all, &by, &as_it_is](const std::vector<std::size_t>& set) {
+      std::vector<const Lever*> levers;
+      levers.reserve(set.size());
+      for (const std::size_t i : set) levers.push_back(&all[i]);
+      return with(by, levers, as_it_is);
+    };
+  };
+  const EffectOf in_full = effect_from(player, baseline);
+  if (options.replicas <= kRoughSeeds)
+    return cheapest_set(choices, effect_of(baseline, baseline), target, in_full);
+  model::Scenario few = scenario;
+  few.job.steps = std::min<decltype(few.job.steps)>(few.job.steps, kRoughSteps);
+  LeverOptions rough_options = options;
+  rough_options.replicas = kRoughSeeds;
+  Player rough(few, rough_options);
+  COX_TRY(const PlayedJob rough_baseline, rough.play({}));
+  return cheapest_set(choices, effect_of(baseline, baseline), target, in_full,
+                      effect_from(rough, rough_baseline));
 }
 
 }  // namespace cox::forecast

@@ -28,6 +28,7 @@ struct Lever {
   /// What a job with it is simulated without, and the job that has the lever is compared with is then without, too, so that ratios are
   /// the lever's alone: whether that changes anything. Null = nothing.
   std::function<bool(model::Scenario&)> leave_out{};
+  bool of_steps = true;  ///< false: it changes failures and checkpoints alone
 };
 
 /// All levers, those that do not apply too, in one order.

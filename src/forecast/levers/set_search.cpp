@@ -81,6 +81,16 @@ std::vector<PricedSet> by_price(const std::vector<Choice>& choices) {
   return sets;
 }
 
+/// Whether a rough answer is so far from the target, and from the nearest there is, that a full one is not asked for.
+bool misses(const LeverEffect& rough, const Target& target, const LeverEffect& as_it_is, double nearest) {
+  using enum Target::Figure;
+  const bool of_few = target.figure == P95 || target.figure == P99 || target.figure == Cv;
+  const double open = of_few ? 1.25 : 1.1;
+  if (!rough.why_not.empty()) return false;
+  const double far = distance(rough, target, as_it_is);
+  return far > open && far > nearest;
+}
+
 }  // namespace
 
 bool reaches(const LeverEffect& job, const Target& target) {
@@ -90,7 +100,7 @@ bool reaches(const LeverEffect& job, const Target& target) {
 }
 
 LeverSet cheapest_set(const std::vector<Choice>& choices, const LeverEffect& as_it_is, const Target& target,
-                      const EffectOf& effect_of) {
+                      const EffectOf& effect_of, const EffectOf& rough) {
   LeverSet out;
   out.best = as_it_is;
   double nearest = distance(as_it_is, target, as_it_is);
@@ -103,6 +113,7 @@ LeverSet cheapest_set(const std::vector<Choice>& choices, const LeverEffect& as_
     if (out.reached && set.price > out.best.price + kSamePrice) break;
     if (std::ranges::any_of(set.levers, [&](std::size_t i) { return failed[i]; })) continue;
     ++out.tried;
+    if (rough && misses(rough(set.levers), target, as_it_is, out.reached ? 0 : nearest)) continue;
     LeverEffect effect = effect_of(set.levers);
     effect.price = set.price;
     if (!effect.why_not.empty()) {

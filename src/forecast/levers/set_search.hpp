@@ -26,7 +26,10 @@ using EffectOf = std::function<LeverEffect(const std::vector<std::size_t>& set)>
 /// Sets of up to three in the order of their price, of one price in that of their size; ends behind the price at which the target is
 /// reached, of which that of least cost per sample is taken. Cost: one call a set, at most n + n^2/2 + n^3/6.
 /// Held by: src/forecast/levers/set_search_test.cpp
+/// `rough`, where there is one, says of each set at less cost whether it comes near: those that miss the target by more than a tenth (a
+/// quarter of quantiles and spread), and are no nearer than others, are not asked for in full.
 [[nodiscard]] LeverSet cheapest_set(const std::vector<Choice>& choices, const LeverEffect& as_it_is,
-                                    const Target& target, const EffectOf& effect_of);
+                                    const Target& target, const EffectOf& effect_of,
+                                    const EffectOf& rough = {});
 
 }  // namespace cox::forecast
