@@ -7,7 +7,7 @@
 
 #include "cox/base/number_text.hpp"
 
-#include "forecast/levers/effect.hpp"
+#include "forecast/levers/levers.hpp"
 #include "forecast/scenario/resize.hpp"
 
 namespace cox::forecast {
@@ -52,7 +52,7 @@ PlayedSize played_size(const model::Scenario& changed, std::int64_t ranks, const
 
 Result<ControlledSize> at_size(model::Scenario job, const std::vector<std::string>& levers,
                                std::int64_t ranks, LeverOptions options) {
-  COX_TRY(model::Scenario changed, with_levers(job, levers));
+  COX_TRY(const model::Scenario changed, with_levers(job, levers));
   const PlayedSize size = played_size(changed, ranks, options);
   if (size.steps == 0)
     return fail(
@@ -62,10 +62,9 @@ Result<ControlledSize> at_size(model::Scenario job, const std::vector<std::strin
          .hint = {},
          .where = std::nullopt});
   options.replicas = size.replicas;
-  job.job.steps = changed.job.steps = static_cast<decltype(job.job.steps)>(size.steps);
-  COX_TRY(const PlayedJob before, play(job, options));
-  COX_TRY(const PlayedJob after, play(changed, options));
-  const LeverRatio rate = effect_of(after, before).throughput;
+  job.job.steps = static_cast<decltype(job.job.steps)>(size.steps);
+  COX_TRY(const LeverEffect effect, effect_of_levers(job, levers, options));
+  const LeverRatio rate = effect.throughput;
   return ControlledSize{.ranks = ranks,
                         .throughput_ratio = rate.value,
                         .simulated = SimulatedRatio{.low = rate.low, .high = rate.high, .steps = size.steps}};

@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "cox/base/assert.hpp"
+
 #include "forecast/checkpoints/drawn_failures.hpp"
 #include "forecast/levers/effect.hpp"
 #include "forecast/levers/nearest_margin.hpp"
@@ -197,6 +199,20 @@ Result<LeverTable> compare_levers(const model::Scenario& scenario, const std::ve
     out.levers.push_back(std::move(effect));
   }
   return out;
+}
+
+Result<LeverEffect> effect_of_levers(const model::Scenario& scenario, const std::vector<std::string>& names,
+                                     const LeverOptions& options) {
+  const std::vector<Lever> all = levers_of(scenario);
+  std::vector<const Lever*> levers;
+  for (const std::string& name : names) {
+    const auto at = std::ranges::find(all, name, &Lever::name);
+    COX_ASSERT(at != all.end(), "the levers of a scenario have its names");
+    levers.push_back(&*at);
+  }
+  Player player(scenario, options);
+  COX_TRY(const PlayedJob baseline, player.play({}));
+  return effect_with(player, levers, baseline);
 }
 
 Result<LeverSet> cheapest_levers(const model::Scenario& scenario, const Target& target,

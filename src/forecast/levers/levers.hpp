@@ -52,6 +52,12 @@ struct Lever {
                                                 const std::vector<Lever>& levers,
                                                 const LeverOptions& options);
 
+/// The job with these levers together, by their names, beside the job as it is. Errors: as compare_levers, of
+/// either. Pre: names of `levers_of`. Held by: src/forecast/control/simulated_control_test.cpp
+[[nodiscard]] Result<LeverEffect> effect_of_levers(const model::Scenario& scenario,
+                                                   const std::vector<std::string>& names,
+                                                   const LeverOptions& options);
+
 /// Whether a job reaches it, with what it has. Formula: figure <= factor x other.
 [[nodiscard]] bool reaches(const LeverEffect& job, const Target& target);
 
