@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <string>
 
 #include "cox/base/random.hpp"
 
@@ -44,6 +46,35 @@ Evidence of(std::vector<Sample> samples) {
   for (const Sample& s : samples) e.inputs.push_back({.name = s.name, .ranks = s.size()});
   e.samples = std::move(samples);
   return e;
+}
+
+// What somebody asks of a table: half of own work that is not divided is in the band that is printed of each size, not of the largest alone.
+TEST(Forecast, OneSizeOfAStrongScalingHasItsSecondBandAtEverySize) {
+  const std::string path = ::testing::TempDir() + "strong.csv";
+  {
+    const Sample s = job(32, 200, 0.02);
+    std::ofstream out(path);
+    out << "rank,step,compute_ms,node\n";
+    for (std::size_t k = 0; k < s.steps.size(); ++k)
+      for (std::size_t r = 0; r < 32; ++r)
+        out << r << "," << k << "," << s.positions[0].at(k, r, 32).count() * 1e3 << "," << r / 4 << "\n";
+  }
+  ReadEvidence evidence;
+  ASSERT_TRUE(evidence.add_table(path).value());
+  Question q;
+  q.sizes = {48, 64};
+  q.scaling = Scaling::Strong;
+  const auto made = make_forecast(evidence, q);
+  ASSERT_TRUE(made) << made.error().to_string();
+  const SizePoint& first = made->shown().projection.points[0];
+  ASSERT_EQ(first.refused, "");
+  ASSERT_EQ(made->shown().projection.points[1].refused, "");
+  const double half = 0.1 * (32.0 / 48 + 0.45 * (1 - 32.0 / 48));
+  EXPECT_GT(first.with_shared.high, Seconds{half}) << "what is printed holds nearly half";
+  std::string text;
+  for (const TextLine& line : made->text_lines()) text += line.text + "\n";
+  EXPECT_NE(text.find("48 ranks: where up to half of own work at 32 ranks is not divided"), std::string::npos)
+      << text;
 }
 
 // A prior is a number of the question: bands that rest on it follow, values do not.

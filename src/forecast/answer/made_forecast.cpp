@@ -16,6 +16,7 @@
 #include "forecast/learned/learned.hpp"
 #include "forecast/regimes/parts_job.hpp"
 #include "forecast/sample/read.hpp"
+#include "forecast/ways/sample_answer.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -73,7 +74,10 @@ Asked asked_of(const Question& question) {
   out.project.threads = question.threads;
   out.goodness.threads = question.threads;
   out.project.prior = unseen_prior(question.prior);
-  out.project.of_one_size = GrowthPrior{.usual = question.prior.growth, .most = question.prior.shared};
+  GrowthPrior growth = kOneSizeGrowth;  // what is not divided is not stated
+  growth.usual = question.prior.growth;
+  growth.most = question.prior.shared;
+  out.project.of_one_size = growth;
   return out;
 }
 

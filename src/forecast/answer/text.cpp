@@ -195,6 +195,18 @@ void add_curve(Lines& out, const CurveForecast& c, bool all) {
                                 m.counts ? "" : ": not in the spread"));
 }
 
+/// Of one size of a strong scaling: what is not divided is in the second band, at every size but the largest, which says why.
+void add_undivided(Lines& out, const FullForecast& f) {
+  if (f.projection.scaling != Scaling::Strong || (f.parts && f.measured.empty())) return;
+  const SizePoint* largest = nullptr;
+  for (const SizePoint& p : f.projection.points)
+    if (p.refused.empty() && (largest == nullptr || p.ranks > largest->ranks)) largest = &p;
+  for (const SizePoint& p : f.projection.points)
+    if (p.refused.empty() && p.ranks != largest->ranks && p.with_shared.high > p.mean.high)
+      out.push_back(fmt::format("{} ranks: where up to half of own work at {} ranks is not divided, {}",
+                                grouped(p.ranks), grouped(f.seen_ranks), band(p.with_shared)));
+}
+
 /// What the numbers rest on, at the largest size that has one.
 void add_grounds(Lines& out, const FullForecast& f) {
   if (f.parts && f.measured.empty()) return;  // stated, not seen
@@ -429,6 +441,7 @@ std::vector<TextLine> text_lines(const FullForecast& f, bool all) {
   add_goodput_bands(out, f, all);
   add_node_hours(out, f);
   add_energy(out, f, all);
+  add_undivided(out, f);
   add_grounds(out, f);
   add_bends(out, f);
   add_stated_control(out, f);
