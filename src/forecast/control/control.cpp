@@ -252,9 +252,9 @@ void add_left_out(Lines& out, const LeverTable& t) {
     alone = fmt::format("{:.3f}", e.one_sum->value);
   }
   if (!names.empty())
-    out.push_back(fmt::format(
-        "{}: simulated, as the job that they are compared with, with {}; that alone is {} of the rate", names,
-        kOneSum, alone));
+    out.push_back(
+        fmt::format("{}: simulated, as what it is compared with, with {}; that alone is {} of the rate",
+                    names, kOneSum, alone));
 }
 
 /// Of a Run, simulated with its calibrated Scenario.

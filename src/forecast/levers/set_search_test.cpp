@@ -33,6 +33,32 @@ LeverSet searched(const std::vector<Choice>& choices, const std::vector<double>&
   });
 }
 
+TEST(SetSearch, WhatIsRoughlyFarIsNotAskedForInFull) {
+  const std::vector<Choice> choices{{.name = "far", .part = "a", .price = 1},
+                                    {.name = "close", .part = "b", .price = 2},
+                                    {.name = "there", .part = "c", .price = 30}};
+  const std::vector<double> ratios{0.5, 1.45, 1.6};
+  const auto of = [&](const std::vector<std::size_t>& set) {
+    double all = 1;
+    for (const std::size_t i : set) all *= ratios[i];
+    LeverEffect out = throughput(all);
+    for (const std::size_t i : set) out.names.push_back(choices[i].name);
+    return out;
+  };
+  std::vector<std::vector<std::size_t>> in_full;
+  const LeverSet found = cheapest_set(
+      choices, throughput(1), parse_target("throughput >= 1.5 * baseline").value(),
+      [&](const std::vector<std::size_t>& set) {
+        in_full.push_back(set);
+        return of(set);
+      },
+      of);
+  EXPECT_TRUE(found.reached);
+  EXPECT_EQ(found.best.names, std::vector<std::string>{"there"});
+  EXPECT_EQ(in_full, (std::vector<std::vector<std::size_t>>{{1}, {2}}))
+      << "half of the throughput is far from 1.5";
+}
+
 TEST(SetSearch, TwoCheapLeversAreBetterThanADearOne) {
   const std::vector<Choice> choices{{.name = "dear", .part = "a", .price = 30},
                                     {.name = "cheap", .part = "b", .price = 1},
