@@ -13,7 +13,6 @@
 #include "cox/base/units_text.hpp"
 
 #include "forecast/answer/drawn_structure.hpp"
-#include "forecast/answer/far_sizes.hpp"
 #include "forecast/answer/node_hours.hpp"
 #include "forecast/answer/stated.hpp"
 #include "forecast/answer/structure_detail.hpp"
