@@ -205,8 +205,9 @@ Result<FullControl> control_of(const FullForecast& f, const StatedJob& stated,
   COX_TRY(FullControl out,
           make_control(f.failing ? *f.failing : *f.scenario, question, steps_of(stated, per_step)));
   if (out.nodes_for && out.nodes_for->at.nodes > stated.to)
-    out.notes.push_back(fmt::format(
-        "--days: beyond {} nodes, the largest of the study's own sizes, its terms go on", grouped(stated.to)));
+    out.notes.push_back(
+        fmt::format("--days: beyond {} nodes, the largest of the study's own sizes, its terms go on",
+                    grouped(stated.to)));
   return out;
 }
 

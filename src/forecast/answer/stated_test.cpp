@@ -170,7 +170,8 @@ TEST(StatedJobs, DaysAreLookedForAtAnySize) {
   EXPECT_GT(control->nodes_for->at.nodes, 128);
   EXPECT_EQ(control->nodes_for->most, 131'072);
   const auto told = [](const FullControl& c) {
-    return std::ranges::any_of(c.notes, [](const std::string& n) { return n.find("its terms go on") != n.npos; });
+    return std::ranges::any_of(c.notes,
+                               [](const std::string& n) { return n.find("its terms go on") != n.npos; });
   };
   EXPECT_FALSE(told(*control));
   StatedJob small = stated;
