@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "cox/forecast/control.hpp"
-#include "cox/forecast/prior.hpp"
 #include "cox/model/scenario.hpp"
 
 #include "forecast/checkpoints/days.hpp"
