@@ -180,10 +180,12 @@ class Contest {
     const auto at =
         std::ranges::find_if(out_.ways, [&](const WayResult& w) { return w.way.name == first.way.name; });
     out_.baseline = static_cast<std::size_t>(at - out_.ways.begin());
-    if (ways_ < 2 || !out_.ways[1].all_reached()) return;
-    WayResult second = out_.ways[1];
-    hold_against(out_.ways[0], second);
-    out_.second_over_first = second.time_ratio_95;
+    for (std::size_t w = 1; w < ways_ && out_.ways[w].all_reached(); ++w) {
+      WayResult one = out_.ways[w];
+      hold_against(out_.ways[0], one);
+      out_.ways[w].over_first_95 = one.time_ratio_95;
+    }
+    if (ways_ > 1) out_.second_over_first = out_.ways[1].over_first_95;
   }
 
  private:

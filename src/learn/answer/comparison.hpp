@@ -83,6 +83,8 @@ struct WayResult {
   Interval time_ratio_95{};
   double samples_ratio = 0;      ///< samples computed (thrown away ones too) to the target
   double sample_time_ratio = 0;  ///< time per sample computed
+  /// Time over that of the fastest, paired by seed, 95 %; zeros for the fastest, and where it did not reach the target.
+  Interval over_first_95{};
 };
 
 struct Comparison {
@@ -95,7 +97,7 @@ struct Comparison {
   std::vector<WayResult>
       ways;  ///< the fastest first; then those that did not reach it on every seed, and refused ones
   std::size_t baseline = 0;  ///< where the first way of the question is
-  /// Time of the second over the first, paired by seed, 95 %; zeros where there is no second that reached it.
+  /// `over_first_95` of the second; zeros where there is no second that reached it.
   Interval second_over_first{};
 };
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/base/json.hpp"
 
+#include <utility>
+
 #include "learn/answer/ages.hpp"
 #include "learn/answer/comparison.hpp"
+#include "learn/answer/json_parts.hpp"
 #include "learn/answer/scaled.hpp"
 
 namespace cox::learn {
 namespace {
-
-Json json_of(const Interval& i) {
-  return {{"low", i.low}, {"high", i.high}};
-}
 
 Json json_of(const ExpertLoads& e) {
   return {{"busiest_ratio", e.busiest}, {"dropped_ratio", e.dropped}, {"idle", e.idle}};
@@ -51,7 +50,13 @@ Json json_of(const Attempt& a) {
           {"loss_scale", or_null(a.scaled, [](const ScaledSteps& scaled) { return json_of(scaled); })}};
 }
 
-Json json_of(const WayResult& w, bool baseline) {
+}  // namespace
+
+Json json_of(const Interval& i) {
+  return {{"low", i.low}, {"high", i.high}};
+}
+
+Json summary_json(const WayResult& w, bool baseline) {
   Json j{{"policy", w.way.name},
          {"baseline", baseline},
          {"refused", w.refused.empty() ? Json(nullptr) : Json(w.refused)},
@@ -74,8 +79,7 @@ Json json_of(const WayResult& w, bool baseline) {
          {"time_ratio", nullptr},
          {"time_ratio_95", nullptr},
          {"samples_ratio", nullptr},
-         {"sample_time_ratio", nullptr},
-         {"attempts", Json::array()}};
+         {"sample_time_ratio", nullptr}};
   if (w.all_reached()) {
     j["time_s"] = w.time.count();
     j["time_95_s"] = json_of(w.time_s);
@@ -99,38 +103,43 @@ Json json_of(const WayResult& w, bool baseline) {
     j["samples_ratio"] = w.samples_ratio;
     j["sample_time_ratio"] = w.sample_time_ratio;
   }
-  for (const Attempt& a : w.attempts) j["attempts"].push_back(json_of(a));
   return j;
 }
 
-}  // namespace
+Json asked_json(const Comparison& c, const model::Scenario& scenario, const WaysQuestion& q) {
+  return {{"scenario", scenario.name},
+          {"workers", c.workers},
+          {"gradients_bytes", c.gradients.count()},
+          {"currency", scenario.node_price.currency},
+          {"problem", name_of(q.problem.kind)},
+          {"parameters", c.parameters},
+          {"optimizer", name_of(q.optimizer.kind)},
+          {"rate", q.optimizer.rate},
+          {"warm_up_steps", q.optimizer.warm_up},
+          {"rate_scaling", name_of(q.optimizer.scaling)},
+          {"base_batch", q.optimizer.base_batch},
+          {"batch_per_worker", q.share.batch()},
+          {"steps", q.steps},
+          {"seeds", q.seeds},
+          {"tuning_seeds", q.tuning_seeds},
+          {"rate_factors", q.rate_factors},
+          {"first_loss", c.first_loss},
+          {"target_loss", c.target},
+          {"score_every_ratio", c.score_every}};
+}
 
 std::string to_json(const Comparison& c, const model::Scenario& scenario, const WaysQuestion& q,
                     const std::vector<std::string>& inputs) {
-  Json result{
-      {"scenario", scenario.name},
-      {"workers", c.workers},
-      {"gradients_bytes", c.gradients.count()},
-      {"currency", scenario.node_price.currency},
-      {"problem", name_of(q.problem.kind)},
-      {"parameters", c.parameters},
-      {"optimizer", name_of(q.optimizer.kind)},
-      {"rate", q.optimizer.rate},
-      {"warm_up_steps", q.optimizer.warm_up},
-      {"rate_scaling", name_of(q.optimizer.scaling)},
-      {"base_batch", q.optimizer.base_batch},
-      {"batch_per_worker", q.share.batch()},
-      {"steps", q.steps},
-      {"seeds", q.seeds},
-      {"tuning_seeds", q.tuning_seeds},
-      {"rate_factors", q.rate_factors},
-      {"first_loss", c.first_loss},
-      {"target_loss", c.target},
-      {"score_every_ratio", c.score_every},
-      {"second_over_first_95", c.second_over_first.high > 0 ? json_of(c.second_over_first) : Json(nullptr)},
-      {"policies", Json::array()}};
-  for (std::size_t i = 0; i < c.ways.size(); ++i)
-    result["policies"].push_back(json_of(c.ways[i], i == c.baseline));
+  Json result = asked_json(c, scenario, q);
+  result["second_over_first_95"] =
+      c.second_over_first.high > 0 ? json_of(c.second_over_first) : Json(nullptr);
+  result["policies"] = Json::array();
+  for (std::size_t i = 0; i < c.ways.size(); ++i) {
+    Json one = summary_json(c.ways[i], i == c.baseline);
+    one["attempts"] = Json::array();
+    for (const Attempt& a : c.ways[i].attempts) one["attempts"].push_back(json_of(a));
+    result["policies"].push_back(std::move(one));
+  }
   return framed({.schema = "cox.learn/1", .inputs = inputs, .warnings = {}}, std::move(result));
 }
 

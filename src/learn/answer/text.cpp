@@ -12,27 +12,13 @@
 #include "learn/answer/ages.hpp"
 #include "learn/answer/comparison.hpp"
 #include "learn/answer/scaled.hpp"
+#include "learn/answer/text_table.hpp"
 
 namespace cox::learn {
 namespace {
 
 std::string factor_text(double x) {
   return fmt::format("x {:.3g}", x);
-}
-
-/// Columns to the left are texts, the others figures.
-std::vector<TextLine> table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const auto& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  std::vector<TextLine> lines;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t c = 0; c < row.size(); ++c)
-      line += c == 0 ? fmt::format("{:<{}}", row[c], widths[c]) : fmt::format("  {:>{}}", row[c], widths[c]);
-    lines.push_back(TextLine::row(std::move(line)));
-  }
-  return lines;
 }
 
 std::vector<std::string> row_of(const WayResult& w, const WayResult& first) {
@@ -98,7 +84,7 @@ void add_expenses(const Comparison& c, const model::Scenario& scenario, std::vec
     if (flops) row.push_back(e.flops ? to_string(*e.flops) : "");
     rows.push_back(std::move(row));
   }
-  for (TextLine& line : table(rows)) lines.push_back(std::move(line));
+  for (TextLine& line : text_table(rows)) lines.push_back(std::move(line));
   lines.emplace_back();
 }
 
@@ -120,7 +106,7 @@ void add_ages(const Comparison& c, std::vector<TextLine>& lines) {
                     grouped(w.ages.largest()), grouped(least), grouped(most)});
   }
   if (rows.size() == 1) return;
-  for (TextLine& line : table(rows)) lines.push_back(std::move(line));
+  for (TextLine& line : text_table(rows)) lines.push_back(std::move(line));
   lines.emplace_back();
 }
 
@@ -280,7 +266,7 @@ std::vector<TextLine> text_lines(const Comparison& c, const model::Scenario& sce
       {"policy", "to target", "ratio", "95 %", "samples", "time each", "bytes", "age", "rate"}};
   const WayResult& first = c.ways[c.baseline];
   for (const WayResult& w : c.ways) rows.push_back(row_of(w, first));
-  for (TextLine& line : table(rows)) lines.push_back(std::move(line));
+  for (TextLine& line : text_table(rows)) lines.push_back(std::move(line));
   lines.push_back(fmt::format("ratio, bytes: over those of {}; ratio = samples x time each", first.way.name));
   lines.emplace_back(
       "samples: computed until the target; age: versions that others made meanwhile; rate: x that asked for");
