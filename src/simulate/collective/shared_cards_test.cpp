@@ -75,6 +75,26 @@ TEST(SharedCards, EagerServersAreInAllSteps) {
   EXPECT_NEAR(by(s, model::EngineKind::Flow).total.count(), 80e-3, 1e-9);
 }
 
+// By hand: nine servers beside nine ranks send 1 MB to each of the eight others, 8 ms of each card. They are ready when the first
+// rank is, so nothing is sent while all compute: a step is 10 + 8 ms, eager or not.
+TEST(SharedCards, EagerServersAreReadyWithTheFirstRank) {
+  for (const auto protocol : {model::Protocol::Rendezvous, model::Protocol::Eager}) {
+    model::Scenario s;
+    s.cluster.nodes = 9;
+    s.cluster.nic.bandwidth = Bandwidth::gbyte_per_s(1);
+    s.protocol = protocol;
+    s.job.steps = 10;
+    auto& work = s.job.as<model::CollectiveJob>();
+    work.compute = Seconds{10e-3};
+    work.collective = {.kind = model::Collective::Broadcast,
+                       .algorithm = model::Algorithm::ParameterServer,
+                       .ranks = 9,
+                       .bytes = Bytes{9'000'000},
+                       .servers = 9};
+    EXPECT_NEAR(by(s, model::EngineKind::Flow).total.count(), 180e-3, 1e-9);
+  }
+}
+
 TEST(SharedCards, WhatMaxPlusKnowsStaysThere) {
   EXPECT_EQ(by(job(model::Algorithm::HalvingDoubling, 4), model::EngineKind::Auto).engine,
             model::EngineKind::MaxPlus);

@@ -108,9 +108,14 @@ FlowCourseId FlowEngine::begin(FlowCollective what) {
   courses_.push_back(std::move(course));
   ++open_;
   const auto id = static_cast<FlowCourseId>(courses_.size() - 1);
+  if (!eager_) call_servers(id);
+  return id;
+}
+
+void FlowEngine::call_servers(FlowCourseId id) {
+  const model::Schedule& schedule = *courses_[id]->what.schedule;
   for (int p = schedule.ranks(); p < schedule.participants(); ++p)
     coming_.push({.at = now_, .course = id, .place = p});
-  return id;
 }
 
 void FlowEngine::arrive(FlowCourseId course, int place, Seconds at) {
@@ -213,6 +218,7 @@ void FlowEngine::come(FlowCourse& course, FlowCourseId id, int place) {
   if (live_.insert(id).second) {
     course.first_slot = take_slots(course.cells.size());
     forget_snapshot();
+    if (eager_) call_servers(id);
   }
   for (int lane = 0; lane < course.lanes; ++lane) {
     course.cell(lane, place).round = 0;

@@ -198,7 +198,8 @@ class FlowEngine {
   static constexpr Seconds kForEver{std::numeric_limits<double>::infinity()};
   /// Times are kept relative to `origin`. `network` and `fabric` outlive it.
   FlowEngine(const Network& network, const model::Fabric& fabric, FlowOptions options, Seconds origin);
-  /// Courses are numbered from 0. Servers and switches are there at once; ranks arrive.
+  /// Courses are numbered from 0. Ranks arrive. Servers and switches are there at once, and send nothing before the first rank is
+  /// there: by rendezvous since it is not there, eager since they come with it.
   FlowCourseId begin(FlowCollective what);
   void arrive(FlowCourseId course, int place, Seconds at);
   /// The next departure up to `until`; nothing where there is none, or all that can happen has.
@@ -212,6 +213,7 @@ class FlowEngine {
 
  private:
   using Slot = FlowSlot;
+  void call_servers(FlowCourseId id);
   void come(FlowCourse& course, FlowCourseId id, int place);
   void enter(FlowCourseId id, int lane, int place);
   void go_on(FlowCourse& course, int lane, int place);
