@@ -58,6 +58,26 @@ TEST(SharedCards, EagerStepsLeaveInTurn) {
   EXPECT_NEAR(by(s, model::EngineKind::Flow).total.count(), 4.26e-3, 1e-12);
   work.compute = Seconds{0.1e-3};
   EXPECT_NEAR(by(s, model::EngineKind::Flow).total.count(), 4.36e-3, 1e-12);
+  // A port is free when the bytes have left it, not when they are there: 1 kB of 0.1 us each, 40 behind each other, and the way.
+  work.compute = {};
+  work.collective.bytes = Bytes{1000};
+  EXPECT_NEAR(by(s, model::EngineKind::Flow).total.count(), 40 * 0.1e-6 + 3 * 20e-6 + 2 * 0.1e-6, 1e-15);
+}
+
+// What takes a port no time is bounded, as each open step takes memory: at most 1,024 messages of a rank are under way when it
+// begins the next step. Of 3,000 of no bytes, 1,025 set out at 0, as many when these are there, and the rest when those are.
+TEST(SharedCards, EagerMessagesUnderWayAreBounded) {
+  model::Scenario s;
+  s.cluster.nodes = 2;
+  s.cluster.nic = {.latency = Seconds{10e-6}, .bandwidth = Bandwidth::gbyte_per_s(10)};
+  s.protocol = model::Protocol::Eager;
+  auto& work = s.job.as<model::CollectiveJob>();
+  work.collective = {
+      .kind = model::Collective::Broadcast, .algorithm = model::Algorithm::Chain, .ranks = 2, .bytes = {}};
+  for (const auto& [steps, ways] : {std::pair{1025, 1}, {1026, 2}, {3000, 3}}) {
+    s.job.steps = steps;
+    EXPECT_NEAR(by(s, model::EngineKind::Flow).total.count(), ways * 20e-6, 1e-15) << steps;
+  }
 }
 
 // By hand: eight ranks behind a server of 1 GB/s get 1 MB each, a step 8 ms; a server is in every step at once, and holds none.

@@ -99,7 +99,7 @@ FlowCourseId FlowEngine::begin(FlowCollective what) {
   const std::size_t cells = course->places * static_cast<std::size_t>(course->lanes);
   course->cells.resize(cells);
   course->ports = eager_ && what.ports != nullptr ? what.ports : std::make_shared<FlowPorts>();
-  if (eager_) course->ports->begun.resize(cells);
+  if (eager_) course->ports->of_senders.resize(cells);
   course->lanes_left.assign(course->places, course->lanes);
   course->to_come = course->to_leave = course->places;
   course->what = std::move(what);
@@ -184,6 +184,7 @@ FlowOutcome FlowEngine::take_outcome() {
 double FlowEngine::bytes_to_come(const MessageState& m, const Hop& hop) const {
   const bool stored = fabric_.switching == model::Switching::StoreAndForward;
   if (stored && hop.stage != m.stage) return hop.stage < m.stage ? 0 : m.bytes;
+  if (m.phase == FlowPhase::Landing) return 0;
   if (m.phase != FlowPhase::Transfer) return m.bytes;
   return bytes_left(m);
 }
@@ -261,17 +262,6 @@ void FlowEngine::enter(FlowCourseId id, int lane, int place) {
     end_lane(id, place);
 }
 
-/// Where the rank could begin one collective after the other, ahead of its port. Two: one leaves, and the next is there.
-bool FlowEngine::waits_for_port(const FlowCourse& course, int lane, int place) const {
-  constexpr std::uint32_t kAhead = 2;
-  // Servers are in all collectives at once.
-  if (!eager_ || course.what.ports == nullptr || place >= course.what.schedule->ranks()) return false;
-  const std::uint64_t chain = course.key(lane, 0, place);
-  const auto sent = course.ports->sent.find(chain);
-  return course.ports->begun[static_cast<std::size_t>(chain)] >
-         kAhead + (sent == course.ports->sent.end() ? 0 : sent->second);
-}
-
 void FlowEngine::end_lane(FlowCourseId id, int place) {
   FlowCourse& course = *courses_[id];
   if (--course.lanes_left[static_cast<std::size_t>(place)] == 0) leave(course, id, place);
@@ -335,16 +325,9 @@ void FlowEngine::start(FlowCourseId id, int lane, std::int64_t round, const Roun
   // A switch has a port for each of its links.
   const bool of_switch = course.what.schedule->is_switch(message.from);
   const std::uint32_t first_send = table.sends_begin(message.from);
-  if (eager_) {
-    // One port per sender and lane, first come first served.
-    m.chained = !of_switch;
-    m.chain = course.key(lane, 0, message.from);
-    m.order = of_switch ? 0 : course.ports->begun[static_cast<std::size_t>(m.chain)]++;
-  } else {
-    m.chained = table.sends_end(message.from) - first_send > 1 && !of_switch;
-    m.chain = course.key(lane, round, message.from);
-    m.order = number - first_send;
-  }
+  m.chained = (eager_ || table.sends_end(message.from) - first_send > 1) && !of_switch;
+  m.chain = course.key(lane, eager_ ? 0 : round, message.from);
+  m.order = number - first_send;
   m.stage = 0;
   m.bytes = static_cast<double>(message.bytes.count());
   m.begin = now_;
@@ -363,7 +346,14 @@ void FlowEngine::start(FlowCourseId id, int lane, std::int64_t round, const Roun
   const double wait = first + delay_of(m);
   // Drawn shorter than its way takes: fewer bytes cross it, so that alone it takes what was drawn.
   m.left = wait < 0 ? std::max(m.bytes + wait * m.idle_rate, 0.0) : m.bytes;
-  heap_.set(slot, now_ + std::max(wait, 0.0) + loss_of(m));
+  const double late = loss_of(m);
+  if (!eager_) return heap_.set(slot, now_ + std::max(wait, 0.0) + late);
+  m.landing = std::max(wait, 0.0);
+  if (m.chained) {
+    ++port_of(m).to_leave;
+    ++port_of(m).to_arrive;
+  }
+  late > 0 ? lose(slot, late) : take_port(slot);
 }
 
 // How much later than undisturbed the first byte leaves. The draws are those of the max-plus engine.
@@ -448,6 +438,8 @@ bool FlowEngine::finds_room(const MessageState& m, std::span<const Hop> hops) co
 void FlowEngine::event(Slot slot) {
   if (is_background(slot)) return toggle_background(slot);
   if (slots_[slot].phase == FlowPhase::Latency) return begin_transfer(slot);
+  if (slots_[slot].phase == FlowPhase::Lost) return take_port(slot);
+  if (slots_[slot].phase == FlowPhase::Landing) return land(slot);
   if (slots_[slot].clock != FairShares::kNoLink) unfollow(slot);
   shares_.stop(slot);
   --active_;
@@ -456,7 +448,7 @@ void FlowEngine::event(Slot slot) {
 
 void FlowEngine::begin_transfer(Slot slot) {
   MessageState& m = slots_[slot];
-  if (m.chained && m.stage == 0) {
+  if (!eager_ && m.chained && m.stage == 0) {
     FlowCourse& course = *courses_[m.course];
     const auto sent = course.ports->sent.find(m.chain);
     if ((sent == course.ports->sent.end() ? 0 : sent->second) < m.order) {
@@ -476,9 +468,13 @@ void FlowEngine::begin_transfer(Slot slot) {
   if (m.left == 0 || hops.empty()) return end_transfer(slot);
   if (m.lost < kMostLosses && !finds_room(m, hops)) {
     m.lost = static_cast<std::uint8_t>(m.lost + 1);
+    const double wait = std::ldexp(fabric_.timeouts.wait.count(), m.lost - 1);
+    if (eager_ && m.stage == 0) {
+      free_port(m);
+      return lose(slot, wait);
+    }
     m.phase = FlowPhase::Latency;
-    heap_.set(slot, now_ + std::ldexp(fabric_.timeouts.wait.count(), m.lost - 1));
-    return;
+    return heap_.set(slot, now_ + wait);
   }
   m.phase = FlowPhase::Transfer;
   m.rate = 0;
@@ -489,33 +485,45 @@ void FlowEngine::begin_transfer(Slot slot) {
 
 void FlowEngine::end_transfer(Slot slot) {
   MessageState& m = slots_[slot];
-  if (m.chained && m.stage == 0) release_next(m);
-  if (fabric_.switching == model::Switching::StoreAndForward && !m.all_links.empty() &&
-      m.stage < m.all_links.back().stage) {
-    m.phase = FlowPhase::Latency;
-    ++m.stage;
-    heap_.set(slot, now_ + stage_latency(m, m.stage));
-    return;
+  if (eager_) {
+    m.phase = FlowPhase::Landing;
+    heap_.set(slot, now_ + (m.stage == 0 ? m.landing : stage_latency(m, m.stage)));
+    if (m.stage > 0 || !m.chained) return;
+    free_port(m);
+    --port_of(m).to_leave;
+    return let_go(m);
   }
-  deliver(slot);
+  if (m.chained && m.stage == 0) release_next(m);
+  if (!goes_further(m)) return deliver(slot);
+  m.phase = FlowPhase::Latency;
+  ++m.stage;
+  heap_.set(slot, now_ + stage_latency(m, m.stage));
 }
 
-// The sender's port is free for its next message, and the sender perhaps to leave.
+/// Store and forward: there is a link behind the one that it is on.
+bool FlowEngine::goes_further(const MessageState& m) const {
+  return fabric_.switching == model::Switching::StoreAndForward && !m.all_links.empty() &&
+         m.stage < m.all_links.back().stage;
+}
+
+/// Eager: the latency behind the bytes is over.
+void FlowEngine::land(Slot slot) {
+  MessageState& m = slots_[slot];
+  if (!goes_further(m)) return deliver(slot);
+  ++m.stage;
+  begin_transfer(slot);
+}
+
+// By rendezvous: the next send of the round may begin.
 void FlowEngine::release_next(const MessageState& m) {
-  FlowCourse& course = *courses_[m.course];
-  FlowPorts& ports = *course.ports;
+  FlowPorts& ports = *courses_[m.course]->ports;
   const std::uint32_t sent = ++ports.sent[m.chain];
-  if (const auto next = ports.queued.find({m.chain, sent}); next != ports.queued.end()) {
-    const Slot slot = next->second;
-    ports.queued.erase(next);
-    slots_[slot].phase = FlowPhase::Latency;
-    heap_.set(slot, now_);
-  }
-  const auto held = ports.held.find(m.chain);
-  if (held == ports.held.end() || waits_for_port(course, m.lane, m.from)) return;
-  const FlowCourseId id = held->second;
-  ports.held.erase(held);
-  end_lane(id, m.from);
+  const auto next = ports.queued.find({m.chain, sent});
+  if (next == ports.queued.end()) return;
+  const Slot slot = next->second;
+  ports.queued.erase(next);
+  slots_[slot].phase = FlowPhase::Latency;
+  heap_.set(slot, now_);
 }
 
 void FlowEngine::deliver(Slot slot) {
@@ -525,6 +533,10 @@ void FlowEngine::deliver(Slot slot) {
   if (!assigned_.empty())
     for (const Hop& hop : m.all_links) --assigned_[hop.link];
   if (m.spare) spare_.push_back(slot);
+  if (eager_ && m.chained) {
+    --port_of(m).to_arrive;
+    let_go(m);
+  }
   const FlowCourseId id = m.course;
   FlowCourse& course = *courses_[id];
   const int lane = m.lane;

@@ -34,12 +34,23 @@ struct LaneCell {
 
 using FlowCourseId = std::uint32_t;
 
+/// Eager: through which a sender's messages of a lane leave one after the other. It is free for the next one when the bytes of
+/// the one before have flowed, also where these are still to arrive.
+struct FlowPort {
+  bool busy = false;
+  std::uint32_t waiting = 0;    ///< messages
+  FlowSlot first = 0;           ///< of them
+  FlowSlot last = 0;            ///< of them
+  std::uint32_t to_leave = 0;   ///< messages, with those that were sent in vain
+  std::uint32_t to_arrive = 0;  ///< messages, with those that are to leave
+};
+
 /// Where messages leave one after the other. By rendezvous the sends of a rank in a round are a chain; eager ones are all that a
 /// rank sends in a lane, also in the collectives behind it that have the same ports (`FlowCollective::ports`).
 struct FlowPorts {
-  std::vector<std::uint32_t> begun;                       ///< eager: messages so far, per sender and lane
-  std::unordered_map<std::uint64_t, std::uint32_t> sent;  ///< how many of a chain have left
+  std::unordered_map<std::uint64_t, std::uint32_t> sent;               ///< how many of a chain have left
   std::map<std::pair<std::uint64_t, std::uint32_t>, FlowSlot> queued;  ///< who waits for which
+  std::vector<FlowPort> of_senders;                                    ///< eager: per sender and lane
   /// Eager: senders that have nothing to do in a collective but to wait until most of what they sent has left.
   std::unordered_map<std::uint64_t, FlowCourseId> held;
 };
@@ -57,7 +68,7 @@ struct FlowCollective {
   bool neighbours = false;  ///< another job's: no noise of ours, and its messages are not counted
   std::optional<std::size_t> limit = {};  ///< of FlowOptions::limits: what each of its messages gets at most
   /// Eager: of a series of one schedule, in which a rank sends behind what it sent in the one before, and leaves one when at
-  /// most two of its messages are still to leave: nobody gets further ahead of its port.
+  /// most two of its messages are still to leave and 1,024 to arrive: nobody gets further ahead of its port.
   std::shared_ptr<FlowPorts> ports = {};
 };
 
@@ -102,8 +113,10 @@ struct FlowCourse {
 enum class FlowPhase : std::uint8_t {
   Free,
   Latency,   ///< under way, no byte yet
-  Queued,    ///< behind an earlier send of the same round
+  Queued,    ///< behind an earlier send of the same round, or in the same port
   Transfer,  ///< shares links
+  Lost,      ///< eager: comes to its port once more when its timer is over
+  Landing,   ///< eager: the bytes have left, and their latency passes
 };
 
 /// A message under way. What every event touches comes first, in one cache line.
@@ -128,7 +141,10 @@ struct alignas(64) MessageState {
   LinkIndex clock = FairShares::kNoLink;
   int choice = -1;
   std::uint32_t order = 0;
-  std::uint64_t chain = 0;
+  std::uint64_t chain = 0;  ///< eager: its port
+  double landing =
+      0;  ///< eager: what passes when the bytes have left; of the first link where all are stored
+  FlowSlot behind = 0;        ///< eager: who waits for the port next
   std::uint32_t ordinal = 0;  ///< among what its receiver gets in its round, for the draws of noise
   double bytes = 0;
   double begin = 0;
@@ -218,6 +234,11 @@ class FlowEngine {
   void enter(FlowCourseId id, int lane, int place);
   void go_on(FlowCourse& course, int lane, int place);
   [[nodiscard]] bool waits_for_port(const FlowCourse& course, int lane, int place) const;
+  [[nodiscard]] FlowPort& port_of(const MessageState& m);
+  void take_port(Slot slot);
+  void free_port(const MessageState& m);
+  void lose(Slot slot, double wait);
+  void let_go(const MessageState& m);
   void end_lane(FlowCourseId id, int place);
   void leave(FlowCourse& course, FlowCourseId id, int place);
   void close(FlowCourseId id);
@@ -243,6 +264,8 @@ class FlowEngine {
   void begin_transfer(Slot slot);
   void end_transfer(Slot slot);
   void release_next(const MessageState& m);
+  [[nodiscard]] bool goes_further(const MessageState& m) const;
+  void land(Slot slot);
   [[nodiscard]] bool is_background(Slot slot) const { return slot < background_.size(); }
   void deliver(Slot slot);
   void settle();

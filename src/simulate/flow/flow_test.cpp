@@ -374,6 +374,29 @@ TEST(Flow, EagerListsAreOneStream) {
   EXPECT_NEAR(last(chain), (3 + 8 - 1) * (2 * kLatency + chunk), 1e-15);
 }
 
+// By hand: what is far sets out first and is under way while what is near leaves behind it; and what is far arrives its whole
+// latency after it has left, whatever left before it. L far, l near, t to leave.
+TEST(Flow, EagerPortsAreFreeWhenTheBytesHaveLeft) {
+  constexpr double kFar = 200e-6;
+  constexpr double kNear = 1e-6;
+  for (const double leave : {0.1e-6, 1e-3})
+    for (const bool far_first : {true, false}) {
+      Setting s = switched(2);
+      s.cluster.devices_per_node = s.cluster.nics_per_node = 2;
+      s.cluster.nic = {.latency = Seconds{kFar / 2}, .bandwidth = Bandwidth::gbyte_per_s(10)};
+      s.cluster.scale_up = {.latency = Seconds{kNear}, .bandwidth = Bandwidth::gbyte_per_s(10)};
+      s.spec = {.kind = model::Collective::Broadcast,
+                .algorithm = model::Algorithm::BinaryTree,
+                .ranks = 3,
+                .bytes = Bytes{static_cast<std::int64_t>(std::llround(leave * 10e9))}};
+      s.options.protocol = model::Protocol::Eager;
+      s.rank_of = far_first ? std::vector<int>{0, 2, 1} : std::vector<int>{0, 1, 2};
+      (void)run(s);
+      EXPECT_NEAR(s.times[1].count(), leave + (far_first ? kFar : kNear), 1e-15);
+      EXPECT_NEAR(s.times[2].count(), 2 * leave + (far_first ? kNear : kFar), 1e-15);
+    }
+}
+
 // By hand: up one link and down one for each chunk, all ranks beside each other, whatever the protocol. Of chunks of time c a
 // link L away, an eager rank sends the first two at once; the first is back at 2 L + 2 c, the second at 2 L + 3 c, when
 // the third and the fourth set out: back at 4 L + 4 c and 4 L + 5 c.

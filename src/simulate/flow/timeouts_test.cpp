@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <vector>
 
@@ -171,6 +172,65 @@ TEST(Losses, AreBetweenNodes) {
     lost = lost || times[0] > Seconds{1};
   }
   EXPECT_TRUE(lost);
+}
+
+// By hand: three ranks reach each other, 1 ms a message, while 3 sends to 1 until 0.7 ms; from 0.5 ms on 0 -> 1 finds no room, and is back
+// 10 ms later. Meanwhile the port of 0 is free: 2 has what 0 and 1 send at 2.5 ms.
+TEST(FullPorts, WhatIsSentInVainLeavesAnEagerPortFree) {
+  Place p = on_switch(4);
+  p.fabric.timeouts = {.wait = Seconds{10 * kMs}, .flows = 1};
+  const auto network = Network::make(p.cluster, p.fabric);
+  const auto all = model::Schedule::make({.kind = model::Collective::AllGather,
+                                          .algorithm = model::Algorithm::Direct,
+                                          .ranks = 3,
+                                          .bytes = Bytes{3'000'000}});
+  const auto one = model::Schedule::make({.kind = model::Collective::SendRecv,
+                                          .algorithm = model::Algorithm::Chain,
+                                          .ranks = 2,
+                                          .bytes = Bytes{700'000}});
+  ASSERT_TRUE(network && all && one);
+  FlowEngine engine(*network, p.fabric, {.protocol = model::Protocol::Eager}, Seconds{});
+  const FlowCourseId beside = engine.begin({.schedule = &*one, .rank_of = {3, 1}});
+  const FlowCourseId ours = engine.begin({.schedule = &*all, .rank_of = {0, 1, 2}});
+  for (const int place : {0, 1}) engine.arrive(beside, place, Seconds{});
+  for (const int place : {0, 1, 2}) engine.arrive(ours, place, Seconds{0.5 * kMs});
+  std::vector<double> left(3);
+  while (const auto gone = engine.next())
+    if (gone->course == ours) left[static_cast<std::size_t>(gone->place)] = gone->at.count() / kMs;
+  EXPECT_NEAR(left[2], 2.5, 1e-9);
+  expect_near(left, {2.5, 11.5, 12.5});
+}
+
+// By hand: 15 messages of 1 ms each from one port, some of them lost once, twice or more, which is drawn. Each time as many as come to
+// the port leave it one after the other: those not lost until their number in ms, those lost once from 50 ms on, then 150 ms.
+TEST(Losses, LeaveAnEagerPortFree) {
+  const Place p = on_switch(16);
+  const auto network = Network::make(p.cluster, p.fabric);
+  const auto schedule = model::Schedule::make({.kind = model::Collective::Broadcast,
+                                               .algorithm = model::Algorithm::ParameterServer,
+                                               .ranks = 16,
+                                               .bytes = Bytes{1'000'000},
+                                               .servers = 1});
+  ASSERT_TRUE(network && schedule);
+  const TimeoutDraws law({.wait = Seconds{50 * kMs}, .loss = 0.4}, 9);
+  std::vector<int> devices(16);
+  std::iota(devices.begin(), devices.end(), 0);
+  devices.push_back(0);
+  int lost = 0;
+  for (std::int64_t step = 0; step < 20; ++step) {
+    std::vector<Seconds> times(16);
+    (void)run_flows(*schedule, *network, p.fabric, devices,
+                    {.timeouts = &law, .step = step, .protocol = model::Protocol::Eager}, times);
+    std::map<int, int> behind;  // messages that came to the port at once
+    std::sort(times.begin() + 1, times.end());
+    for (std::size_t r = 1; r < times.size(); ++r) {
+      const double ms = times[r].count() / kMs;
+      const int base = static_cast<int>(std::lround(ms)) / 50 * 50;
+      EXPECT_NEAR(ms, base + ++behind[base], 1e-9) << step;
+      lost += base > 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(lost, 60);
 }
 
 /// P(no one of `links` equal links gets more than `most` of `flows`): flows!/links^flows times the coefficient of

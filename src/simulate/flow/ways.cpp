@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which way a message takes.
+// Which way a message takes, and eager: when the port that it leaves by is free.
 #include "simulate/flow/ways.hpp"
 
 #include <algorithm>
@@ -196,6 +196,65 @@ double FlowEngine::stage_latency(const MessageState& m, std::uint32_t stage) con
   for (const Hop& hop : m.all_links)
     if (hop.stage == stage) latency = std::max(latency, network_.links()[hop.link].latency.count());
   return latency;
+}
+
+FlowPort& FlowEngine::port_of(const MessageState& m) {
+  return courses_[m.course]->ports->of_senders[static_cast<std::size_t>(m.chain)];
+}
+
+// First come first served. A switch has a port for each of its links.
+void FlowEngine::take_port(Slot slot) {
+  MessageState& m = slots_[slot];
+  if (m.chained && port_of(m).busy) {
+    FlowPort& port = port_of(m);
+    m.phase = FlowPhase::Queued;
+    (port.waiting++ == 0 ? port.first : slots_[port.last].behind) = slot;
+    port.last = slot;
+    return;
+  }
+  if (m.chained) port_of(m).busy = true;
+  m.phase = FlowPhase::Latency;
+  heap_.set(slot, now_);
+}
+
+/// Its bytes have left, or were lost at once.
+void FlowEngine::free_port(const MessageState& m) {
+  if (!m.chained) return;
+  FlowPort& port = port_of(m);
+  port.busy = port.waiting > 0;
+  if (!port.busy) return;
+  const Slot next = port.first;
+  --port.waiting;
+  port.first = slots_[next].behind;
+  slots_[next].phase = FlowPhase::Latency;
+  heap_.set(next, now_);
+}
+
+/// What is sent in vain takes no time of the port, which is free until the timer is over.
+void FlowEngine::lose(Slot slot, double wait) {
+  slots_[slot].phase = FlowPhase::Lost;
+  heap_.set(slot, now_ + wait);
+}
+
+/// Where the rank could begin one collective after the other, ahead of its port. Two: one leaves, and the next is there. What takes
+/// its port no time, or far less than it is under way, is bounded, too: each takes memory.
+bool FlowEngine::waits_for_port(const FlowCourse& course, int lane, int place) const {
+  constexpr std::uint32_t kAhead = 2;
+  constexpr std::uint32_t kUnderWay = 1024;
+  // Servers are in all collectives at once.
+  if (!eager_ || course.what.ports == nullptr || place >= course.what.schedule->ranks()) return false;
+  const FlowPort& port = course.ports->of_senders[static_cast<std::size_t>(course.key(lane, 0, place))];
+  return port.to_leave > kAhead || port.to_arrive > kUnderWay;
+}
+
+/// Its sender perhaps leaves: less of what it sent is still to leave or to arrive.
+void FlowEngine::let_go(const MessageState& m) {
+  const FlowCourse& course = course_of(m);
+  const auto held = course.ports->held.find(m.chain);
+  if (held == course.ports->held.end() || waits_for_port(course, m.lane, m.from)) return;
+  const FlowCourseId id = held->second;
+  course.ports->held.erase(held);
+  end_lane(id, m.from);
 }
 
 }  // namespace cox::simulate
