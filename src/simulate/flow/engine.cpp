@@ -325,8 +325,9 @@ void FlowEngine::start(FlowCourseId id, int lane, std::int64_t round, const Roun
   // A switch has a port for each of its links.
   const bool of_switch = course.what.schedule->is_switch(message.from);
   const std::uint32_t first_send = table.sends_begin(message.from);
-  m.chained = (eager_ || table.sends_end(message.from) - first_send > 1) && !of_switch;
-  m.chain = course.key(lane, eager_ ? 0 : round, message.from);
+  m.chained = eager_ || (table.sends_end(message.from) - first_send > 1 && !of_switch);
+  const int link = of_switch ? 1 + message.to : 0;
+  m.chain = course.key(lane, eager_ ? link : round, message.from);
   m.order = number - first_send;
   m.stage = 0;
   m.bytes = static_cast<double>(message.bytes.count());
@@ -349,10 +350,9 @@ void FlowEngine::start(FlowCourseId id, int lane, std::int64_t round, const Roun
   const double late = loss_of(m);
   if (!eager_) return heap_.set(slot, now_ + std::max(wait, 0.0) + late);
   m.landing = std::max(wait, 0.0);
-  if (m.chained) {
-    ++port_of(m).to_leave;
-    ++port_of(m).to_arrive;
-  }
+  FlowPort& port = port_of(m);
+  ++port.to_leave;
+  ++port.to_arrive;
   late > 0 ? lose(slot, late) : take_port(slot);
 }
 
@@ -488,7 +488,7 @@ void FlowEngine::end_transfer(Slot slot) {
   if (eager_) {
     m.phase = FlowPhase::Landing;
     heap_.set(slot, now_ + (m.stage == 0 ? m.landing : stage_latency(m, m.stage)));
-    if (m.stage > 0 || !m.chained) return;
+    if (m.stage > 0) return;
     free_port(m);
     --port_of(m).to_leave;
     return let_go(m);
@@ -533,7 +533,7 @@ void FlowEngine::deliver(Slot slot) {
   if (!assigned_.empty())
     for (const Hop& hop : m.all_links) --assigned_[hop.link];
   if (m.spare) spare_.push_back(slot);
-  if (eager_ && m.chained) {
+  if (eager_) {
     --port_of(m).to_arrive;
     let_go(m);
   }

@@ -51,6 +51,7 @@ struct FlowPorts {
   std::unordered_map<std::uint64_t, std::uint32_t> sent;               ///< how many of a chain have left
   std::map<std::pair<std::uint64_t, std::uint32_t>, FlowSlot> queued;  ///< who waits for which
   std::vector<FlowPort> of_senders;                                    ///< eager: per sender and lane
+  std::unordered_map<std::uint64_t, FlowPort> of_switches;             ///< eager: per link and lane
   /// Eager: senders that have nothing to do in a collective but to wait until most of what they sent has left.
   std::unordered_map<std::uint64_t, FlowCourseId> held;
 };

@@ -444,6 +444,32 @@ TEST(Flow, SwitchesThatAddUpStandAtTheirLeavesAndAtTheTop) {
   }
 }
 
+// By hand: two switches of two ranks each at a leaf, whose up-link carries what both send, 2 x 8 MB in 16 ms, and the other one what both
+// get. Chunks of time c leave a switch in turn, up and down: the first is there for it after c, the last comes down for both in 2 c
+// and to its ranks in c more.
+TEST(Flow, EagerChunksLeaveASwitchInTurn) {
+  for (const int chunks : {2, 8, 16}) {
+    Setting s = switched(8);
+    s.cluster.nic = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(1)};
+    s.fabric = {.kind = model::FabricKind::FatTree, .link = s.cluster.nic};
+    s.fabric.hosts_per_leaf = 4;
+    s.fabric.oversubscription = 4;
+    s.spec = {.algorithm = model::Algorithm::InNetwork,
+              .ranks = 8,
+              .bytes = Bytes{8'000'000},
+              .group = 2,
+              .chunks = chunks};
+    s.options.protocol = model::Protocol::Eager;
+    const auto network = Network::make(s.cluster, s.fabric);
+    const auto schedule = model::Schedule::make(s.spec);
+    ASSERT_TRUE(network && schedule);
+    s.rank_of = {0, 1, 2, 3, 4, 5, 6, 7, 0, 2, 4, 6, 0};
+    s.times.resize(8);
+    (void)run_flows(*schedule, *network, s.fabric, s.rank_of, s.options, s.times);
+    EXPECT_NEAR(last(s), 16e-3 + 4 * 8e-3 / chunks, 1e-12) << chunks;
+  }
+}
+
 TEST(Flow, EveryAlgorithmFinishesAndConservesBytes) {
   using enum model::Algorithm;
   const struct {

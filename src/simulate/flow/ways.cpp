@@ -198,28 +198,30 @@ double FlowEngine::stage_latency(const MessageState& m, std::uint32_t stage) con
   return latency;
 }
 
+// A switch has a port for each of its links.
 FlowPort& FlowEngine::port_of(const MessageState& m) {
-  return courses_[m.course]->ports->of_senders[static_cast<std::size_t>(m.chain)];
+  FlowPorts& ports = *courses_[m.course]->ports;
+  return m.chain < ports.of_senders.size() ? ports.of_senders[static_cast<std::size_t>(m.chain)]
+                                           : ports.of_switches[m.chain];
 }
 
-// First come first served. A switch has a port for each of its links.
+// First come first served.
 void FlowEngine::take_port(Slot slot) {
   MessageState& m = slots_[slot];
-  if (m.chained && port_of(m).busy) {
-    FlowPort& port = port_of(m);
+  FlowPort& port = port_of(m);
+  if (port.busy) {
     m.phase = FlowPhase::Queued;
     (port.waiting++ == 0 ? port.first : slots_[port.last].behind) = slot;
     port.last = slot;
     return;
   }
-  if (m.chained) port_of(m).busy = true;
+  port.busy = true;
   m.phase = FlowPhase::Latency;
   heap_.set(slot, now_);
 }
 
 /// Its bytes have left, or were lost at once.
 void FlowEngine::free_port(const MessageState& m) {
-  if (!m.chained) return;
   FlowPort& port = port_of(m);
   port.busy = port.waiting > 0;
   if (!port.busy) return;
