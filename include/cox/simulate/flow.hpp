@@ -68,7 +68,7 @@ struct FlowOptions {
   BackgroundFlows background{};
   std::vector<Bandwidth> limits{};  ///< of flows that do not take all that links give
   /// What a message costs instead of `idle`, its time on an idle network; the difference passes before its
-  /// first byte leaves. Beside `noise`, for what is not in a scenario. The message's `end` is not known yet.
+  /// first byte leaves (eager: behind its last). Beside `noise`, for what is not in a scenario. The message's `end` is not known yet.
   std::function<Seconds(const FlowMessage&, Seconds idle)> disturb{};
   /// Called for each message when it has arrived, in the order of arrival; from one thread. Turns `memo` off.
   std::function<void(const FlowMessage&)> on_message{};
@@ -78,6 +78,7 @@ struct FlowOptions {
 
 struct FlowOutcome {
   bool memo = false;          ///< it was used
+  bool bounded = false;       ///< eager: a rank waited only since too many of its messages were under way
   std::int64_t recurred = 0;  ///< times that a collective went as one before it, and was not played
   std::int64_t messages = 0;
   Seconds behind_ranks{};          ///< when the last server or switch is done; zero where there are none
@@ -90,7 +91,7 @@ struct FlowOutcome {
 
 /// Moves arrivals to departures, as `run_collective` does, with links shared. `rank_of[place]` is the rank
 /// (device) that place `place` of the schedule sits on, for every participant. A flow begins its latency when
-/// both ends are ready (rendezvous) and ends when its last byte arrives; a rank goes on when all that it
+/// both ends are ready (rendezvous; eager: its bytes when its sender's port is free) and ends when its last byte arrives; a rank goes on when all that it
 /// receives in a round has arrived. Several sends of one rank in one round go one after the other.
 /// Routing, switching, incast loss, pause, background load and full ports are those of `fabric`.
 /// Errors: none of input; asserted preconditions. Cost: O(changes x affected flows); memoised: until the

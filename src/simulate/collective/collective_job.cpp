@@ -215,6 +215,10 @@ Outcome outcome_of(const CollectiveSetup& job, const model::CollectiveSpec& spec
   out.neighbours = first.neighbours;
   out.totals = std::move(totals);
   out.over_replicas = spread_of(out.totals);
+  if (std::ranges::any_of(replicas, &CollectiveReplica::bounded))
+    out.not_modelled.push_back(fmt::format(
+        "more than {} eager messages of a rank under way when it begins the next step: it waits for them",
+        FlowPorts::kMostUnderWay));
   if (own_links)
     out.notes.emplace_back("no two messages meet on a link, so max-plus gives what the flow engine would");
   add_notes(job, spec, out);

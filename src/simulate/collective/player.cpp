@@ -176,6 +176,7 @@ CollectiveReplica CollectivePlayer::play_beside(StepRecorder* recorder, const Si
   out_.messages = flow.messages;
   out_.evaluated = flow.played + flow.evaluated;
   out_.memo = flow.memo;
+  out_.bounded = flow.bounded;
   out_.link_bytes = std::move(flow.link_bytes);
   out_.neighbours = outcome_of(neighbours, s, *job_.network);
   return std::move(out_);

@@ -59,6 +59,7 @@ struct CollectiveReplica {
   std::int64_t evaluated = 0;
   bool closure = false;
   bool memo = false;
+  bool bounded = false;    ///< `FlowOutcome::bounded`
   bool own_links = false;  ///< flow engine: no link was shared, so that max-plus did its work
   std::vector<double> link_bytes;
   std::vector<NeighbourOutcome> neighbours;

@@ -48,6 +48,7 @@ struct FlowPort {
 /// Where messages leave one after the other. By rendezvous the sends of a rank in a round are a chain; eager ones are all that a
 /// rank sends in a lane, also in the collectives behind it that have the same ports (`FlowCollective::ports`).
 struct FlowPorts {
+  static constexpr std::uint32_t kMostUnderWay = 1024;  ///< of a sender and lane, when it leaves a collective
   std::unordered_map<std::uint64_t, std::uint32_t> sent;               ///< how many of a chain have left
   std::map<std::pair<std::uint64_t, std::uint32_t>, FlowSlot> queued;  ///< who waits for which
   std::vector<FlowPort> of_senders;                                    ///< eager: per sender and lane
@@ -234,7 +235,7 @@ class FlowEngine {
   void come(FlowCourse& course, FlowCourseId id, int place);
   void enter(FlowCourseId id, int lane, int place);
   void go_on(FlowCourse& course, int lane, int place);
-  [[nodiscard]] bool waits_for_port(const FlowCourse& course, int lane, int place) const;
+  [[nodiscard]] bool waits_for_port(const FlowCourse& course, int lane, int place);
   [[nodiscard]] FlowPort& port_of(const MessageState& m);
   void take_port(Slot slot);
   void free_port(const MessageState& m);

@@ -240,13 +240,15 @@ void FlowEngine::lose(Slot slot, double wait) {
 
 /// Where the rank could begin one collective after the other, ahead of its port. Two: one leaves, and the next is there. What takes
 /// its port no time, or far less than it is under way, is bounded, too: each takes memory.
-bool FlowEngine::waits_for_port(const FlowCourse& course, int lane, int place) const {
+bool FlowEngine::waits_for_port(const FlowCourse& course, int lane, int place) {
   constexpr std::uint32_t kAhead = 2;
-  constexpr std::uint32_t kUnderWay = 1024;
   // Servers are in all collectives at once.
   if (!eager_ || course.what.ports == nullptr || place >= course.what.schedule->ranks()) return false;
   const FlowPort& port = course.ports->of_senders[static_cast<std::size_t>(course.key(lane, 0, place))];
-  return port.to_leave > kAhead || port.to_arrive > kUnderWay;
+  if (port.to_leave > kAhead) return true;
+  const bool bounded = port.to_arrive > FlowPorts::kMostUnderWay;
+  outcome_.bounded = outcome_.bounded || bounded;
+  return bounded;
 }
 
 /// Its sender perhaps leaves: less of what it sent is still to leave or to arrive.
