@@ -64,7 +64,9 @@ Result<TrainedRun> run_launched(const TrainJob& job, const TrainQuestion& questi
     return fail({.code = Errc::Io,
                  .id = kId,
                  .message = "the job was interrupted",
-                 .hint = job.checkpoint.empty() ? "--checkpoint FOLDER saves a job on its way" : "",
+                 .hint = job.checkpoint.empty() && job.served.empty()
+                             ? "--checkpoint FOLDER saves a job on its way"
+                             : "",
                  .where = {}});
   if (ended.status == 0 || !ended.out.empty()) return read_rows(ended.out);
   Error silent =

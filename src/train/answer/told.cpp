@@ -114,6 +114,7 @@ int rank_of(int worker, const TrainJob& job) {
 }
 
 std::string stopped_text(const TrainJob& job, const TrainedRun& run) {
+  if (run.served) return fmt::format("interrupted at version {}", run.versions);
   const std::string at = fmt::format("interrupted at version {} of {}", run.versions, job.versions());
   if (!run.saved_version) return at + ": nothing was saved; --checkpoint FOLDER saves a job";
   if (*run.saved_version < 0) return fmt::format("{}: there is no checkpoint in {}", at, job.checkpoint);
@@ -156,9 +157,11 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
                           plain_number(job.local->outer.rate))));
   if (run.served) {
     lines.emplace_back(fmt::format(
-        "process 0 is the server; of {} it applied {} and discarded {}; ages: {:.3g} versions at the mean, {} at most",
-        counted(run.served->applied + run.served->discarded, "gradient", "gradients"), run.served->applied,
-        run.served->discarded, run.served->mean_age, run.served->largest_age));
+        "process 0 is the server; of {} it applied {} and discarded {}; {}ages: {:.3g} versions at the mean, {} at most",
+        counted(run.served->applied + run.served->discarded + run.served->left, "gradient", "gradients"),
+        run.served->applied, run.served->discarded,
+        run.served->left > 0 ? fmt::format("{} were waiting for others at the end; ", run.served->left) : "",
+        run.served->mean_age, run.served->largest_age));
     lines.emplace_back(fmt::format("messages: {}", bytes_text(job, run, f)));
   } else {
     lines.emplace_back(fmt::format("all-reduce: {}; {}", job.sum, bytes_text(job, run, f)));
@@ -230,7 +233,7 @@ std::string json_of(const std::string& scenario, const TrainJob& job, const Trai
               {"all_reduce", job.sum},
               {"versions", run.versions},
               {"local_steps", job.local ? Json(job.local->steps) : Json(nullptr)},
-              {"samples", run.served ? run.points.back().samples : samples_at(run.versions, job)},
+              {"samples", run.served ? run.served->samples : samples_at(run.versions, job)},
               {"step_mean_s", run.own_versions() > 0
                                   ? Json(run.steps_took.count() / static_cast<double>(run.own_versions()))
                                   : Json(nullptr)},
@@ -255,6 +258,7 @@ std::string json_of(const std::string& scenario, const TrainJob& job, const Trai
                                  [](const ServedUpdates& u) {
                                    return Json{{"applied", u.applied},
                                                {"discarded", u.discarded},
+                                               {"left_waiting", u.left},
                                                {"mean_age", u.mean_age},
                                                {"largest_age", u.largest_age}};
                                  })},

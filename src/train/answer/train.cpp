@@ -89,6 +89,10 @@ Status check_served(const TrainQuestion& q) {
     return refuse(
         fmt::format("jobs under {} are not saved: what is under way is no part of a checkpoint", name),
         "leave --checkpoint out; --record keeps what happened, and cox learn comes to the same along it");
+  COX_TRY(const Injected fault, read_injected(q.inject));
+  if (fault.rank == 0 && fault.nan >= 0)
+    return refuse(fmt::format("rank 0 is the server under {}, and computes no gradient to spoil", name),
+                  "a fault of another rank, or a delay");
   if (q.predict)
     return refuse(fmt::format("--predict looks at steps that all take together, and {} has none", name),
                   "leave it out");
@@ -237,6 +241,20 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
   if (q.carrier == Carrier::Threads && job.procs > kMostThreads)
     return refuse(fmt::format("{} processes are more threads than {}", job.procs, kMostThreads),
                   "start processes: --transport openmpi or mpich");
+  if (q.record != nullptr && !job.served.empty()) {
+    // A line when it is read, when it comes and when it counts.
+    constexpr double kBytesOfUpdate = 130, kMostOverLibrary = 6e7, kMostOnThreads = 2e9;
+    const double bytes = kBytesOfUpdate * static_cast<double>(job.steps) * job.workers;
+    if (bytes > (q.carrier == Carrier::Threads ? kMostOnThreads : kMostOverLibrary))
+      return refuse(
+          fmt::format("the updates of {} steps of {} workers are more than can be kept until the end",
+                      job.steps, job.workers),
+          "fewer --steps, or no --record; --transport threads keeps more");
+  }
+  const std::int64_t updates =
+      job.served.empty() || q.way.policy.kind == model::PolicyKind::Backup ? 1 : job.workers;
+  if (q.told && updates > 1)
+    q.told = [&asked, updates](std::int64_t version, double loss) { asked.told(version / updates, loss); };
   if (q.told && job.local)
     q.told = [&](std::int64_t version, double loss) { asked.told(version * job.local->steps, loss); };
   const TrainWatch watch{.told = q.told, .stop = q.stop};

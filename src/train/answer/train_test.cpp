@@ -163,6 +163,17 @@ TEST(Train, WhatProcessesDoNotCarryOutIsRefused) {
   q.predict = true;
   EXPECT_EQ(refused(q, scenario(4)).id, "train-001");
   q.predict = false;
+  q.inject = "rank=0,nan=5";
+  EXPECT_EQ(refused(q, scenario(4)).message,
+            "rank 0 is the server under bounded-wait,staleness=1, and computes no gradient to spoil");
+  q.inject.clear();
+  std::ostringstream updates;
+  q.record = &updates;
+  q.steps = 1'000'000;
+  q.carrier = Carrier::OpenMpi;
+  EXPECT_EQ(refused(q, scenario(4)).message,
+            "the updates of 1000000 steps of 4 workers are more than can be kept until the end");
+  q = question(2);
   q.way = *learn::read_way("local-sgd,local-steps=4");
   EXPECT_EQ(refused(q, scenario(4)).message, "25 steps are no whole rounds of 4");
   q.steps = 24;

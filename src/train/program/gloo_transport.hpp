@@ -66,19 +66,26 @@ class GlooTransport final : public Transport {
     return ended;
   }
 
+  void wait_longer(int times) override {
+    patience_ = patience_ * times;
+    context_->setTimeout(std::chrono::ceil<std::chrono::milliseconds>(patience_));
+  }
+
   Result<int> receive_any(std::uint64_t number, std::span<std::byte> bytes) override {
     const Slot slot{.generation = generation(), .number = number};
     std::vector<int> others;
     for (int r = 0; r < ranks(); ++r)
       if (r != rank()) others.push_back(r);
     int from = -1;
+    const auto until = std::chrono::steady_clock::now() + patience_;
     try {
       const auto buffer = context_->createUnboundBuffer(bytes.data(), bytes.size());
       buffer->recv(others, number_of(slot));
       if (!buffer->waitRecv(&from, std::chrono::ceil<std::chrono::milliseconds>(patience_)))
         return fail(nobody(slot, patience_));
     } catch (const std::exception&) {  // late, or another end is closed
-      return fail(nobody(slot, patience_));
+      going_.clear();
+      return fail(std::chrono::steady_clock::now() >= until ? nobody(slot, patience_) : lost_one(slot));
     }
     for (const Going& g : going_) {
       if (g.receives || g.peer != from) continue;

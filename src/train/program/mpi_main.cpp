@@ -61,6 +61,8 @@ class MpiTransport final : public cox::train::Transport {
     return ended;
   }
 
+  void wait_longer(int times) override { patience_ = patience_ * times; }
+
   cox::Result<int> receive_any(std::uint64_t number, std::span<std::byte> bytes) override {
     const Slot slot{.generation = generation(), .number = number};
     Going any{.receives = true, .slot = slot};

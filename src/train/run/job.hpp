@@ -105,6 +105,8 @@ struct TrainPoint {
 struct ServedUpdates {
   std::int64_t applied = 0;
   std::int64_t discarded = 0;
+  std::int64_t left = 0;         ///< came, and were waiting for others at the end
+  std::int64_t samples = 0;      ///< of those applied
   std::int64_t largest_age = 0;  ///< of those applied, in versions
   double mean_age = 0;
   std::vector<std::int64_t> messages{};  ///< that each rank sent

@@ -100,12 +100,12 @@ bool read_line(const Words& w, TrainedRun& run) {
            read_seconds(w[4], f.low) && read_seconds(w[5], f.high) && read_seconds(w[6], f.measured) &&
            read(w[7], f.rest);
   }
-  if (w[0] == "served" && w.size() >= 5 && w.size() - 5 <= kMostRanks) {
+  if (w[0] == "served" && w.size() >= 7 && w.size() - 7 <= kMostRanks) {
     ServedUpdates& s = run.served.emplace();
-    s.messages.resize(w.size() - 5);
+    s.messages.resize(w.size() - 7);
     bool all = read(w[1], s.applied) && read(w[2], s.discarded) && read(w[3], s.largest_age) &&
-               read(w[4], s.mean_age);
-    for (std::size_t r = 0; r < s.messages.size() && all; ++r) all = read(w[5 + r], s.messages[r]);
+               read(w[4], s.mean_age) && read(w[5], s.left) && read(w[6], s.samples);
+    for (std::size_t r = 0; r < s.messages.size() && all; ++r) all = read(w[7 + r], s.messages[r]);
     return all;
   }
   if (w[0] == "stream" && w.size() == 2) {
@@ -167,7 +167,8 @@ std::string rows_of(const TrainedRun& run) {
     text += fmt::format("forecast\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", f->from, f->to, f->mean.count(),
                         f->low.count(), f->high.count(), f->measured.count(), f->rest);
   if (const auto& s = run.served; s) {
-    text += fmt::format("served\t{}\t{}\t{}\t{}", s->applied, s->discarded, s->largest_age, s->mean_age);
+    text += fmt::format("served\t{}\t{}\t{}\t{}\t{}\t{}", s->applied, s->discarded, s->largest_age,
+                        s->mean_age, s->left, s->samples);
     for (const std::int64_t m : s->messages) text += fmt::format("\t{}", m);
     text += '\n';
   }

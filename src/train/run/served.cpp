@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/units_text.hpp"
 #include "cox/learn/learner.hpp"
 #include "cox/learn/optimize.hpp"
 #include "cox/learn/problem.hpp"
@@ -38,6 +39,10 @@ struct Head {
   std::int64_t step = 0;     ///< of the worker
   double loss = 0;           ///< of its samples, before the step
 };
+constexpr std::int64_t kNewsOnly = -2;  ///< no worker: the server is there
+constexpr int kNews = 8;                ///< of the patience, after which who has nothing to do hears that
+/// A server hears of somebody within its patience, or gives up; so long may news be late.
+constexpr int kLonger = 3;
 constexpr std::size_t kHeadFloats = sizeof(Head) / sizeof(float);
 static_assert(sizeof(Head) % sizeof(float) == 0);
 
@@ -106,7 +111,9 @@ class Server {
         ages_(job.workers),
         writer_(stream_, job.workers),
         message_(problem_.parameters()),
+        news_(problem_.parameters()),
         begun_(static_cast<std::size_t>(job.workers)) {
+    news_.set({.worker = kNewsOnly, .step = 0, .loss = 0});
     for (int r = 1; r < transport.ranks(); ++r) processes_.emplace_back(problem_.parameters());
     made_.parameters = problem_.parameters();
     made_.served.emplace().messages.resize(static_cast<std::size_t>(transport.ranks()));
@@ -117,10 +124,10 @@ class Server {
     add_point();
     for (int w = 0; w < job_.workers; ++w) let_go(w);
     while (under_way_ > 0) {
-      COX_TRY(const int from, transport_.receive_any(numbers_.gradients, message_.bytes()));
-      const auto came = Clock::now();
-      COX_CHECK(take(from));
-      made_.steps_took += Clock::now() - came;
+      const auto from = transport_.receive_any(numbers_.gradients, message_.bytes());
+      if (!from) return fail(with_busy(from.error()));
+      COX_CHECK(take(*from));
+      COX_CHECK(mind_others());
     }
     for (int r = 1; r < transport_.ranks(); ++r) {
       Process& p = processes_[static_cast<std::size_t>(r - 1)];
@@ -137,11 +144,44 @@ class Server {
   [[nodiscard]] std::span<const float> parameters() const { return learner_.parameters(); }
 
  private:
+  /// Who is silent may be any of those who compute.
+  [[nodiscard]] Error with_busy(Error error) const {
+    std::string ranks;
+    for (std::size_t r = 0; r < processes_.size(); ++r)
+      if (processes_[r].busy) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", r + 1);
+    error.message += fmt::format("; gradients were under way on rank {}", ranks);
+    return error;
+  }
+
+  /// Those who compute must not take longer than the patience; those who have nothing to do hear that the server is there.
+  Status mind_others() {
+    const auto now = Clock::now();
+    for (std::size_t r = 0; r < processes_.size(); ++r) {
+      Process& p = processes_[r];
+      const Seconds since = now - p.since;
+      if (p.busy && since > job_.patience) {
+        static_cast<void>(transport_.wait());  // so that nothing of ours lies anywhere
+        return fail({.code = Errc::Timeout,
+                     .id = "train-003",
+                     .message = fmt::format("rank 0 waited {} for rank {} to bring a gradient of worker {}",
+                                            to_string(since), r + 1, p.out.head().worker),
+                     .hint = "see whether that rank still runs",
+                     .where = {}});
+      }
+      if (p.busy || since < job_.patience / kNews) continue;
+      p.since = now;
+      transport_.send(static_cast<int>(r) + 1, numbers_.parameters, news_.bytes());
+      ++made_.served->messages[0];
+    }
+    return {};
+  }
+
   /// One that computes: what is on its way to it, and which of its workers wait for it.
   struct Process {
     explicit Process(std::int64_t parameters) : out(parameters) {}
     Message out;
     bool busy = false;
+    Clock::time_point since = Clock::now();                    ///< it computes, or has heard nothing
     std::deque<std::pair<int, std::vector<float>>> waiting{};  ///< with the parameters that they have read
   };
 
@@ -171,6 +211,7 @@ class Server {
   void begin(int rank, int worker, std::span<const float> x) {
     Process& p = processes_[static_cast<std::size_t>(rank - 1)];
     p.busy = true;
+    p.since = Clock::now();
     p.out.set({.worker = worker, .step = begun_[static_cast<std::size_t>(worker)]++, .loss = 0});
     std::ranges::copy(x, p.out.values().begin());
     send(rank);
@@ -194,6 +235,8 @@ class Server {
     ++made_.served->messages[static_cast<std::size_t>(from)];
     --under_way_;
     p.busy = false;
+    p.since = Clock::now();
+    ++came_;
     if (fault_.rank == 0 && fault_.delay > Seconds{}) std::this_thread::sleep_for(fault_.delay);
     if (!ends_) {
       problem_.keep(head.worker, message_.values());
@@ -215,14 +258,14 @@ class Server {
     const Seconds at = Clock::now() - began_;
     for (const sync::StreamEvent& e : rules_.events()) {
       if (job_.times) writer_.add(e, at);
-      ages_.take(e);
-      if (e.kind == sync::StreamEvent::Kind::Delivered)
-        ++(e.update.applied ? made_.served->applied : made_.served->discarded);
       if (!learner_.take(e)) {
         made_.diverged = learner_.diverged();
         ends_ = true;
         return;
       }
+      ages_.take(e);
+      if (e.kind == sync::StreamEvent::Kind::Delivered)
+        ++(e.update.applied ? made_.served->applied : made_.served->discarded);
       if (e.kind != sync::StreamEvent::Kind::Advanced) continue;
       made_.versions = learner_.version();
       if (made_.versions >= 2 * made_.points.back().version) add_point();
@@ -244,6 +287,8 @@ class Server {
     const sync::AgeCounts ages = ages_.all();
     made_.served->mean_age = ages.mean();
     made_.served->largest_age = ages.largest();
+    made_.served->samples = made_.served->applied * job_.samples;
+    made_.served->left = came_ - made_.served->applied - made_.served->discarded;
     made_.stream = stream_.str();
   }
 
@@ -259,9 +304,11 @@ class Server {
   std::ostringstream stream_;
   sync::StreamWriter writer_;
   Message message_;
+  Message news_;  ///< may be on its way to several
   std::vector<Process> processes_;
   std::vector<std::int64_t> begun_;  ///< steps of each worker
   std::vector<int> released_;
+  std::int64_t came_ = 0;       ///< gradients
   std::int64_t under_way_ = 0;  ///< steps that were let go and have not come
   bool ends_ = false;           ///< nobody is let go any more
   Clock::time_point began_{};
@@ -277,12 +324,14 @@ Result<std::vector<float>> compute(const TrainJob& job, const Injected& fault, T
   const bool faulty = fault.rank == transport.rank();
   const std::int64_t last = workers_of(job, transport.rank()).end() - 1;
   Message in(problem.parameters()), out(problem.parameters());
-  for (std::int64_t done = 0;; ++done) {
+  transport.wait_longer(kLonger);
+  for (std::int64_t done = 0;;) {
     transport.receive(0, numbers.parameters, in.bytes());
     COX_CHECK(transport.wait());
     Head head = in.head();
+    if (head.worker == kNewsOnly) continue;
     if (head.worker < 0) return std::vector<float>(in.values().begin(), in.values().end());
-    marks.step(done);
+    marks.step(done++);
     marks.begin(StepPart::Gradient, {});
     if (faulty && fault.delay > Seconds{}) std::this_thread::sleep_for(fault.delay);
     head.loss = problem.gradient(

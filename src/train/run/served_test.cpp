@@ -130,6 +130,8 @@ TEST(TrainServed, AGradientThatIsNoNumberEndsTheJobAndIsNamed) {
     ASSERT_TRUE(run.diverged) << policy;
     EXPECT_EQ(run.diverged->worker, 5) << policy;
     EXPECT_EQ(run.diverged->step, 7) << policy;
+    EXPECT_EQ(run.served->applied, run.versions) << policy << ": it does not count";
+    EXPECT_EQ(run.served->samples, run.versions * job.samples) << policy;
     const Along expected = along(run, [&] {
       TrainJob clean = job;
       clean.inject.clear();
@@ -164,6 +166,40 @@ TEST(TrainServed, ASlowServerChangesTimesAlone) {
     EXPECT_EQ(slow.hashes, quick.hashes) << fault;
     EXPECT_GE(slow.steps_took, Seconds{0.05}) << fault;
   }
+}
+
+// Two workers are alone on their process, three on the other: who is done waits longer than its patience, and hears that the server is there.
+TEST(TrainServed, WhoIsDoneWaitsForTheOthers) {
+  TrainJob job = job_under("asynchronous", 3, 5);
+  job.steps = 12;
+  job.patience = Seconds{0.1};
+  job.inject = "rank=2,delay=0.02";
+  const TrainedRun run = ran(job);
+  EXPECT_EQ(run.versions, 5 * 12);
+  EXPECT_GT(run.steps_took, Seconds{0.4});  // more than three times the patience
+}
+
+// Others go on, and all the same it is named.
+TEST(TrainServed, AProcessThatBringsNothingIsNamedWhileOthersGoOn) {
+  TrainJob job = job_under("asynchronous", 4);
+  job.steps = 1'000'000;
+  job.times = false;
+  job.patience = Seconds{0.3};
+  job.inject = "rank=2,delay=0.7";
+  const auto made = run_on_threads(job);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().id, "train-003");
+  EXPECT_NE(made.error().message.find("for rank 2 to bring a gradient of worker 2"), std::string::npos)
+      << made.error().message;
+}
+
+TEST(TrainServed, WhatWasLeftWaitingIsCounted) {
+  const TrainJob job = job_under("backup,backups=2", 4, 5);
+  const TrainedRun run = ran(job);
+  std::int64_t brought = 0;
+  for (std::size_t r = 1; r < run.served->messages.size(); ++r) brought += run.served->messages[r];
+  EXPECT_EQ(run.served->applied + run.served->discarded + run.served->left, brought);
+  EXPECT_EQ(run.served->samples, run.served->applied * job.samples);
 }
 
 TEST(TrainServed, WordsAreThoseThatAreReadBack) {

@@ -44,11 +44,11 @@ struct ThreadHub::Shared {
 
 class ThreadHub::Link final : public Transport {
  public:
-  Link(Shared& hub, int rank) : Transport(rank, hub.ranks), hub_(hub) {}
+  Link(Shared& hub, int rank) : Transport(rank, hub.ranks), hub_(hub), patience_(hub.patience) {}
 
   Status wait() override {
-    const auto until = std::chrono::steady_clock::now() +
-                       std::chrono::duration_cast<std::chrono::nanoseconds>(hub_.patience);
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(patience_);
     std::unique_lock lock(hub_.guard);
     Status ended{};
     for (bool late = false;;) {
@@ -67,10 +67,12 @@ class ThreadHub::Link final : public Transport {
     return ended;
   }
 
+  void wait_longer(int times) override { patience_ = hub_.patience * times; }
+
   Result<int> receive_any(std::uint64_t number, std::span<std::byte> bytes) override {
     const Slot slot{generation(), number};
-    const auto until = std::chrono::steady_clock::now() +
-                       std::chrono::duration_cast<std::chrono::nanoseconds>(hub_.patience);
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(patience_);
     std::unique_lock lock(hub_.guard);
     auto& mailbox = hub_.mailboxes[static_cast<std::size_t>(rank())];
     for (bool late = false;;) {
@@ -88,7 +90,7 @@ class ThreadHub::Link final : public Transport {
       }
       if (late) {
         withdraw(lock);
-        return fail(nobody(slot, hub_.patience));
+        return fail(nobody(slot, patience_));
       }
       late = hub_.moved.wait_until(lock, until) == std::cv_status::timeout;
     }
@@ -164,11 +166,11 @@ class ThreadHub::Link final : public Transport {
 
   [[nodiscard]] tl::unexpected<Error> give_up() const {
     if (!receiving_.empty())
-      return fail(Transport::late(true, receiving_.front().from, receiving_.front().slot, hub_.patience));
+      return fail(Transport::late(true, receiving_.front().from, receiving_.front().slot, patience_));
     const auto left =
         std::ranges::find_if(sending_, [](const Sending& s) { return s.stage != Stage::Taken; });
     COX_ASSERT(left != sending_.end(), "somebody was waited for");
-    return fail(Transport::late(false, left->to, left->slot, hub_.patience));
+    return fail(Transport::late(false, left->to, left->slot, patience_));
   }
 
   /// Nothing of ours may lie anywhere when the buffers are the caller's again.
@@ -182,6 +184,7 @@ class ThreadHub::Link final : public Transport {
   }
 
   Shared& hub_;
+  Seconds patience_;
   std::list<Sending> sending_;  ///< places that do not move
   std::list<Receiving> receiving_;
 };

@@ -26,6 +26,15 @@ Error Transport::nobody(Slot slot, Seconds patience) const {
           .where = {}};
 }
 
+Error Transport::lost_one(Slot slot) const {
+  return {.code = Errc::Timeout,
+          .id = "train-003",
+          .message = fmt::format("rank {} has lost one of those who send message {} of generation {}", rank_,
+                                 slot.number, slot.generation),
+          .hint = "see how the other ranks ended",
+          .where = {}};
+}
+
 Error Transport::lost(bool receiving, int peer, Slot slot) const {
   return {.code = Errc::Timeout,
           .id = "train-003",

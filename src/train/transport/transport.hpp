@@ -58,6 +58,8 @@ class Transport {
   /// The next message of this number from any rank that sends one; each may send many, one after the other. What else was begun goes on, but what was
   /// sent to that rank is done: it has to have taken it before. Returns who sent it. Errors: as `wait`.
   [[nodiscard]] virtual Result<int> receive_any(std::uint64_t number, std::span<std::byte> bytes) = 0;
+  /// Waits take so many times as long from here on before they are in vain.
+  virtual void wait_longer(int times) = 0;
   /// After a time-out: numbers begin again, and nothing of earlier generations arrives any more. All ranks do it.
   void renew() {
     ++generation_;
@@ -72,6 +74,7 @@ class Transport {
   /// The errors of `wait`.
   [[nodiscard]] Error late(bool receiving, int peer, Slot slot, Seconds patience) const;
   [[nodiscard]] Error nobody(Slot slot, Seconds patience) const;  ///< of `receive_any`
+  [[nodiscard]] Error lost_one(Slot slot) const;                  ///< nobody knows whom
   [[nodiscard]] Error lost(bool receiving, int peer, Slot slot) const;
   [[nodiscard]] Error unlike(int peer, Slot slot, const char* what, std::uint64_t got,
                              std::uint64_t expected) const;
