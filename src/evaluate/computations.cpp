@@ -5,6 +5,7 @@
 
 #include "evaluate/hyperscale.hpp"
 #include "evaluate/learning/computations.hpp"
+#include "evaluate/worked_plans.hpp"
 
 namespace cox::evaluate {
 
@@ -20,9 +21,15 @@ study::ComputationTable computations() {
       {"local-steps", compute_local_steps},
       {"batch-scaling", compute_batch_scaling},
       {"learned-routing", compute_learned_routing},
+      {"compressed-gradients", compute_compressed_gradients},
+      {"half-precision", compute_half_precision},
+      {"reproducibility", compute_reproducibility},
+      {"least-bits", compute_least_bits},
       {"stale-gradient", compute_stale_gradient},
       {"asynchronous-trace", compute_asynchronous_trace},
       {"three-consistency-models", compute_three_models},
+      {"checkpoint-plan", compute_checkpoint_plan},
+      {"hybrid-plan", compute_hybrid_plan},
   });
   table.add(kOwn);
   return table;

@@ -27,10 +27,19 @@ inline const std::map<std::string, int>& sampling() {
 
 /// Inputs that are smaller, so that many values of the others can be tried.
 inline const std::map<std::string, int>& smaller() {
-  static const std::map<std::string, int> less = {{"tokens per expert", 8},   {"tokens of a step", 640},
-                                                  {"asynchronous steps", 2},  {"layers", 64},
-                                                  {"steps of the drift", 30}, {"steps of the policies", 20},
-                                                  {"most updates", 2000},     {"most meetings", 400}};
+  static const std::map<std::string, int> less = {{"tokens per expert", 8},
+                                                  {"tokens of a step", 640},
+                                                  {"asynchronous steps", 2},
+                                                  {"layers", 64},
+                                                  {"steps of the drift", 30},
+                                                  {"steps of the policies", 20},
+                                                  {"most updates", 2000},
+                                                  {"most meetings", 400},
+                                                  {"updates at most", 1500},
+                                                  {"updates with unlike workers", 400},
+                                                  {"parameters of the problem", 100},
+                                                  {"condition of the problem", 100},
+                                                  {"dimension with unlike workers", 50}};
   return less;
 }
 

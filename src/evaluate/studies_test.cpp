@@ -165,6 +165,7 @@ std::string why_it_may(const Printed& p) {
 const std::vector<Admits> kAdmitted = {
     {"allreduce-crossover: latencies of a ring", "x2 +digit", "a range"},        // 2ms to 5ms
     {"bucketing-overlap: gain over one bucket", "/2 -digit", "a range"},         // 5% to 20%
+    {"compressed-gradients: saved, 100 % kept", "x2 /2", "one digit"},           // 0%
     {"data-parallel-step: overhead of stragglers", "+digit -digit", "a range"},  // 15% to 30%
     {"data-parallel-step: overhead of software", "+digit -digit", "a range"},    // 10% to 20%
     {"data-parallel-step: communication with stragglers and software", "+digit -digit",
@@ -173,6 +174,10 @@ const std::vector<Admits> kAdmitted = {
     {"example-07: slowdown, age 10", "x2 +digit -digit", "a range"},                           // 100% to 300%
     {"example-08: speedup, 16 to 1024", "+digit", "its tolerance"},                            // 80x
     {"example-10: speedup, compressed", "+digit", "its tolerance"},                            // 63x
+    {"example-11: failures", "-digit", "its tolerance"},                                       // 1.67x
+    {"example-11: any failure", "+digit", "its tolerance"},                                    // 80%
+    {"example-11: checkpoint of 1.4 TB at 1.2 GB/s", "-digit", "its tolerance"},               // 20min
+    {"example-11: best interval, once more", "+digit -digit", "its tolerance"},                // 1000min
     {"expert-routing: slowdown", "x2 +digit -digit", "a draw"},                                // 5.00x
     {"hierarchical-allreduce: hierarchical, in the text", "+digit -digit", "a range"},         // 7ms to 10ms
     {"load-balancing: shares by speed", "+digit -digit", "a draw"},                            // 42.86ms
@@ -315,6 +320,9 @@ TEST(AllStudies, TheSourceSaysWhatIsSaidToBeItsOwn) {
       "allreduce-crossover: sent per worker, over the size",              // "Each worker sends d bytes"
       "example-10: all-reduce in one node",                               // "plus 0.01 seconds"
       "example-10: overlapped",                                           // 50 ms are divided by 8
+      "example-12: bytes of a weight",                                    // "700 GB FP32" of 175B
+      "half-precision: scales",                                           // "2**15"
+      "half-precision: size of gradients",                                // "1e-4"
       "stragglers: one of 256 over 10 % slower than the median, CV 0.3",  // "exceeds 90%": up to all
   };
   int checked = 0;

@@ -43,5 +43,13 @@ namespace cox::evaluate {
                                                                     const study::ComputeOptions& options);
 [[nodiscard]] Result<study::Computation> compute_three_models(const study::Inputs& in,
                                                               const study::ComputeOptions& options);
+[[nodiscard]] Result<study::Computation> compute_compressed_gradients(const study::Inputs& in,
+                                                                      const study::ComputeOptions& options);
+[[nodiscard]] Result<study::Computation> compute_half_precision(const study::Inputs& in,
+                                                                const study::ComputeOptions& options);
+[[nodiscard]] Result<study::Computation> compute_reproducibility(const study::Inputs& in,
+                                                                 const study::ComputeOptions& options);
+[[nodiscard]] Result<study::Computation> compute_least_bits(const study::Inputs& in,
+                                                            const study::ComputeOptions& options);
 
 }  // namespace cox::evaluate

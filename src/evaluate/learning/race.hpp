@@ -61,6 +61,7 @@ class Racer {
   bool take(const sync::StreamEvent& event, Seconds at);
   [[nodiscard]] const Finish& finish() const { return finish_; }
   [[nodiscard]] std::span<const float> parameters() const { return learner_->parameters(); }
+  [[nodiscard]] learn::ScaledSteps scaled_steps() const { return learner_->scaled_steps(); }
 
  private:
   Race race_;
