@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 constexpr int kStateField = 3;
+constexpr int kFlagsField = 9;
 constexpr int kStartField = 22;
 /// PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h): every process of the machine has a number in it.
 constexpr std::uint64_t kFirstPidNamespace = 0xEFFFFFFC;
@@ -125,6 +126,11 @@ std::optional<ProcessFacts> parse_process_stat(std::string_view text) {
     if (field == kStateField) {
       if (word.size() != 1) return std::nullopt;
       facts.state = word.front();
+    } else if (field == kFlagsField) {
+      constexpr unsigned kExiting = 0x4;  // include/linux/sched.h
+      unsigned flags = 0;
+      std::from_chars(word.data(), word.data() + word.size(), flags);
+      facts.is_ending = (flags & kExiting) != 0;
     } else if (field == kStartField) {
       const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), facts.start_ticks);
       if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;

@@ -21,6 +21,14 @@ TEST(ProcessTable, ReadsStateAndStartBehindAnyName) {
   EXPECT_EQ(facts->start_ticks, 4711U);
 }
 
+TEST(ProcessTable, TellsWhoHasBegunToEnd) {
+  const std::string rest = " 0 0 0 0 0 0 0 0 0 0 0 4711 ";
+  EXPECT_TRUE(
+      parse_process_stat("77 (a) R 1 2 3 4 5 4194572 1" + rest)->is_ending);  // PF_EXITING among others
+  EXPECT_FALSE(parse_process_stat("77 (a) R 1 2 3 4 5 4194560 1" + rest)->is_ending);
+  EXPECT_FALSE(this_machine().find({getpid()}).value_or(ProcessFacts{.is_ending = true}).is_ending);
+}
+
 TEST(ProcessTable, RefusesWhatIsNoStat) {
   for (const char* text :
        {"", "77 (a", "77 (a) ", "77 (a) R 1 2", "77 (a) RR 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19",

@@ -175,7 +175,7 @@ bool EndWitness::others_live() const {
   for (std::size_t i = 0; i < processes_.size(); ++i) {
     if (processes_[i] < 0) continue;
     const auto other = this_machine().find({.pid = seen_.began[i]});
-    if (!other || other->state == 'Z' || other->state == 'X') return false;
+    if (!other || other->is_ending || other->state == 'Z' || other->state == 'X') return false;
   }
   return true;
 }

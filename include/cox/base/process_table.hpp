@@ -18,6 +18,8 @@ struct ProcessFacts {
   /// Field 22: clock ticks after boot; tells it from a later one of its number.
   std::uint64_t start_ticks = 0;
   std::int64_t started_ns = 0;  ///< the same on the monotonic clock, right to a tick (usually 10 ms)
+  /// Its main thread has begun to end (PF_EXITING of field 9): descriptors may be closed already, while the state is still R or D.
+  bool is_ending = false;
 };
 
 /// A process's number, and the PID namespace (its inode) that the number is of; 0 = that of whoever looks.
