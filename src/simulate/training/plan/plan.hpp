@@ -344,6 +344,7 @@ class Plan {
   [[nodiscard]] Result<double> messages_among_workers() const;
   [[nodiscard]] int senders_of_replica() const;
   [[nodiscard]] bool workers_share_nodes() const;
+  [[nodiscard]] bool workers_share_links() const;
   [[nodiscard]] bool servers_have_ranks_beside() const;
   [[nodiscard]] bool sums_have_ranks_of_a_node() const;
   [[nodiscard]] bool sums_meet_in_cards() const;

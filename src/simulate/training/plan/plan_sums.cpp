@@ -78,6 +78,12 @@ bool Plan::servers_have_ranks_beside() const {
   return scenario_.policy.has_servers() && c.nodes > 1 && std::min(c.devices_per_node, ranks()) > 1;
 }
 
+/// Two workers may have a card or a link in common: they sit on one node, or there is more than one switch.
+bool Plan::workers_share_links() const {
+  const bool several = layout().data > job().replicas_per_worker();
+  return several && (workers_share_nodes() || scenario_.fabric.kind != model::FabricKind::FullBisection);
+}
+
 /// Several ranks of one worker take part in a sum (its replicas under hybrid sharding, context groups), and two of them, or of those
 /// beside them, are on one node. Cost: O(ranks).
 bool Plan::sums_have_ranks_of_a_node() const {
@@ -171,7 +177,12 @@ std::vector<std::string> Plan::unmodelled_among_workers() const {
         scenario_.fabric.kind == model::FabricKind::Graph
             ? "links that workers share, who have no common step"
             : "links that workers share: more messages than can be played soon (--engine flow does it)");
-  if (server_network_ && ranks_per_unit() * stages() > 1)
+  const bool sends_inside = ranks_per_unit() > 1 || workers_send_inside();
+  const bool groups_leave = leaves_node(tensor_) || leaves_node(context_);
+  if (server_network_ && (workers_send_inside() || groups_leave) && workers_share_links())
+    all.emplace_back(
+        "messages that two workers send, each within itself, through one card or link: each has it to itself");
+  if (server_network_ && sends_inside)
     all.emplace_back(policy.has_servers()
                          ? "messages inside a worker on links that those to the servers cross"
                          : "messages inside a worker on links that sums among workers cross");
@@ -205,7 +216,6 @@ std::vector<std::string> Plan::unmodelled_among_workers() const {
         "background load, store and forward, and cards of classes in what a worker sends between its stages, experts and "
         "shards{}",
         server_network_ ? flow_does_it() : ""));
-  const bool groups_leave = leaves_node(tensor_) || leaves_node(context_);
   if (server_network_ && only_links && groups_leave)
     all.emplace_back(
         "background load, store and forward, and cards of classes in what tensor and context groups of a worker send");

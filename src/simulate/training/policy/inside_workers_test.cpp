@@ -217,6 +217,29 @@ TEST(InsideWorkers, WhatItsGroupsSendIsPricedAloneAndSaid) {
   EXPECT_FALSE(says(out->not_modelled, kFabric));
 }
 
+// Two workers on the same nodes, one behind the other's card: each has it to itself, and that is said; not of workers that have their own.
+TEST(InsideWorkers, WhatTwoOfThemSendThroughOneCardIsSaid) {
+  constexpr std::string_view kTwo =
+      "messages that two workers send, each within itself, through one card or link";
+  for (const PolicyKind kind : kKinds) {
+    model::Scenario s = two_stages(kind);
+    for (model::Layer& l : work_of(s).layers) l.gradients = Bytes{1000};
+    s.engine = model::EngineKind::Flow;
+    auto out = simulate_training(s, {});
+    ASSERT_TRUE(out) << out.error().to_string();
+    EXPECT_FALSE(says(out->not_modelled, kTwo)) << static_cast<int>(kind);
+    s.cluster.nodes = 2;
+    s.cluster.devices_per_node = 2;
+    s.cluster.nics_per_node = 1;
+    s.cluster.scale_up = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(1e6)};
+    s.inside = {.latency = {}, .per_byte = s.cluster.scale_up.bandwidth.time_per_byte()};
+    s.job.places.rule = model::PlaceRule::Scattered;
+    out = simulate_training(s, {});
+    ASSERT_TRUE(out) << out.error().to_string();
+    EXPECT_TRUE(says(out->not_modelled, kTwo)) << static_cast<int>(kind);
+  }
+}
+
 // An engine that plays no links says so.
 TEST(InsideWorkers, WithoutLinksItIsSaid) {
   model::Scenario s = two_stages(PolicyKind::Asynchronous);
