@@ -172,11 +172,11 @@ TEST(TrainServed, ASlowServerChangesTimesAlone) {
 TEST(TrainServed, WhoIsDoneWaitsForTheOthers) {
   TrainJob job = job_under("asynchronous", 3, 5);
   job.steps = 12;
-  job.patience = Seconds{0.1};
-  job.inject = "rank=2,delay=0.02";
+  job.patience = Seconds{0.5};
+  job.inject = "rank=2,delay=0.08";
   const TrainedRun run = ran(job);
   EXPECT_EQ(run.versions, 5 * 12);
-  EXPECT_GT(run.steps_took, Seconds{0.4});  // more than three times the patience
+  EXPECT_GT(run.steps_took, Seconds{1.6});  // more than three times the patience
 }
 
 // Others go on, and all the same it is named.
@@ -184,8 +184,8 @@ TEST(TrainServed, AProcessThatBringsNothingIsNamedWhileOthersGoOn) {
   TrainJob job = job_under("asynchronous", 4);
   job.steps = 1'000'000;
   job.times = false;
-  job.patience = Seconds{0.3};
-  job.inject = "rank=2,delay=0.7";
+  job.patience = Seconds{1};
+  job.inject = "rank=2,delay=2.5";
   const auto made = run_on_threads(job);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().id, "train-003");
