@@ -5,29 +5,27 @@
 
 #include "forecast/control/control_json.hpp"
 #include "forecast/scenario/resize.hpp"
+#include "support/noisy_training.hpp"
 
 namespace cox::forecast {
 namespace {
 
 /// Eight replicas on four nodes, whose work varies by a tenth; a step's sums take 14 ms of some 600.
 model::Scenario training() {
-  model::Scenario s;
+  model::Scenario s = test::noisy_training(40);
   s.cluster.nodes = 4;
-  s.cluster.devices_per_node = 2;
-  s.inside = {.latency = Seconds{1e-6}, .per_byte = Bandwidth::gbyte_per_s(300).time_per_byte()};
-  s.across = {.latency = Seconds{1e-5}, .per_byte = Bandwidth::gbyte_per_s(25).time_per_byte()};
-  model::TrainingJob job;
+  auto& job = s.job.as<model::TrainingJob>();
   job.layout.data = 8;
-  job.layers.assign(2, {.forward = Seconds{0.1},
-                        .backward = Seconds{0.2},
-                        .gradients = Bytes{100'000'000},
-                        .activations = {}});
-  s.job.work = job;
-  s.job.steps = 40;
+  job.layers.resize(2);
+  for (model::Layer& l : job.layers) {
+    l.forward = Seconds{0.1};
+    l.backward = Seconds{0.2};
+  }
   model::NoiseSource jitter;
   jitter.law = model::NoiseLaw::Lognormal;
   jitter.cv = 0.1;
   s.noise = {jitter};
+  s.failures = {};
   return s;
 }
 

@@ -4,24 +4,13 @@
 #include <algorithm>
 
 #include "learn/answer/comparison.hpp"
+#include "learn/answer/ways_for_tests.hpp"
 #include "learn/drive/job_for_tests.hpp"
 
 namespace cox::learn {
 namespace {
 
-WaysQuestion question(std::initializer_list<const char*> ways) {
-  WaysQuestion q{
-      .problem = {.dimension = 20, .condition = 10, .noise = 0.3}, .optimizer = {.rate = 0.5}, .ways = {}};
-  for (const char* way : ways) {
-    auto read = read_way(way);
-    EXPECT_TRUE(read) << way;
-    q.ways.push_back(*read);
-  }
-  q.rate_factors = {0.0625, 0.25, 1};
-  q.seeds = 3;
-  q.steps = 400;
-  return q;
-}
+using testing::question;
 
 const WayResult& of(const Comparison& c, std::string_view name) {
   const auto at = std::ranges::find_if(c.ways, [&](const WayResult& w) { return w.way.name == name; });

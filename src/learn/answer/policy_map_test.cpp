@@ -7,20 +7,14 @@
 #include <string>
 #include <utility>
 
+#include "learn/answer/ways_for_tests.hpp"
 #include "learn/drive/job_for_tests.hpp"
 
 namespace cox::learn {
 namespace {
 
 WaysQuestion question(std::initializer_list<const char*> ways) {
-  WaysQuestion q{
-      .problem = {.dimension = 20, .condition = 10, .noise = 0.3}, .optimizer = {.rate = 0.5}, .ways = {}};
-  for (const char* way : ways) {
-    auto read = read_way(way);
-    EXPECT_TRUE(read) << way;
-    q.ways.push_back(*read);
-  }
-  q.rate_factors = {0.0625, 0.25, 1};
+  WaysQuestion q = testing::question(ways);
   q.tuning_seeds = 2;
   q.seeds = 4;
   q.steps = 2000;

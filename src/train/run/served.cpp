@@ -124,7 +124,9 @@ class Server {
     add_point();
     for (int w = 0; w < job_.workers; ++w) let_go(w);
     while (under_way_ > 0) {
+      const auto before = Clock::now();
       const auto from = transport_.receive_any(numbers_.gradients, message_.bytes());
+      waited_ += Clock::now() - before;
       if (!from) return fail(with_busy(from.error()));
       COX_CHECK(take(*from));
       COX_CHECK(mind_others());
@@ -133,7 +135,7 @@ class Server {
       Process& p = processes_[static_cast<std::size_t>(r - 1)];
       p.out.set({});
       std::ranges::copy(learner_.parameters(), p.out.values().begin());
-      send(r);
+      send(r, p.out);
     }
     COX_CHECK(transport_.wait());
     made_.steps_took = Clock::now() - began_ - scoring_;
@@ -153,25 +155,24 @@ class Server {
     return error;
   }
 
-  /// Those who compute must not take longer than the patience; those who have nothing to do hear that the server is there.
+  /// The server must not wait longer than the patience for one who computes; what it does itself meanwhile is nobody else's. Those who have nothing to do hear
+  /// that it is there.
   Status mind_others() {
     const auto now = Clock::now();
     for (std::size_t r = 0; r < processes_.size(); ++r) {
       Process& p = processes_[r];
-      const Seconds since = now - p.since;
-      if (p.busy && since > job_.patience) {
+      if (p.busy && waited_ - p.waited_before > job_.patience) {
         static_cast<void>(transport_.wait());  // so that nothing of ours lies anywhere
         return fail({.code = Errc::Timeout,
                      .id = "train-003",
                      .message = fmt::format("rank 0 waited {} for rank {} to bring a gradient of worker {}",
-                                            to_string(since), r + 1, p.out.head().worker),
+                                            to_string(waited_ - p.waited_before), r + 1, p.out.head().worker),
                      .hint = "see whether that rank still runs",
                      .where = {}});
       }
-      if (p.busy || since < job_.patience / kNews) continue;
-      p.since = now;
-      transport_.send(static_cast<int>(r) + 1, numbers_.parameters, news_.bytes());
-      ++made_.served->messages[0];
+      if (p.busy || now - p.heard < job_.patience / kNews) continue;
+      p.heard = now;
+      send(static_cast<int>(r) + 1, news_);
     }
     return {};
   }
@@ -181,7 +182,8 @@ class Server {
     explicit Process(std::int64_t parameters) : out(parameters) {}
     Message out;
     bool busy = false;
-    Clock::time_point since = Clock::now();                    ///< it computes, or has heard nothing
+    Seconds waited_before{};                                   ///< of the server, when it began to compute
+    Clock::time_point heard = Clock::now();                    ///< from the server, or was heard of
     std::deque<std::pair<int, std::vector<float>>> waiting{};  ///< with the parameters that they have read
   };
 
@@ -190,8 +192,8 @@ class Server {
     while (workers_of(job_, rank).end() <= worker) ++rank;
     return rank;
   }
-  void send(int rank) {
-    transport_.send(rank, numbers_.parameters, processes_[static_cast<std::size_t>(rank - 1)].out.bytes());
+  void send(int rank, Message& message) {
+    transport_.send(rank, numbers_.parameters, message.bytes());
     ++made_.served->messages[0];
   }
 
@@ -211,10 +213,10 @@ class Server {
   void begin(int rank, int worker, std::span<const float> x) {
     Process& p = processes_[static_cast<std::size_t>(rank - 1)];
     p.busy = true;
-    p.since = Clock::now();
+    p.waited_before = waited_;
     p.out.set({.worker = worker, .step = begun_[static_cast<std::size_t>(worker)]++, .loss = 0});
     std::ranges::copy(x, p.out.values().begin());
-    send(rank);
+    send(rank, p.out);
   }
 
   /// What came from a process.
@@ -235,12 +237,13 @@ class Server {
     ++made_.served->messages[static_cast<std::size_t>(from)];
     --under_way_;
     p.busy = false;
-    p.since = Clock::now();
+    p.heard = Clock::now();
     ++came_;
     if (fault_.rank == 0 && fault_.delay > Seconds{}) std::this_thread::sleep_for(fault_.delay);
     if (!ends_) {
       problem_.keep(head.worker, message_.values());
-      follow(rules_.delivered(static_cast<int>(head.worker), released_), head.loss);
+      rules_.delivered(static_cast<int>(head.worker), released_);  // its events say what that is
+      follow(head.loss);
     }
     if (ends_) {
       under_way_ -= static_cast<std::int64_t>(p.waiting.size());
@@ -254,7 +257,7 @@ class Server {
   }
 
   /// What the policy made of it.
-  void follow(sync::Ruling /*known by its events*/, double loss) {
+  void follow(double loss) {
     const Seconds at = Clock::now() - began_;
     for (const sync::StreamEvent& e : rules_.events()) {
       if (job_.times) writer_.add(e, at);
@@ -313,6 +316,7 @@ class Server {
   bool ends_ = false;           ///< nobody is let go any more
   Clock::time_point began_{};
   Seconds scoring_{};
+  Seconds waited_{};  ///< for anybody's gradient
   TrainedRun made_;
 };
 

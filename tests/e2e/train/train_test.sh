@@ -4,22 +4,8 @@
 # call is missing; a process that stands still is named.
 . "$(dirname "$0")/../shell.sh"
 library=$1
-need /usr/bin/python3
-if [ "$library" = gloo ]; then need pgrep; else need mpirun."$library"; fi
-[ -x "$build/cox-train-$library" ] || skip "cox-train-$library was not built"
-cd "$work"
-job=$source_dir/examples/scenarios/learn-uneven.toml
-launch=(mpirun."$library")
-[ "$library" != openmpi ] || launch+=(--oversubscribe --mca mpi_yield_when_idle 1)
-# over PROCS [PROGRAM]: flags of so many processes; Gloo's program starts them itself
-over() {
-  over=(--procs "$1" --transport "$library")
-  [ "$library" = gloo ] || over+=(--launch "${launch[*]} -n $*")
-}
+. "$(dirname "$0")/processes.sh"
 
-# losses FILE: what is compared, every digit
-losses() { /usr/bin/python3 -c 'import json, sys
-for p in json.load(open(sys.argv[1]))["result"]["points"]: print(p["version"], p["samples"], p["loss"])' "$1"; }
 # train PROCS WORDS...: over the library
 train() {
   local procs=$1
@@ -85,40 +71,13 @@ equal "$(status "$cox" diagnose parameters --json)" 0 "exit status of diagnose, 
 equal "$(json out 'r["coverage"]')" 1.0 "coverage, zero-3"
 equal "$(json out 'r["steps"]["collectives_per_step"]')" 10 "collectives of a step, zero-3"
 
-# rank 1 stands still, or is killed: the job ends in time, says so, and nobody is left
-cat >struck <<'END'
-#!/bin/sh
-"$@" &
-echo $! >>pids
-[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && sleep 1 && kill -s "$(cat signal)" $!
-wait $!
-END
-chmod +x struck
-over 2 ./struck
-export TMPDIR=$work # where Gloo's ranks meet: their command lines have it
+# rank 1 stands still, or is killed: the job says so
 for signal in STOP KILL; do
-  echo $signal >signal
-  : >pids
-  if [ "$library" = gloo ]; then
-    (
-      sleep 1
-      pgrep -f "cox-train-gloo [01] $work/" >pids
-      kill -s $signal "$(pgrep -f "cox-train-gloo 1 $work/")"
-    ) &
-  fi
-  code=$(status timeout 60 "$cox" train "$job" "${over[@]}" --steps 1000000 --problem mlp,dimension=64,hidden=256 --patience 2)
-  equal "$code" 4 "exit status of a process with $signal: $(cat err)"
+  strike $signal
   case $signal-$library in
     STOP-*) said='rank 0 waited 2.00 s for rank 1 to .* message [0-9]* of generation 0 .train-003.' ;;
     KILL-gloo) said='rank 0 has lost rank 1, which was to .* message [0-9]* of generation 0 .train-003.' ;;
     KILL-*) said='.train-00[35].' ;; # the launcher ends the job, sooner than the other rank hears of it or not
   esac
   grep -q "cox: .*$said" err || fail "not named: $(cat err)"
-  for _ in $(seq 100); do
-    left=$(while read -r pid; do [ ! -e "/proc/$pid/exe" ] || echo "$pid"; done <pids)
-    [ -n "$left" ] || break
-    sleep 0.1
-  done
-  equal "$left" "" "processes that are left"
-  equal "$(wc -l <pids)" 2 "processes"
 done
