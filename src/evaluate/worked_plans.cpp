@@ -54,12 +54,12 @@ Drawn draw(const Checkpointed& job, std::uint64_t seed) {
   const RandomStream stream(seed, kFailures);
   Drawn out;
   Seconds done{};
+  std::uint64_t tries = 0;
   while (done < job.work) {
-    const Seconds piece = std::min(job.interval, job.work - done) + job.write;
+    const Seconds work = std::min(job.interval, job.work - done);
+    const Seconds piece = work + job.write;
     // Times between failures have no memory: each try draws its own.
-    const Seconds fails = -logarithm(stream.uniform(static_cast<std::uint64_t>(out.failures),
-                                                    static_cast<std::uint64_t>(done.count()))) *
-                          job.between;
+    const Seconds fails = -logarithm(stream.uniform(tries++, 0)) * job.between;
     if (fails < piece) {
       out.wall += fails;
       out.lost += fails;
@@ -67,7 +67,8 @@ Drawn draw(const Checkpointed& job, std::uint64_t seed) {
       continue;
     }
     out.wall += piece;
-    done += piece - job.write;
+    // The last piece is what is left, whatever rounding says of the sum.
+    done = work < job.interval ? job.work : done + work;
   }
   return out;
 }
@@ -156,8 +157,8 @@ Result<study::Computation> compute_checkpoint_plan(const study::Inputs& in,
   add(out, "overhead-at-best", Quantity::ratio(forecast::wall_over_work(best, c, {}, m) - 1));
   const Seconds rarer = m * p.devices / p.more_devices;
   add(out, "between-failures-of-more", Quantity::of(rarer));
-  add(out, "best-interval-of-more", Quantity::of(forecast::young_interval(c, rarer)));
-  add(out, "best-interval-with-faster-storage", Quantity::of(forecast::young_interval(p.faster_write, m)));
+  add(out, "best-interval-of-more", Quantity::of(forecast::best_interval(c, rarer)));
+  add(out, "best-interval-with-faster-storage", Quantity::of(forecast::best_interval(p.faster_write, m)));
   add(out, "iterations-between-checkpoints-take", Quantity::of(p.all_take * p.iterations / p.all_iterations));
   add(out, "state-of-a-device", Quantity::of(Bytes{p.state.count() / p.devices}));
   study::ValueTable table{.title = "Storage",

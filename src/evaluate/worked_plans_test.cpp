@@ -25,7 +25,6 @@ TEST(CheckpointPlan, OfAHundredDevicesOverAMonth) {
   EXPECT_NEAR(eleven("writing"), 1.0 / 12, 1e-12);
   EXPECT_NEAR(eleven("writes"), 60 * 3600, 1e-6);
   EXPECT_NEAR(eleven("best-interval-first-order"), std::sqrt(2 * 1200 * 18.2625 * 86400), 1);
-  EXPECT_NEAR(eleven("best-interval-of-more") / eleven("best-interval-first-order"), std::sqrt(0.1), 1e-9);
   EXPECT_LT(eleven("overhead-at-best"), eleven("overhead"));
 }
 
@@ -38,6 +37,22 @@ TEST(CheckpointPlan, JobsThatAreDrawnMeetTheLaw) {
   const auto frail = with_input("example-11", "devices=2000");  // a failure in 22 h, nearly two a day
   ASSERT_TRUE(frail);
   for (const study::CrossCheck& c : frail->computation.checks) EXPECT_TRUE(c.agrees()) << c.name;
+}
+
+// The least of (e^((tau + C) / M) - 1) M / tau, found by halving outside of cox: 20 min with 100 and with 1000 devices, 2 min with 100.
+// To first order the last two are one number.
+TEST(CheckpointPlan, BestIntervalsAreThoseOfOneLaw) {
+  EXPECT_NEAR(eleven("best-interval") / 60, 1012.342, 0.05);
+  EXPECT_NEAR(eleven("best-interval-of-more") / 60, 311.139, 0.05);
+  EXPECT_NEAR(eleven("best-interval-with-faster-storage") / 60, 323.001, 0.05);
+}
+
+// What is left at the end is shorter than an interval and no whole number of seconds: the job ends all the same.
+TEST(CheckpointPlan, AJobThatDoesNotDivideIntoIntervalsEnds) {
+  for (const char* change : {"job=1ms", "job=1234567ms", "interval=1234567ms"}) {
+    const auto a = with_input("example-11", change);
+    ASSERT_TRUE(a) << change;
+  }
 }
 
 TEST(CheckpointPlan, FasterStorageAsksForShorterIntervals) {

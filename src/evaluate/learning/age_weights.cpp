@@ -164,7 +164,7 @@ void add_ages(study::Computation& out, study::ValueTable& table, study::Series& 
       continue;
     }
     add_learned(out, fmt::format("updates-{}-{}", rule.name, name), Dimension::Count, r.arrived);
-    row.push_back(fmt::format("{:.0f} at {:g}", r.mean(), r.tuned.rate));
+    row.push_back(fmt::format("{:.0f} at {:.3g}", r.mean(), r.tuned.rate));
     add_value(out, fmt::format("slowdown-{}-{}", rule.name, name), Quantity::ratio(r.mean() / fresh),
               kLearning);
     bars.x.push_back(static_cast<double>(&rule - kRules));
@@ -221,7 +221,7 @@ Result<study::Computation> compute_age_weights(const study::Inputs& in,
   }
   table.says = fmt::format(
       "Means over {} seeds, updates that are thrown away counted; rates are times the largest curvature. Fresh gradients "
-      "take {:.0f}. The last column divides their rate, {:g}, by one more than the largest age.",
+      "take {:.0f}. The last column divides their rate, {:.3g}, by one more than the largest age.",
       w.seeds, fresh.mean(), fresh.tuned.rate);
   out.tables.push_back(std::move(table));
   out.picture.kind = study::Picture::Kind::Bars;

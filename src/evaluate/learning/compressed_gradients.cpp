@@ -170,7 +170,7 @@ void add_scheme(study::Computation& out, study::ValueTable& table, const Compres
     return;
   }
   add_learned(out, "updates-" + scheme.name, Dimension::Count, r.each(versions_of));
-  row.push_back(fmt::format("{:.0f} at {:g}", r.mean(versions_of), r.rate));
+  row.push_back(fmt::format("{:.0f} at {:.3g}", r.mean(versions_of), r.rate));
   const double moved = moved_ratio(c, sent, scheme.sparse && !is_dense);
   const Seconds message{static_cast<double>(c.gradients.count()) * moved / c.link.in_bytes_per_s()};
   const Seconds time = (c.compute + (is_dense ? Seconds{} : c.packing) + message) * r.mean(versions_of);
@@ -292,9 +292,9 @@ Result<study::Computation> compute_compressed_gradients(const study::Inputs& in,
   out.notes = {
       "Quadratic: curvatures even in the logarithm, directions turned by reflections that are drawn, so that no coordinate is "
       "one of them.",
-      "Rates are chosen on a draw that is not among those that are counted.",
-      "Time is arithmetic on the updates: a ring sums what has one form, places that differ are gathered from all others; nothing hides "
-      "behind computing."};
+      "Rates are chosen on a draw that is not among those that are counted: of the list, then of six around the best of it.",
+      "Time is arithmetic on the updates: a ring sums what has one form (fewer bits are unpacked, added and packed again at every hop; what "
+      "that rounds is not computed), places that differ are gathered from all others; nothing hides behind computing."};
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,37 @@ double tail(double z) {
   return std::erfc(z / std::sqrt(2.0)) / 2;
 }
 
+/// The nearest FP16 number, ties to even; infinity above them all. Pre: x > 0
+double to_half(double x) {
+  constexpr int kDigits = 11, kLeastExponent = -13;
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  const double unit = std::ldexp(1.0, std::max(exponent, kLeastExponent) - kDigits);
+  const double rounded = std::nearbyint(x / unit) * unit;
+  return rounded > kLargest ? std::numeric_limits<double>::infinity() : rounded;
+}
+
+/// The same number of all ranks, added in FP16 one after the other: no smaller numbers have a larger sum.
+double sum_in_half(double each, int ranks) {
+  double sum = 0;
+  for (int r = 0; r < ranks; ++r) sum = to_half(sum + each);
+  return sum;
+}
+
+/// The largest that all ranks may send: a whole number, below 1 an FP16 number.
+double safe_clip(int ranks) {
+  constexpr int kFraction = 1024, kBias = 25;  // code = exponent x 1024 + fraction, of normal numbers
+  int safe = kFraction, above = 31 * kFraction;
+  const auto number = [](int code) {
+    return std::ldexp(static_cast<double>(kFraction + code % kFraction), code / kFraction - kBias);
+  };
+  while (above - safe > 1) {
+    const int middle = (safe + above) / 2;
+    (std::isinf(sum_in_half(number(middle), ranks)) ? above : safe) = middle;
+  }
+  return number(safe) >= 1 ? std::floor(number(safe)) : number(safe);
+}
+
 /// A law of a gradient's elements.
 struct Law {
   bool is_lognormal = false;
@@ -37,6 +69,10 @@ struct Law {
   /// P(|g| > x)
   [[nodiscard]] double beyond(double x) const {
     return is_lognormal ? tail((std::log(x) - mean) / size) : 2 * tail(x / size);
+  }
+  /// P(|g| < x), small ones too.
+  [[nodiscard]] double within(double x) const {
+    return is_lognormal ? tail((mean - std::log(x)) / size) : std::erf(x / size / std::sqrt(2.0));
   }
 };
 
@@ -104,6 +140,13 @@ std::string scale_name(int scale) {
   return fmt::format("2^{}", std::lround(std::log2(scale)));
 }
 
+/// What is rarer than anybody can count has no digits.
+std::string share_text(Quantity share) {
+  constexpr double kRare = 1e-15;
+  const bool rare = share.in_base_unit() > 0 && share.in_base_unit() < kRare;
+  return rare ? "below " + to_string(Quantity::ratio(kRare)) : to_string(share);
+}
+
 /// Shares of elements outside of FP16's range, by law and scale.
 void add_shares(study::Computation& out, const Half& h) {
   const struct {
@@ -128,11 +171,11 @@ void add_shares(study::Computation& out, const Half& h) {
     std::vector<std::string> row{title};
     study::Series line{.name = title, .x = {}, .y = {}};
     for (const int s : scales) {
-      const double over = law.beyond(kOverflows / s), under = 1 - law.beyond(kSmallestNormal / s);
+      const double over = law.beyond(kOverflows / s), under = law.within(kSmallestNormal / s);
       add_value(out, fmt::format("overflow-{}-{}", name, s), Quantity::ratio(over), kClosedForm);
-      const std::string over_text = to_string(out.values.back().value);
+      const std::string over_text = share_text(out.values.back().value);
       add_value(out, fmt::format("underflow-{}-{}", name, s), Quantity::ratio(under), kClosedForm);
-      row.push_back(fmt::format("{}; {}", over_text, to_string(out.values.back().value)));
+      row.push_back(fmt::format("{}; {}", over_text, share_text(out.values.back().value)));
       line.x.push_back(s);
       line.y.push_back(100 * over);
       line.of.push_back(fmt::format("overflow-{}-{}", name, s));
@@ -238,7 +281,7 @@ Result<study::Computation> compute_half_precision(const study::Inputs& in,
   add_value(out, "smallest-normal", Quantity::ratio(kSmallestNormal), kClosedForm);
   add_value(out, "vanishes-below", Quantity::ratio(kVanishes), kClosedForm);
   add_value(out, "sum-of-clipped", Quantity::count(static_cast<double>(h.clip) * h.ranks), kClosedForm);
-  add_value(out, "clip-that-is-safe", Quantity::count(kLargest / h.ranks), kClosedForm);
+  add_value(out, "clip-that-is-safe", Quantity::count(safe_clip(h.ranks)), kClosedForm);
   for (const int s : h.scales)
     add_value(out, fmt::format("deviations-{}", s), Quantity::count(kOverflows / s / h.size), kClosedForm);
   add_shares(out, h);

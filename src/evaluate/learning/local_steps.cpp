@@ -93,10 +93,9 @@ Tuned run_kind(const Locals& l, const Kind& kind, int local_steps, int threads) 
   };
   if (kind.noise) return race_tuned(race, l.rates, l.seeds, stream, seconds_of, threads, 2);
   // nothing is drawn but the optima, and these once
-  const auto all = race_rates(race, l.rates, stream(0), 1.01);
-  const auto best = best_of(all, seconds_of);
+  const auto best = race_best(race, l.rates, stream(0), seconds_of, 1.01);
   if (!best) return {};
-  return {.rate = l.rates[*best], .runs = {all[*best]}};
+  return {.rate = best->rate, .runs = {best->finish}};
 }
 
 /// With an interval where there are several runs.

@@ -38,6 +38,17 @@ TEST(CompressedGradients, FeedbackIsWorthMoreTheLessIsKept) {
   EXPECT_GT(compressed("updates-lost-0.1"), 2 * compressed("updates-fed-0.1"));
 }
 
+// A program outside of cox, with directions of its own: a twentieth takes 1245 updates at a rate of 0.7 and diverges at 0.85; a hundredth
+// 6674 at 0.13 and diverges at 0.2; a tenth 591 at 1.5. Without feedback a tenth takes 1542 to 1838 at 1.95.
+TEST(CompressedGradients, UpdatesAreThoseOfTheBestRateNotOfAList) {
+  EXPECT_LT(compressed("updates-fed-0.05"), 1400);
+  EXPECT_GT(compressed("updates-fed-0.05"), 1000);
+  EXPECT_LT(compressed("updates-fed-0.01"), 7600);
+  EXPECT_GT(compressed("updates-fed-0.01"), 5000);
+  EXPECT_NEAR(compressed("updates-fed-0.1"), 591, 40);
+  EXPECT_NEAR(compressed("updates-lost-0.1"), 1700, 150);
+}
+
 // What is thrown away of unlike gradients is no error that fades.
 TEST(CompressedGradients, UnlikeWorkersNeedFeedback) {
   for (const char* keep : {"0.01", "0.05", "0.1"})
@@ -72,6 +83,24 @@ TEST(HalfPrecision, SharesOutsideOfTheRange) {
       over = o;
       under = u;
     }
+  }
+}
+
+// ln(2^-14) = -9.70 deviations: 1.45e-22 of all; scaled by 2^15 they are 20.1 deviations off.
+TEST(HalfPrecision, SmallSharesAreNoZeros) {
+  EXPECT_NEAR(half("underflow-lognormal-1") / 1.45e-22, 1, 0.02);
+  EXPECT_GT(half("underflow-lognormal-32768"), 0);
+}
+
+// 64 times 1024 is 65536, which FP16 does not have; 64 times 1023 fit, added one after the other, too.
+TEST(HalfPrecision, AClipThatIsSafeFitsInASumOfAll) {
+  EXPECT_EQ(half("clip-that-is-safe"), 1023);
+  const auto more = with_input("half-precision", "ranks of a sum=50");
+  ASSERT_TRUE(more);
+  for (const study::Computed& c : more->computation.values) {
+    if (c.name != "clip-that-is-safe") continue;
+    EXPECT_LE(50 * c.value.in_base_unit(), 65504);
+    EXPECT_GT(50 * (c.value.in_base_unit() + 20), 65504) << "not far below";
   }
 }
 
@@ -124,13 +153,34 @@ TEST(Reproducibility, TheFirstDifferenceNamesStepRankAndCause) {
   }
 }
 
+TEST(Reproducibility, FourRanksHaveOrdersAndFewerAreRefused) {
+  const auto studies = study::read_studies(COX_STUDIES);
+  ASSERT_TRUE(studies);
+  for (study::Study s : *studies) {
+    if (s.name != "reproducibility") continue;
+    ASSERT_TRUE(study::set_input(s, "ranks=4"));
+    ASSERT_TRUE(study::set_input(s, "rank of a fault=3"));
+    const auto four = study::run_study(s, computations(), {});
+    ASSERT_TRUE(four);
+    for (const study::CrossCheck& c : four->computation.checks) EXPECT_TRUE(c.agrees()) << c.name;
+  }
+  for (const char* change : {"ranks=3", "hidden=1", "\"gradients of a sum\"=2"})
+    for (study::Study s : *studies) {
+      if (s.name != "reproducibility") continue;
+      ASSERT_TRUE(study::set_input(s, change));
+      const auto a = study::run_study(s, computations(), {});
+      ASSERT_FALSE(a) << change;
+      EXPECT_EQ(a.error().id, "study-003");
+    }
+}
+
 // A bound from below holds for whatever was sent, and misses what decides: the condition, and noise.
 TEST(LeastBits, NothingSendsLessAndTheBoundKnowsNeitherConditionNorNoise) {
   const auto ratio = [](const std::string& name) { return value_of("least-bits", "bits-" + name); };
   EXPECT_GT(value_of("least-bits", "least"), 1);
   EXPECT_GT(ratio("whole-c1000-0.0001"), 5 * ratio("whole-c100-0.0001"));
-  EXPECT_LT(ratio("whole-c100-1e-06"), 1.6 * ratio("whole-c100-0.0001")) << "nearly a logarithm";
-  EXPECT_GT(ratio("whole-c100-noise-0.001"), 1.5 * ratio("whole-c100-noise-0.01"));
+  EXPECT_LT(ratio("whole-c100-1e-06"), 1.5 * ratio("whole-c100-0.0001")) << "not much more than a logarithm";
+  EXPECT_GT(ratio("whole-c100-noise-0.001"), 7 * ratio("whole-c100-noise-0.01"));
   EXPECT_LT(ratio("int8-c100-0.0001"), 0.5 * ratio("whole-c100-0.0001"));
 }
 

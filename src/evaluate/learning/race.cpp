@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 #include <utility>
 
 #include "cox/base/assert.hpp"
+#include "cox/base/elementary.hpp"
 #include "cox/base/parallel.hpp"
 #include "cox/study/replicas.hpp"
 
@@ -112,6 +114,34 @@ std::optional<std::size_t> best_of(std::span<const Finish> finishes, const Cost&
   return best;
 }
 
+std::vector<double> rates_around(std::span<const double> rates, double best) {
+  constexpr int kBetween = 3;
+  std::vector<double> out;
+  for (const bool up : {false, true}) {
+    std::optional<double> next;
+    for (const double r : rates)
+      if (up ? r > best && (!next || r < *next) : r < best && (!next || r > *next)) next = r;
+    if (!next) continue;
+    for (int k = 1; k <= kBetween; ++k)
+      out.push_back(best * power(*next / best, static_cast<double>(k) / (kBetween + 1)));
+  }
+  return out;
+}
+
+std::optional<BestRate> race_best(const Race& race, std::span<const double> rates, const Stream& stream,
+                                  const Cost& cost, double patience) {
+  std::optional<BestRate> best;
+  const auto try_all = [&](std::span<const double> some) {
+    const auto finishes = race_rates(race, some, stream, patience);
+    const auto at = best_of(finishes, cost);
+    if (at && (!best || cost(finishes[*at]) < cost(best->finish)))
+      best = BestRate{.rate = some[*at], .finish = finishes[*at]};
+  };
+  try_all(rates);
+  if (best) try_all(rates_around(rates, best->rate));
+  return best;
+}
+
 bool Tuned::reached() const {
   return !runs.empty() && std::ranges::all_of(runs, [](const Finish& f) { return f.reached; });
 }
@@ -163,14 +193,22 @@ Tuned race_tuned(const Race& race, std::span<const double> rates, int seeds,
     one.problem.seed = static_cast<std::int64_t>(seed);
     return race_rates(one, with, stream(seed), patience);
   };
-  const auto order = [&](double patience) {
+  const auto order = [&](std::span<const double> with, double patience) {
     std::vector<std::vector<Finish>> tried(static_cast<std::size_t>(tuning_seeds));
-    parallel_for(tried.size(), threads, [&](std::size_t i) { tried[i] = run(rates, kFirst + i, patience); });
-    return by_cost(rates, tried, cost);
+    parallel_for(tried.size(), threads, [&](std::size_t i) { tried[i] = run(with, kFirst + i, patience); });
+    return by_cost(with, tried, cost);
   };
-  std::vector<double> good = order(2);
+  std::vector<double> good = order(rates, 2);
   // Where a rate is lucky on one seed, all others are cut off there: then they are waited for.
-  if (good.empty()) good = order(kAllOfIt);
+  if (good.empty()) good = order(rates, kAllOfIt);
+  if (!good.empty()) {
+    std::vector<double> near = rates_around(rates, good.front());
+    near.push_back(good.front());
+    std::vector<double> finer = order(near, 2);
+    std::ranges::copy_if(good, std::back_inserter(finer),
+                         [&](double r) { return std::ranges::find(finer, r) == finer.end(); });
+    good = std::move(finer);
+  }
   Tuned first;
   for (const double rate : good) {
     Tuned one{.rate = rate, .runs = std::vector<Finish>(static_cast<std::size_t>(seeds))};

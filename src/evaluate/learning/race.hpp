@@ -93,6 +93,19 @@ using Cost = std::function<double(const Finish&)>;
 /// The rate that is at the target with the least cost; nothing where none gets there.
 [[nodiscard]] std::optional<std::size_t> best_of(std::span<const Finish> finishes, const Cost& cost);
 
+/// Rates between `best` and those that are next to it in the list, three on each side in even steps of the logarithm; none beyond the
+/// list's ends. Held by: src/evaluate/learning/race_test.cpp
+[[nodiscard]] std::vector<double> rates_around(std::span<const double> rates, double best);
+
+/// The rate that is at the target with the least cost on one stream, and its run: the best of a list, or one around it.
+struct BestRate {
+  double rate = 0;
+  Finish finish{};
+};
+/// As `race_rates`, twice; nothing where none gets there.
+[[nodiscard]] std::optional<BestRate> race_best(const Race& race, std::span<const double> rates,
+                                                const Stream& stream, const Cost& cost, double patience = 0);
+
 /// A way with the rate that was best for it on seeds of their own (the next best where that one misses on the others), and its
 /// runs on the others.
 struct Tuned {
@@ -105,8 +118,9 @@ struct Tuned {
 };
 
 /// Seeds 1 ... `seeds` are judged, `tuning_seeds` from 1000 on choose the rate: the best that is at the
-/// target on all of them, or the next best where that one misses on a judged seed; a seed draws times and samples.
-/// Deterministic for any number of threads. Cost: tuning_seeds x rates + seeds runs; `seeds` more for each that
+/// target on all of them, of the list and then of those around it, or the next best where that one misses on a judged
+/// seed; a seed draws times and samples.
+/// Deterministic for any number of threads. Cost: tuning_seeds x (rates + 7) + seeds runs; `seeds` more for each that
 /// misses, and the first part again, uncut, where no rate is at the target on all that choose.
 /// Held by: src/evaluate/learning/race_test.cpp
 [[nodiscard]] Tuned race_tuned(const Race& race, std::span<const double> rates, int seeds,

@@ -84,7 +84,7 @@ void add_row(study::Computation& out, study::ValueTable& table, const UnderBound
   add_learned(out, "time-" + row.name, Dimension::Time, r.each(seconds_of));
   double oldest = 0;
   for (const Finish& f : r.runs) oldest = std::max(oldest, static_cast<double>(f.largest_age));
-  table.rows.push_back({row.name, fmt::format("{:g}", r.rate), fmt::format("{:.0f}", r.mean(versions_of)),
+  table.rows.push_back({row.name, fmt::format("{:.3g}", r.rate), fmt::format("{:.0f}", r.mean(versions_of)),
                         to_string(Quantity::ratio(r.mean(share))), fmt::format("{:.0f}", oldest),
                         to_string(out.values.back().value)});
 }

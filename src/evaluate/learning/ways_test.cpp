@@ -64,13 +64,13 @@ TEST(LocalSteps, TimesOfThePrintedIterations) {
 }
 
 TEST(LocalSteps, WhatWorkersDifferInDecides) {
-  // By a script of its own: chapter-part3, C.7. Alike: 90 to 96 steps for every K; unlike curvatures 90, 122, 168, 224, 240,
-  // 256; unlike optima as well: rising from 46 to 6368, K = 1 the best.
+  // By a script of its own: chapter-part3, C.7. Alike: 90 to 96 steps for every K; unlike curvatures rising from 90 (there with
+  // fewer rates, to 256); unlike optima as well: rising from 46 to 6368, K = 1 the best.
   for (const char* k : {"k1", "k2", "k4", "k8", "k16", "k32"})
     EXPECT_NEAR(value_of("local-steps", std::string("steps-alike-") + k), 93, 6) << k;
   EXPECT_NEAR(value_of("local-steps", "steps-curvatures-k1"), 90, 10);
   EXPECT_GT(value_of("local-steps", "steps-curvatures-k8"),
-            1.5 * value_of("local-steps", "steps-curvatures-k1"));
+            1.25 * value_of("local-steps", "steps-curvatures-k1"));
   EXPECT_EQ(value_of("local-steps", "best-k-optima"), 1);
   EXPECT_EQ(value_of("local-steps", "pays-from-alike"), 0);
 }
