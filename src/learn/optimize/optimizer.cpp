@@ -7,6 +7,8 @@
 #include "cox/learn/block_norm.hpp"
 #include "cox/learn/optimize.hpp"
 
+#include "learn/problem/step_kernels.hpp"
+
 namespace cox::learn {
 namespace {
 
@@ -33,7 +35,7 @@ float as_float(double v) {
 }
 
 void sgd(std::size_t n, float* x, const float* g, const Factors& f) {
-  for (std::size_t i = 0; i < n; ++i) x[i] -= f.rate * (f.gradient * g[i] + f.decay * x[i]);
+  step_kernels().descend(n, f.rate, f.gradient, f.decay, g, x);
 }
 
 void momentum(std::size_t n, float* x, const float* g, float* v, const Factors& f) {

@@ -2,7 +2,6 @@
 #include "learn/problem/quadratic.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "cox/base/assert.hpp"
@@ -24,6 +23,12 @@ double dot(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
+/// Normals are drawn in blocks: room for the last one saves a copy of a part of it.
+std::size_t whole_blocks(std::size_t size) {
+  constexpr std::size_t kBlock = 32;
+  return (size + kBlock - 1) / kBlock * kBlock;
+}
+
 }  // namespace
 
 Quadratic::Quadratic(const ProblemSpec& spec)
@@ -34,7 +39,7 @@ Quadratic::Quadratic(const ProblemSpec& spec)
       curvatures_(size_),
       none_(size_),
       mean_optimum_(size_),
-      noise_(size_),
+      noise_(whole_blocks(size_)),
       turned_(size_),
       inside_(size_) {
   const double last = std::max(1.0, static_cast<double>(size_) - 1);
@@ -111,32 +116,13 @@ void Quadratic::add_noise(const Shard& shard, std::span<float> g) {
   std::ranges::fill(noise_, 0.0F);
   for (std::int64_t i = 0; i < shard.count; ++i) draws_.add(shard.first + i, noise_);
   const auto factor = static_cast<float>(spec_.noise / static_cast<double>(shard.count));
-  for (std::size_t k = 0; k < size_; ++k) g[k] += factor * noise_[k];
+  kernels_.add_scaled(size_, factor, noise_.data(), g.data());
 }
 
 /// g = s c (y - b), without noise. The loss is summed in lanes, in an order that depends on the dimension only.
 double Quadratic::gradient_by_eigenvalues(const float* y, const Shard& shard, float* g) {
-  constexpr std::size_t kLanes = 8;
   const float* b = offsets_.empty() ? none_.data() : offset(shard.worker).data();
-  const float s = scale(shard.worker);
-  const float* c = curvatures_.data();
-  std::array<double, kLanes> lanes{};
-  std::size_t k = 0;
-  for (; k + kLanes <= size_; k += kLanes)
-    for (std::size_t j = 0; j < kLanes; ++j) {
-      const float away = y[k + j] - b[k + j];
-      const float slope = s * c[k + j] * away;
-      g[k + j] = slope;
-      lanes[j] += static_cast<double>(slope * away);
-    }
-  for (; k < size_; ++k) {
-    const float away = y[k] - b[k];
-    g[k] = s * c[k] * away;
-    lanes[0] += static_cast<double>(g[k] * away);
-  }
-  double sum = 0;
-  for (const double lane : lanes) sum += lane;
-  return sum / 2;
+  return kernels_.slopes(size_, y, b, curvatures_.data(), scale(shard.worker), g);
 }
 
 double Quadratic::gradient(std::span<const float> x, const Shard& shard, std::span<float> g) {

@@ -8,6 +8,7 @@
 #include "cox/learn/problem.hpp"
 
 #include "learn/problem/sample_normals.hpp"
+#include "learn/problem/step_kernels.hpp"
 
 namespace cox::learn {
 
@@ -55,13 +56,14 @@ class Quadratic final : public Problem {
   std::size_t size_;
   Tensor tensor_;
   SampleNormals draws_;
+  const StepKernels& kernels_ = step_kernels();
   std::vector<float> curvatures_;
   std::vector<float> scales_;         ///< empty: all 1
   std::vector<float> offsets_;        ///< worker by worker; empty: all 0
   std::vector<float> none_;           ///< zeros, for workers without offset
   std::vector<double> mean_optimum_;  ///< in the eigenbasis
   std::vector<double> reflections_;   ///< unit vectors, one by one
-  std::vector<float> noise_;          ///< room for one call
+  std::vector<float> noise_;          ///< room for one call, in whole blocks of draws
   std::vector<double> turned_;
   std::vector<float> inside_;
 };

@@ -13,6 +13,7 @@
 #include "cox/learn/schedule.hpp"
 
 #include "learn/compress/compressor.hpp"
+#include "learn/problem/step_kernels.hpp"
 #include "learn/run/gossip_copies.hpp"
 #include "learn/run/loss_scale.hpp"
 #include "learn/run/shard_copies.hpp"
@@ -204,10 +205,11 @@ class Learner::Impl {
       return;
     }
     for (std::int64_t leaf = 0; leaf < share_.leaves; ++leaf) {
-      problem_.gradient(x, shard(u.worker, w.step, leaf), gradient_);
-      check(gradient_, u.worker, w.step);
+      const std::span<float> g = sum_.room();
+      problem_.gradient(x, shard(u.worker, w.step, leaf), g);
+      check(g, u.worker, w.step);
       if (diverged_) return;
-      sum_.add(gradient_);
+      sum_.add_room();
     }
   }
 
@@ -395,9 +397,7 @@ class Learner::Impl {
 
 std::size_t first_not_finite(std::span<const float> values) {
   constexpr std::uint32_t kExponent = 0x7f800000;
-  std::uint32_t any = 0;
-  for (const float v : values) any |= (std::bit_cast<std::uint32_t>(v) & kExponent) == kExponent ? 1U : 0U;
-  if (any == 0) return values.size();
+  if (step_kernels().all_finite(values.size(), values.data())) return values.size();
   const auto bad = [](float v) { return (std::bit_cast<std::uint32_t>(v) & kExponent) == kExponent; };
   return static_cast<std::size_t>(std::ranges::find_if(values, bad) - values.begin());
 }

@@ -17,9 +17,14 @@ void add_left(std::span<const float> left, std::span<float> right) {
 
 void TreeSum::add(std::span<const float> leaf, std::size_t level) {
   COX_ASSERT(leaf.size() == length_, "leaves of one length");
+  carry_.assign(leaf.begin(), leaf.end());
+  add_room(level);
+}
+
+void TreeSum::add_room(std::size_t level) {
+  COX_ASSERT(carry_.size() == length_, "a leaf was written");
   COX_ASSERT(leaves_ % (std::int64_t{1} << level) == 0, "a block of leaves is aligned");
   leaves_ += std::int64_t{1} << level;
-  carry_.assign(leaf.begin(), leaf.end());
   for (;; ++level) {
     if (levels_.size() <= level) levels_.resize(level + 1);
     Level& l = levels_[level];

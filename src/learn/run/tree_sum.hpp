@@ -18,6 +18,13 @@ class TreeSum {
  public:
   explicit TreeSum(std::size_t length) : length_(length) {}
   void add(std::span<const float> leaf, std::size_t level = 0);
+  /// Where the next leaf may be written, instead of a copy of one: until the next call. What is in it is anything.
+  [[nodiscard]] std::span<float> room() {
+    carry_.resize(length_);
+    return carry_;
+  }
+  /// `add` of what was written into `room`.
+  void add_room(std::size_t level = 0);
   [[nodiscard]] std::int64_t leaves() const { return leaves_; }
   /// Of all leaves; valid until the next call. Ends the sum: the next leaf begins another.
   [[nodiscard]] std::span<float> take();

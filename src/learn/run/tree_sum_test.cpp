@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "cox/base/random.hpp"
@@ -26,6 +27,21 @@ std::vector<float> sum_of(const std::vector<std::vector<float>>& all, std::size_
   EXPECT_EQ(sum.leaves(), static_cast<std::int64_t>(count));
   const auto total = sum.take();
   return {total.begin(), total.end()};
+}
+
+TEST(TreeSum, ALeafThatIsWrittenInPlaceIsLikeOneThatIsAdded) {
+  const auto all = leaves(7);
+  TreeSum added(kLength), written(kLength);
+  for (int round = 0; round < 2; ++round) {  // what a sum leaves behind is not in the next one
+    for (const auto& leaf : all) {
+      added.add(leaf);
+      std::ranges::copy(leaf, written.room().begin());
+      written.add_room();
+    }
+    EXPECT_EQ(written.leaves(), 7);
+    const auto a = added.take(), b = written.take();
+    EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()));
+  }
 }
 
 TEST(TreeSum, HasTheSameBitsOnOneTo64Workers) {
