@@ -141,6 +141,7 @@ Weighted run_rule(const Weights& w, const Ages& ages, const Rule& rule, std::spa
   race.way.policy.kind = model::PolicyKind::Asynchronous;
   race.way.weight = rule.weight;
   race.way.decay = w.decay;
+  race.calm = std::int64_t{10} * (ages.most + 1);
   const auto stream = [&](std::uint64_t seed) -> Stream {
     const auto passing = std::make_shared<Passing>(ages, bound, seed);
     return [passing, most = ages.most](const auto& take) {
@@ -232,6 +233,7 @@ Result<study::Computation> compute_age_weights(const study::Inputs& in,
   out.picture.categories.emplace_back("for the oldest");
   out.picture.series = std::move(bars);
   out.notes = {
+      "A run is at its target from where on the loss stays below for ten times as many versions as the oldest age, and one.",
       "Ages are drawn one by one, not made by workers: an old update does not wait for others.",
       "The weight is on the step, before anything else; there is no momentum.",
       "Rates are chosen on sixteen seeds, by the worst of them, that are not among those that are counted."};

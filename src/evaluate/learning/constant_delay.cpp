@@ -92,16 +92,14 @@ struct AtDelay {
 AtDelay row_of(const Delays& s, int delay) {
   AtDelay row{.delay = delay, .edge = learn::stable_edge({.delay = delay})};
   Race race{.problem = s.problem, .workers = delay + 1, .target = s.target, .versions = s.versions};
+  race.calm = std::int64_t{10} * (delay + 1);
   std::vector<double> rates;
   rates.reserve(s.fractions.size());
   for (const double f : s.fractions) rates.push_back(f * row.edge);
-  rates.push_back(s.fixed);
-  std::vector<Finish> all = race_rates(race, rates, constant_age(delay));
-  row.fixed = all.back();
-  all.pop_back();
-  if (const auto best = best_of(all, [](const Finish& f) { return static_cast<double>(f.versions); })) {
-    row.best = all[*best];
-    row.rate = rates[*best];
+  row.fixed = race_rates(race, std::span(&s.fixed, 1), constant_age(delay)).front();
+  if (const auto best = race_best(race, rates, constant_age(delay), versions_of)) {
+    row.best = best->finish;
+    row.rate = best->rate;
   }
   return row;
 }
@@ -201,6 +199,7 @@ Result<study::Computation> compute_constant_delay(const study::Inputs& in, const
   out.notes = {
       "The quadratic's curvatures lie evenly in the logarithm between 1 and 1 over the condition; it begins one away from its "
       "optimum in each direction; loss is counted from the optimum.",
+      "A run is at its target from where on the loss stays below for ten times as many versions as a gradient is old, and one.",
       "The first updates are as old as there are versions.",
       "The edge by runs: on one curvature, the last swing beside the one halfway through 500 periods."};
   return out;

@@ -43,8 +43,14 @@ bool Racer::take(const StreamEvent& event, Seconds at) {
     finish_.versions = learner_->version();
     finish_.loss = problem_->score(learner_->parameters()).loss / first_;
     finish_.sent = learner_->sent();
-    finish_.reached = finish_.loss <= race_.target;
     finish_.lost = !(finish_.loss <= kHopeless);
+    const bool below = finish_.loss <= race_.target;
+    if (below && !std::exchange(below_, below)) crossed_ = finish_;
+    below_ = below;
+    if (below && finish_.versions >= crossed_.versions + race_.calm) {
+      finish_ = crossed_;
+      finish_.reached = true;
+    }
   }
   return !finish_.reached && !finish_.lost && finish_.versions < race_.versions;
 }

@@ -31,7 +31,10 @@ struct Race {
   learn::Way way{};
   learn::StepShare share{};
   int workers = 1;
-  double target = 1e-4;           ///< of the first loss
+  double target = 1e-4;  ///< of the first loss
+  /// How many versions the loss has to stay below the target; it is there at the first of them. One that swings passes its optimum
+  /// long before it stays. At the edge of an age a a swing takes 4 a + 2 versions.
+  std::int64_t calm = 0;
   std::int64_t versions = 1'000;  ///< at most
 };
 
@@ -68,6 +71,8 @@ class Racer {
   std::unique_ptr<learn::Problem> problem_;
   std::unique_ptr<learn::Learner> learner_;
   double first_ = 1;
+  bool below_ = false;
+  Finish crossed_;  ///< where it came below the target last
   Finish finish_;
 };
 

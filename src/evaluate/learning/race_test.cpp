@@ -42,6 +42,34 @@ TEST(Race, AConstantAgeFollowsItsRecursion) {
   EXPECT_NEAR(static_cast<double>(racer.parameters()[0]), x.back(), 1e-6);
 }
 
+// Age 2 and a rate near its edge: x swings through the optimum, and a loss crosses its target in each swing before it stays there.
+TEST(Race, ATargetIsReachedWhereTheLossStaysBelow) {
+  Race race{.problem = {.dimension = 1, .condition = 1}, .rate = 0.55, .workers = 3, .target = 0.02};
+  const auto stream = [](const auto& take) {
+    stream_aged(
+        2, [](std::int64_t) { return 2; }, take);
+  };
+  std::vector<double> x = {1, 1, 1};
+  std::int64_t first = 0, last_above = 0;
+  for (std::int64_t t = 1; t <= 300; ++t) {
+    x.push_back(x.back() - race.rate * x[x.size() - 3]);
+    if (x.back() * x.back() > race.target) last_above = t;
+    if (x.back() * x.back() <= race.target && first == 0) first = t;
+  }
+  ASSERT_GT(last_above, first + 5) << "it does swing";
+  const auto run = [&](std::int64_t calm) {
+    race.calm = calm;
+    return race_rates(race, std::span(&race.rate, 1), stream).front();
+  };
+  EXPECT_EQ(run(0).versions, first);
+  const Finish stays = run(30);
+  EXPECT_TRUE(stays.reached);
+  EXPECT_EQ(stays.versions, last_above + 1);
+  EXPECT_LE(stays.loss, race.target);
+  race.versions = last_above + 20;
+  EXPECT_FALSE(run(30).reached) << "not seen to stay";
+}
+
 TEST(Race, ARateIsChosenOnOtherSeedsThanItIsJudgedOn) {
   std::vector<std::uint64_t> seeds;
   const auto stream = [&](std::uint64_t seed) -> Stream {

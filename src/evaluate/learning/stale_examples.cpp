@@ -67,23 +67,11 @@ std::vector<double> trace(const Bowl& b, const std::vector<int>& ages) {
   return out;
 }
 
-/// The first state from which on the loss stays below the target for `calm` versions: one that swings passes its optimum
-/// long before it is there. Lost or without a target: the last one.
+/// From where the loss stays below the target.
 Finish settle(Race race, const Stream& stream, double target, std::int64_t calm) {
-  race.target = -1;  // a loss of exactly 0 is no end
-  Racer racer(race);
-  Finish there;
-  bool inside = false;
-  stream([&](const sync::StreamEvent& e, Seconds at) {
-    const bool more = racer.take(e, at);
-    if (e.kind != sync::StreamEvent::Kind::Advanced) return more;
-    const bool now = racer.finish().loss <= target;
-    if (now && !inside) there = racer.finish();
-    inside = now;
-    there.reached = inside && racer.finish().versions >= there.versions + calm;
-    return more && !there.reached;
-  });
-  return there.reached ? there : racer.finish();
+  race.target = target;
+  race.calm = calm;
+  return race_rates(race, std::span(&race.rate, 1), stream).front();
 }
 
 Finish run_aged(const Bowl& b, int age, double target) {

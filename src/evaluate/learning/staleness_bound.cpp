@@ -41,6 +41,8 @@ Result<Crowd> read_crowd(const study::Inputs& in) {
       static_cast<double>(s.race.versions) * static_cast<double>(s.race.problem.dimension) *
           static_cast<double>(s.bounds.size() * (s.rates.size() + static_cast<std::size_t>(s.seeds))),
       "most updates, dimension, bounds, rates tried and seeds"));
+  constexpr std::int64_t kCalm = 25;  // of each worker
+  s.race.calm = kCalm * s.race.workers;
   s.steps.law = learn::StepLaw::Lognormal;
   s.steps.workers = s.race.workers;
   if (s.steps.mean > Seconds{}) return s;
@@ -159,6 +161,7 @@ Result<study::Computation> compute_staleness_bound(const study::Inputs& in,
                  .series = {std::move(time), std::move(line)}};
   out.tables.push_back(std::move(table));
   out.notes = {
+      "A run is at its target from where on the loss stays below for 25 versions a worker; one that swings crosses it before.",
       "An update's age is the number of versions made since its worker read.",
       "Gradients have no noise, so one is worth as much as the mean of all. Messages take no time; a worker whose update is thrown away reads and begins again.",
       "Rates are chosen on sixteen seeds, by the worst of them, that are not among those that are counted."};
