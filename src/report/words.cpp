@@ -40,6 +40,9 @@ std::string headline(const diagnose::Diagnosis& d) {
   if (f.cause == diagnose::Cause::Communication) return "Communication sets the pace";
   if (f.kind == diagnose::FindingKind::PeriodicPause && f.rank)
     return fmt::format("Rank {} pauses", f.rank->value());
+  const auto* of_messages = std::get_if<diagnose::MessageEvidence>(&f.evidence);
+  if (of_messages != nullptr && of_messages->is_server && f.rank)
+    return fmt::format("Rank {} sets the pace", f.rank->value());
   if (f.gain_at_most && !f.ranks.empty())
     return fmt::format("{} {} {} longest", f.ranks.size() == 1 ? "Rank" : "Ranks", rank_list(f.ranks, 4),
                        f.ranks.size() == 1 ? "works" : "work");

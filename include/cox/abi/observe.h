@@ -13,7 +13,10 @@
  * cox_collective_end(c);
  *   }
  *
- * Since: 0.1. This version is never edited, only succeeded by _v2.
+ *   cox_message_sent(comm, peer, bytes);  my_send(peer);           a message to one member
+ *   cox_span m = cox_message_wait_begin(comm, COX_ANY_PEER);  peer = my_receive();  cox_message_wait_end(m, peer, bytes);
+ *
+ * Since: 0.1; messages: 0.2. What is here never changes; later marks are added at the end, which `size` tells.
  * Threads: any; a span ends on the thread that began it, innermost first.
  * Cost: a mark is one or two clock reads (bench/hook_bench.cpp), no system call, no allocation.
  * Held by: tests/e2e (marks), tests/install (compiled as C).
@@ -56,6 +59,8 @@ enum cox_phase {
   COX_PHASE_EVALUATION = 5
 };
 
+enum { COX_ANY_PEER = -1 };
+
 /* Number of a communicator in this process; 0 = unknown. */
 typedef uint32_t cox_communicator;
 
@@ -74,6 +79,13 @@ typedef struct cox_observe_v1 {
   /* `bytes`: message size by the nccl-tests convention. */
   cox_span (*collective_begin)(uint32_t collective, cox_communicator comm, uint64_t bytes);
   void (*collective_end)(cox_span span);
+  /* A message to the member with this rank in `comm` is about to be sent. Messages between two members are
+   * counted in the order in which they are sent, and received: both have to mark all of theirs. */
+  void (*message_sent)(cox_communicator comm, int32_t peer, uint64_t bytes);
+  /* The thread waits for a message of `peer`, or COX_ANY_PEER; or until `peer` takes what was sent to it. */
+  cox_span (*message_wait_begin)(cox_communicator comm, int32_t peer);
+  /* It came from `peer`; COX_ANY_PEER: none came, what was sent to the peer that the wait names is taken. */
+  void (*message_wait_end)(cox_span span, int32_t peer, uint64_t bytes);
 } cox_observe_v1;
 
 typedef const cox_observe_v1* (*cox_observe_get_v1_fn)(void);
@@ -120,6 +132,22 @@ static inline cox_span cox_collective_begin(enum cox_collective op, cox_communic
 }
 static inline void cox_collective_end(cox_span span) {
   if (span) cox_observe()->collective_end(span);
+}
+/* As messages are marked: null also where what is preloaded is older than they are. */
+static inline const cox_observe_v1* cox_observe_messages(void) {
+  const cox_observe_v1* api = cox_observe();
+  return api && api->size > offsetof(cox_observe_v1, message_wait_end) ? api : (const cox_observe_v1*)0;
+}
+static inline void cox_message_sent(cox_communicator comm, int32_t peer, uint64_t bytes) {
+  const cox_observe_v1* api = cox_observe_messages();
+  if (api) api->message_sent(comm, peer, bytes);
+}
+static inline cox_span cox_message_wait_begin(cox_communicator comm, int32_t peer) {
+  const cox_observe_v1* api = cox_observe_messages();
+  return api ? api->message_wait_begin(comm, peer) : (cox_span)0;
+}
+static inline void cox_message_wait_end(cox_span span, int32_t peer, uint64_t bytes) {
+  if (span) cox_observe()->message_wait_end(span, peer, bytes);
 }
 
 #ifdef __cplusplus

@@ -31,6 +31,7 @@ enum class AnswerReason : std::uint8_t {
   OrderRefused,  ///< members leave as far apart as they enter
   NothingMeets,  ///< a table of operations without any at which ranks wait for each other
   NoSteps,       ///< too few synchronisations to form steps
+  MessagesOnly,  ///< ranks meet through messages alone, and nobody stands out by these
   FewSteps,      ///< too few steps to tell lateness from chance
   TooNoisy,      ///< ranks scatter so much that one late by a whole step would not stand out
   ReplayOff,     ///< the replay of what was recorded does not give what was measured

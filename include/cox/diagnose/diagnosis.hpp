@@ -89,6 +89,7 @@ struct Diagnosis {
   StepSpread step_time;
   Duration lost{};                ///< sum over operations of (latest - median arrival)
   bool cost_is_spread = false;    ///< a test says that no rank is last for more than half of it
+  bool messages_only = false;     ///< ranks wait for messages, and no collective was recorded
   std::vector<Finding> findings;  ///< most costly first; empty where nobody is named
   double late_gain_ratio = 0;  ///< of the run: what fixing all who are late by own work would save together
   /// Of the run: what fixing all findings would save together, by one replay; nothing where none was asked. Gains of single findings

@@ -83,6 +83,17 @@ struct FabricEvidence {
   MemberTest member_test = MemberTest::NotDone;
 };
 
+/// What waits for messages say where ranks meet through nothing else, and all others wait for one, the server.
+struct MessageEvidence {
+  bool is_server = false;   ///< it is about the server; else about one that waits for it, a worker
+  Duration work{};          ///< between the end of a wait and the begin of the next, median
+  Duration others{};        ///< worker: the same of the other workers, median of theirs
+  std::int64_t turns = 0;   ///< that were looked at
+  std::int64_t longer = 0;  ///< worker: of them, longer than three of four of the others'
+  double busy_ratio = 0;    ///< server: of its time, the part in which it waited for nobody
+  double held_ratio = 0;  ///< server: of a worker's time, what it waited while the server worked; the largest
+};
+
 /// One measured fact behind a finding as it is printed: a sentence, and its number under a key.
 struct Evidence {
   std::string text;
@@ -129,10 +140,10 @@ struct Finding {
   std::optional<StepId> first_step;  ///< where it is limited in time
   std::optional<StepId> last_step;
   std::vector<StepPosition> positions;  ///< where it is limited to some operations of a step
-  /// Set where times of ranks cannot be compared, so that only own work tells: what is saved at most. Gain and
+  /// Set where times of ranks cannot be compared, or ranks meet through messages alone, so that only own work tells: what is saved at most. Gain and
   /// share are then 0 and mean: not told.
   std::optional<double> gain_at_most;
-  std::variant<std::monostate, LateEvidence, OperationEvidence, FabricEvidence> evidence;
+  std::variant<std::monostate, LateEvidence, OperationEvidence, FabricEvidence, MessageEvidence> evidence;
 };
 
 /// Whether what fixing it saves is told: not where only own work is known, or who is absent may have been later.

@@ -72,6 +72,28 @@ std::vector<std::uint32_t> common(const std::vector<std::vector<Numbered>>& numb
   return kept;
 }
 
+/// Whether those that wait for a server get what they wait for when all of them have come, as where it sums what they bring; else
+/// each goes at a pace of its own.
+bool waits_for_all(const trace::Run& run, const std::vector<std::vector<Numbered>>& numbers,
+                   const std::vector<std::uint32_t>& told, std::size_t server) {
+  constexpr double kMostly = 0.9;
+  std::vector<std::vector<Numbered>::const_iterator> at;
+  for (const auto& mine : numbers) at.push_back(mine.begin());
+  std::size_t together = 0;
+  for (const std::uint32_t number : told) {
+    Duration last_came = Duration::min();
+    Duration first_left = Duration::max();
+    for (std::size_t r = 0; r < numbers.size(); ++r) {
+      while (at[r]->number < number) ++at[r];
+      if (r == server) continue;
+      last_came = std::max(last_came, run.ranks[r].events.begin[at[r]->event]);
+      first_left = std::min(first_left, run.ranks[r].events.end[at[r]->event]);
+    }
+    together += first_left >= last_came ? 1 : 0;
+  }
+  return static_cast<double>(together) >= kMostly * static_cast<double>(told.size());
+}
+
 }  // namespace
 
 void find_exchanges(const trace::Run& run, const MessageWaits& waits, std::vector<RankScan>& scans) {
@@ -88,6 +110,7 @@ void find_exchanges(const trace::Run& run, const MessageWaits& waits, std::vecto
   if (!alike(numbers)) return;
   const std::vector<std::uint32_t> told = common(numbers);
   if (told.size() < kLeastExchanges) return;
+  if (const auto server = waits.server(); server && !waits_for_all(run, numbers, told, *server)) return;
   for (std::size_t r = 0; r < scans.size(); ++r) {
     auto at = numbers[r].begin();
     for (std::size_t op = 0; op < told.size(); ++op) {

@@ -11,7 +11,8 @@
 namespace cox::diagnose {
 
 /// Fills in `RankScan::exchanges` where collectives are few and every rank receives numbered messages alike: the n-th exchange of a rank is its first call that waits for a message of number n,
-/// and one is told where every rank has it. A Run with many collectives is left as it is.
+/// and one is told where every rank has it. A Run with many collectives is left as it is,
+/// and so is one whose ranks wait for one server that does not wait for all of them.
 ///
 /// Ranks do not meet in an exchange as in a collective: one that is d neighbours away from a late rank may be d
 /// exchanges ahead of it. Over many exchanges all go at the pace of the slowest, so who has more work of its

@@ -2,6 +2,7 @@
 #include "diagnose/match/message_waits.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "diagnose/match/span_math.hpp"
 
@@ -162,6 +163,30 @@ bool MessageWaits::surely_posted(std::int32_t from, std::int32_t to, std::int32_
                                  std::uint32_t number) const {
   const auto route = posted_.find({comm, from, to});
   return number > 0 && route != posted_.end() && route->second >= number;
+}
+
+std::int32_t MessageWaits::always_named(std::size_t rank) const {
+  constexpr double kAlways = 0.95;
+  std::map<std::int32_t, std::size_t> names;
+  for (const MessageWait& w : of(rank))
+    if (const auto peers = awaited(rank, w); peers.size() == 1 && !w.more) ++names[peers.front().peer];
+  const auto most = std::max_element(names.begin(), names.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const bool always = most != names.end() &&
+                      static_cast<double>(most->second) >= kAlways * static_cast<double>(of(rank).size());
+  return always ? most->first : -1;
+}
+
+std::optional<std::size_t> MessageWaits::server() const {
+  constexpr std::size_t kLeastRanks = 3;  // of two, each waits for the other
+  if (ranks_.size() < kLeastRanks) return std::nullopt;
+  std::vector<std::int32_t> named;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) named.push_back(always_named(r));
+  const std::int32_t server = named[0] == named[1] ? named[0] : named[2];  // two of three are none
+  if (server < 0) return std::nullopt;
+  for (std::size_t r = 0; r < ranks_.size(); ++r)
+    if (std::cmp_not_equal(r, server) && named[r] != server) return std::nullopt;
+  return static_cast<std::size_t>(server);
 }
 
 }  // namespace cox::diagnose

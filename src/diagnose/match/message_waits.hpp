@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -60,6 +61,8 @@ class MessageWaits {
   /// The wait that an event is; null where it is none.
   [[nodiscard]] const MessageWait* find(std::size_t rank, std::size_t event) const;
   [[nodiscard]] bool any() const;
+  /// The one rank that all others wait for: that 19 of 20 of each one's calls name, and no other. None of two ranks.
+  [[nodiscard]] std::optional<std::size_t> server() const;
   /// Whether the records show that `from` has started message `number` to `to`; false: not known.
   [[nodiscard]] bool surely_sent(std::int32_t from, std::int32_t to, std::int32_t comm,
                                  std::uint32_t number) const;
@@ -77,6 +80,8 @@ class MessageWaits {
     Duration at{};
   };
   using Route = std::tuple<std::int32_t, std::int32_t, std::int32_t>;  ///< communicator, from, to
+  /// Whom the rank's calls name; -1 where not always the same.
+  [[nodiscard]] std::int32_t always_named(std::size_t rank) const;
   void collect(const trace::Run& run, const CommIndex& comms, std::size_t rank);
   void find_last(MessageWait& wait, std::size_t rank);
 

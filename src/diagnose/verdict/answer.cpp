@@ -69,7 +69,9 @@ std::vector<AnswerReason> doubts(const Diagnosis& d, std::optional<double> least
       found.push_back(AnswerReason::FewSteps);
     return found;
   }
-  if (d.steps == 0)
+  if (d.messages_only)
+    found.push_back(AnswerReason::MessagesOnly);
+  else if (d.steps == 0)
     found.push_back(AnswerReason::NoSteps);
   else if (few_steps || d.steps < kEnoughSteps)
     found.push_back(AnswerReason::FewSteps);
@@ -116,6 +118,8 @@ const char* name_of(AnswerReason r) {
       return "nothing_meets";
     case AnswerReason::NoSteps:
       return "no_steps";
+    case AnswerReason::MessagesOnly:
+      return "messages_only";
     case AnswerReason::FewSteps:
       return "few_steps";
     case AnswerReason::TooNoisy:

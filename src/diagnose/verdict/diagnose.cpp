@@ -23,6 +23,7 @@
 #include "diagnose/match/span_math.hpp"
 #include "diagnose/naming/least_effect.hpp"
 #include "diagnose/naming/naming.hpp"
+#include "diagnose/naming/of_messages.hpp"
 #include "diagnose/naming/of_operations.hpp"
 #include "diagnose/pacing/pace_facts.hpp"
 #include "diagnose/stall/ending.hpp"
@@ -50,9 +51,10 @@ Status check(const Matched& matched) {
                  .message = "the Run holds no rank, expected at least one",
                  .hint = "record one with: cox observe -o DIR -- COMMAND",
                  .where = {}});
-  // A job without collectives can still hang in a point-to-point call.
-  const bool waits_for_peer = std::any_of(matched.scans().begin(), matched.scans().end(),
-                                          [](const RankScan& s) { return s.open_for_peer; });
+  // A job without collectives can still hang in a point-to-point call, or meet through messages alone.
+  const bool waits_for_peer =
+      std::any_of(matched.scans().begin(), matched.scans().end(),
+                  [](const RankScan& s) { return s.open_for_peer || s.stands_for_peer; });
   // What other tools leave behind may hold no synchronisation and still say something.
   const bool imported = matched.provenance() == trace::Provenance::Imported;
   // A job may have failed before its ranks met once.
@@ -221,10 +223,14 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
         " a step: ranks share CPUs, and one that waits may keep a CPU from one that works for so long");
   const bool never_met =
       !matched.has_synchronisations() && matched.provenance() != trace::Provenance::Imported;
-  if (never_met)
+  d.messages_only = never_met && matched.message_waits().any();
+  if (d.messages_only) d.findings = findings_of_messages(matched);
+  if (never_met && d.findings.empty())
     d.cannot_tell.insert(
         d.cannot_tell.begin(),
-        "who sets the pace: no synchronisation was recorded; cox doctor says what can be observed here");
+        d.messages_only ? "who sets the pace: no collective was recorded, and messages name nobody"
+                        : "who sets the pace: no synchronisation was recorded; cox doctor says what can be "
+                          "observed here");
   add_analyses(matched, program, analyses, d, options.threads);
   if (program.is_table() && !analyses.what_if_operations) d.findings.clear();
   d.analyses = std::make_shared<const Analyses>(std::move(analyses));

@@ -373,6 +373,8 @@ const char* more_input(AnswerReason r) {
       return "see with --all what the replay misses, and record what lies between the operations";
     case AnswerReason::Unexplained:
       return "look at the timeline of some slow steps: cox report RUN -o PAGE.html";
+    case AnswerReason::MessagesOnly:
+      return "record for longer, or with more ranks of a kind";
     case AnswerReason::ExitStatus:
     case AnswerReason::Hang:
     case AnswerReason::Mismatch:

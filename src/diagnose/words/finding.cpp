@@ -134,6 +134,26 @@ void say(const FabricEvidence& e, Facts& facts) {
   facts.add("member_test", 0, fmt::format("slow members instead: {}", name_of(e.member_test)));
 }
 
+void say(const MessageEvidence& e, Facts& facts) {
+  facts.add("turn_work_median_s", in_seconds(e.work),
+            fmt::format("it works {} between two waits for messages (median over {})", to_string(e.work),
+                        counted(e.turns, "turn")));
+  if (e.is_server) {
+    facts.add("busy_ratio", e.busy_ratio,
+              fmt::format("it waits for nobody in {} of its time", percent(e.busy_ratio)));
+    facts.add(
+        "held_ratio", e.held_ratio,
+        fmt::format("another rank waits for it while it works in {} of that rank's time, the largest share",
+                    percent(e.held_ratio)));
+    return;
+  }
+  facts.add("others_turn_work_median_s", in_seconds(e.others),
+            fmt::format("the others that wait for the same rank work {}", to_string(e.others)));
+  facts.add("longer_turns_ratio", static_cast<double>(e.longer) / static_cast<double>(e.turns),
+            fmt::format("{} of its {} longer than three of four of theirs", e.longer,
+                        e.turns == 1 ? "1 turn is" : fmt::format("{} turns are", e.turns)));
+}
+
 }  // namespace
 
 std::vector<Evidence> evidence_of(const Finding& f) {
@@ -144,12 +164,27 @@ std::vector<Evidence> evidence_of(const Finding& f) {
     say(*of_operations, facts);
   else if (const auto* fabric = std::get_if<FabricEvidence>(&f.evidence))
     say(*fabric, facts);
+  else if (const auto* messages = std::get_if<MessageEvidence>(&f.evidence))
+    say(*messages, facts);
   return std::move(facts).take();
 }
 
 std::string sentence_of(const FabricEvidence& e) {
   return fmt::format("transfers of {} across it take {:.2f} times those of their like",
                      counted(e.slow_groups, "group"), e.slow_ratio);
+}
+
+std::string message_words(const Finding& f, const MessageEvidence& e) {
+  if (e.is_server)
+    return fmt::format(
+        "all others wait for messages of {}, which works in {} of its time: another rank waits for it while it does in up to {} "
+        "of its own. What fixing that would save is not told: at most {} of the run",
+        subject_of(f.ranks), percent(e.busy_ratio), percent(e.held_ratio), percent(*f.gain_at_most));
+  return fmt::format(
+      "{} works {} between two messages, the others that wait for the same rank {}: {} of its {} turns are longer than three "
+      "of four of theirs. What fixing that would save is not told: at most {} of the run",
+      subject_of(f.ranks), to_string(e.work), to_string(e.others), e.longer, e.turns,
+      percent(*f.gain_at_most));
 }
 
 std::string position_words(const Finding& f) {

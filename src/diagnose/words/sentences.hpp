@@ -42,6 +42,7 @@ enum class Whom : std::uint8_t { Ranks, Nobody };
 [[nodiscard]] std::string sentence_of(const OperationFinding& f);
 /// What groups that share a part of the fabric say of it, without a full stop.
 [[nodiscard]] std::string sentence_of(const FabricEvidence& e);
+[[nodiscard]] std::string message_words(const Finding& f, const MessageEvidence& e);
 /// What a rule found, or what it needs.
 [[nodiscard]] std::string sentence_of(const CauseTest& t, const Reasons& r);
 /// How the rule is called: as the cause that it names, or `phase`.

@@ -167,6 +167,7 @@ std::string sentence_of(const Finding& f) {
   if (const auto* e = std::get_if<FabricEvidence>(&f.evidence))
     return fmt::format("{} is slow: {}", f.components.empty() ? "part of the fabric" : component_words(f),
                        sentence_of(*e));
+  if (const auto* e = std::get_if<MessageEvidence>(&f.evidence)) return message_words(f, *e);
   const auto* e = std::get_if<LateEvidence>(&f.evidence);
   if (e == nullptr) return subject_words(f);
   if (f.gain_at_most) return own_work_words(f, *e);
@@ -267,6 +268,8 @@ std::string sentence_of(AnswerReason r, const Diagnosis& d, const ReasonFacts& f
              "not in it";
     case AnswerReason::NoSteps:
       return "too few synchronisations to compare ranks";
+    case AnswerReason::MessagesOnly:
+      return "ranks meet through messages alone, and by these nobody is told from the others";
     case AnswerReason::FewSteps:
       if (d.series != SeriesState::None)
         return fmt::format("{} {} too few to tell what lasts or comes back from chance",

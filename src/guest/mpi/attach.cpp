@@ -27,6 +27,7 @@ const cox::guest::TypedTable* cox_typed_attach(const cox::guest::Host* from) {
   if (from == nullptr || from->abi != cox::guest::kTypedAbi) return nullptr;
   host = from;
   writer = from->writer;
+  peers.set_writer(writer);
   pacing = from->pace;
   const bool good = library.find(*from) && add(communicator_wrappers()) && add(collective_wrappers()) &&
                     add(completion_wrappers()) && add(peer_wrappers());

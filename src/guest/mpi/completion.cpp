@@ -52,10 +52,7 @@ void tell_sent(RawRecord* record, const AwaitedPeer& one) noexcept {
   PeerSums::Counted last{static_cast<std::uint32_t>(one.sent), one.sent_at};
   if (last.number == 0) last = peers.last_sent(one.comm(), one.rank());
   if (last.number == 0 || last.at >= record->begin) return;
-  const std::uint64_t ns = writer->nanoseconds(record->begin - last.at);
-  trace::MessageNumbers numbers{.sent = last.number, .sent_before_ns = trace::MessageNumbers::kLongest};
-  if (ns < numbers.sent_before_ns) numbers.sent_before_ns = static_cast<std::uint32_t>(ns);
-  record->bytes = numbers.bytes();
+  record->bytes = sent_before(*writer, last, record->begin).bytes();
 }
 
 /// A wait for all of a list: where its messages have several peers, a record for each of them comes before it.
@@ -293,7 +290,8 @@ void start(std::uintptr_t key) noexcept {
   Comm* comm = comms.find(r->comm_handle);
   if (comm == nullptr || comm->number != r->comm) return;
   if (r->message) {
-    const PeerSums::Counted counted = peers.add(*comm, r->aux, static_cast<trace::PeerKind>(r->op), r->bytes);
+    const PeerSums::Counted counted =
+        peers.add(comm->number, r->aux, static_cast<trace::PeerKind>(r->op), r->bytes);
     r->seq = counted.number;
     r->started = counted.at;
     r->active = true;

@@ -181,6 +181,7 @@ class Completion : public testing::Test {
     api.end_if_long = end_if_long;
     api.retract = retract;
     writer = &api;
+    peers.set_writer(writer);
 #if defined(OPEN_MPI)
     library.request_f2c = handle_of;
 #endif

@@ -59,11 +59,11 @@ std::uint32_t peer_of(const Comm* c, int rank) {
 
 PeerSums::Counted count_sent(const Messages& m) noexcept {
   if (m.comm == nullptr || m.to == kNobody) return {};
-  return peers.add(*m.comm, peer_of(m.comm, m.to), PeerKind::Send, m.sent);
+  return peers.add(m.comm->number, peer_of(m.comm, m.to), PeerKind::Send, m.sent);
 }
 PeerSums::Counted count_received(const Messages& m) noexcept {
   if (m.comm == nullptr || m.from == kNobody) return {};
-  return peers.add(*m.comm, peer_of(m.comm, m.from), PeerKind::Receive, m.room);
+  return peers.add(m.comm->number, peer_of(m.comm, m.from), PeerKind::Receive, m.room);
 }
 
 constexpr auto kPeerWait = static_cast<std::uint8_t>(trace::WaitKind::Peer);

@@ -47,6 +47,15 @@ class ObservedMarks final : public Marks {
       cox_phase_end(span_);
   }
 
+  void sent(int to, Bytes bytes) override {
+    cox_message_sent(everybody_, to, static_cast<std::uint64_t>(bytes.count()));
+  }
+  void wait(int from) override { message_ = cox_message_wait_begin(everybody_, from); }
+  void came(int from, Bytes bytes) override {
+    cox_message_wait_end(message_, from, static_cast<std::uint64_t>(bytes.count()));
+  }
+  void taken() override { cox_message_wait_end(message_, COX_ANY_PEER, 0); }
+
   void version(std::int64_t version, double loss) override {
     const auto now = std::chrono::steady_clock::now();
     if (!told_ || now - said_ < kPause) return;
@@ -62,6 +71,7 @@ class ObservedMarks final : public Marks {
   std::chrono::steady_clock::time_point said_{};
   cox_communicator everybody_ = 0;
   cox_span span_ = nullptr;
+  cox_span message_ = nullptr;
   bool collective_ = false;
 };
 

@@ -23,6 +23,13 @@ class Marks {
   /// `bytes`: of a collective, all elements.
   virtual void begin(StepPart /*part*/, Bytes /*bytes*/) {}
   virtual void end() {}
+  /// A message to rank `to` is about to be sent.
+  virtual void sent(int /*to*/, Bytes /*bytes*/) {}
+  /// A message of rank `from`, or of any (-1), is waited for, or that it takes what was sent to it...
+  virtual void wait(int /*from*/) {}
+  /// ...and came, or was taken.
+  virtual void came(int /*from*/, Bytes /*bytes*/) {}
+  virtual void taken() {}
   /// A step counts. `loss`: mean over the samples of this rank's workers before it; on the first rank.
   virtual void version(std::int64_t /*version*/, double /*loss*/) {}
   /// Asked before each step: whether it and all behind it are left. All ranks have to answer alike.

@@ -58,6 +58,7 @@ class Message {
   void set(const Head& h) { std::memcpy(all_.data(), &h, sizeof h); }
   [[nodiscard]] std::span<float> values() { return std::span(all_).subspan(kHeadFloats); }
   [[nodiscard]] std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(all_)); }
+  [[nodiscard]] Bytes size() const { return Bytes{static_cast<std::int64_t>(all_.size() * sizeof(float))}; }
 
  private:
   std::vector<float> all_;
@@ -125,9 +126,11 @@ class Server {
     for (int w = 0; w < job_.workers; ++w) let_go(w);
     while (under_way_ > 0) {
       const auto before = Clock::now();
+      marks_.wait(-1);
       const auto from = transport_.receive_any(numbers_.gradients, message_.bytes());
       waited_ += Clock::now() - before;
       if (!from) return fail(with_busy(from.error()));
+      marks_.came(*from, message_.size());
       COX_CHECK(take(*from));
       COX_CHECK(mind_others());
     }
@@ -193,6 +196,7 @@ class Server {
     return rank;
   }
   void send(int rank, Message& message) {
+    marks_.sent(rank, message.size());
     transport_.send(rank, numbers_.parameters, message.bytes());
     ++made_.served->messages[0];
   }
@@ -330,8 +334,10 @@ Result<std::vector<float>> compute(const TrainJob& job, const Injected& fault, T
   Message in(problem.parameters()), out(problem.parameters());
   transport.wait_longer(kLonger);
   for (std::int64_t done = 0;;) {
+    marks.wait(0);
     transport.receive(0, numbers.parameters, in.bytes());
     COX_CHECK(transport.wait());
+    marks.came(0, in.size());
     Head head = in.head();
     if (head.worker == kNewsOnly) continue;
     if (head.worker < 0) return std::vector<float>(in.values().begin(), in.values().end());
@@ -344,8 +350,11 @@ Result<std::vector<float>> compute(const TrainJob& job, const Injected& fault, T
       out.values().front() = std::numeric_limits<float>::quiet_NaN();
     marks.end();
     out.set(head);
+    marks.sent(0, out.size());
     transport.send(0, numbers.gradients, out.bytes());
+    marks.wait(0);
     COX_CHECK(transport.wait());
+    marks.taken();
   }
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # served_test.sh BUILD SOURCE LIBRARY: jobs with a server over a library: `cox learn` comes to the same losses along the updates that they
-# record; targets are reached; a process that is killed ends the job, named.
+# record; targets are reached; observed, a slow worker and a slow server are named; a process that is killed ends the job, named.
 . "$(dirname "$0")/../shell.sh"
 library=$1
 . "$(dirname "$0")/processes.sh"
@@ -16,6 +16,15 @@ for policy in asynchronous age-weighted bounded-wait,staleness=2 bounded-discard
   losses out >of_processes
   equal "$(status "$cox" learn "$policy.csv" --policies $policy --json "${what[@]}")" 0 "exit status of learn by $policy: $(cat err)"
   losses out | diff of_processes - || fail "cox learn has other losses by $policy"
+done
+
+# observed, the messages between server and workers tell who is slow
+for slow in 2 0; do
+  equal "$(status timeout 100 "$cox" observe -o "slow-$slow" -- "$cox" train "$job" "${over[@]}" --policy asynchronous --steps 10 \
+    "${what[@]}" --inject rank=$slow,delay=0.02)" 0 "exit status, observed: $(cat err)"
+  equal "$(status "$cox" diagnose "slow-$slow" --json)" 0 "exit status of diagnose: $(cat err)"
+  equal "$(json out 'r["coverage"] == 1 and r["outcome"]')" named "outcome with rank $slow slow: $(cat out)"
+  equal "$(json out 'r["findings"][0]["rank"]')" $slow "who is named"
 done
 
 # rank 1 stands still, or is killed: the job says so

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/naming/of_messages.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+#include <vector>
+
+#include "cox/diagnose/diagnosis.hpp"
+
+#include "diagnose/match/synthetic_job.hpp"
+
+namespace cox::diagnose {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Rank 0 serves the others, first come, first served: each brings so many gradients and waits for what it gets back.
+struct Served {
+  int ranks = 4;
+  int turns = 60;
+  std::function<Duration(int rank, int turn)> work = [](int r, int turn) {
+    return Duration{1ms} + Duration{(r * 7 + turn * 3) % 11 * 10'000'000};  // 10 us apart
+  };
+  Duration serving = 50us;
+  Duration transfer = 10us;
+};
+
+struct Side {
+  std::uint32_t sent = 0, received = 0;
+  Duration sent_at{};
+};
+
+void add_wait(trace::EventColumns& e, Duration begin, Duration end, int peer, Side& with) {
+  const auto before = with.sent == 0 ? 0 : (begin - with.sent_at).count() / 1000;
+  const trace::MessageNumbers numbers{++with.received, with.sent, static_cast<std::uint32_t>(before)};
+  e.push_back({.kind = trace::EventKind::Wait,
+               .op = static_cast<std::uint8_t>(trace::WaitKind::Peer),
+               .flags = trace::kNumbered,
+               .begin = begin,
+               .end = end,
+               .bytes = Bytes{static_cast<std::int64_t>(numbers.bytes())},
+               .comm = CommId{0},
+               .seq = with.received,
+               .aux = static_cast<std::uint32_t>(peer)});
+}
+
+trace::Run make_served(const Served& job) {
+  trace::Run run = testing::empty_run(job.ranks);
+  run.communicators[0].by_rank = run.communicators[0].ranks;
+  const auto n = static_cast<std::size_t>(job.ranks);
+  std::vector<Side> of_server(n), of_worker(n);
+  std::vector<Duration> waits(n, Duration{5ms});  // since when a worker waits
+  std::vector<int> turn(n);
+  using Came = std::pair<Duration, int>;
+  std::priority_queue<Came, std::vector<Came>, std::greater<>> coming;
+  Duration server{5ms};
+  const auto answer = [&](int r) {
+    const auto at = static_cast<std::size_t>(r);
+    server += 1us;
+    of_server[at].sent_at = server;
+    ++of_server[at].sent;
+    const Duration read = std::max(waits[at], server) + job.transfer;
+    add_wait(run.ranks[at].events, waits[at], read, 0, of_worker[at]);
+    if (turn[at] == job.turns) return;
+    const Duration done = read + job.work(r, turn[at]++);
+    of_worker[at].sent_at = done;
+    ++of_worker[at].sent;
+    waits[at] = done + 1us;
+    coming.emplace(done, r);
+  };
+  for (int r = 1; r < job.ranks; ++r) answer(r);
+  while (!coming.empty()) {
+    const auto [sent, r] = coming.top();
+    coming.pop();
+    const Duration taken = std::max(server, sent) + job.transfer;
+    add_wait(run.ranks[0].events, server, taken, r, of_server[static_cast<std::size_t>(r)]);
+    server = taken + job.serving;
+    answer(r);
+  }
+  return run;
+}
+
+std::vector<Finding> found(const Served& job) {
+  const trace::Run run = make_served(job);
+  return findings_of_messages(Matched(run));
+}
+
+Served with_slow(int rank, Duration extra) {
+  Served job;
+  job.work = [rank, extra, usual = job.work](int r, int turn) {
+    return usual(r, turn) + (r == rank ? extra : Duration::zero());
+  };
+  return job;
+}
+
+TEST(OfMessages, NobodyWhereAllWorkAlike) {
+  EXPECT_TRUE(found({}).empty());
+  EXPECT_TRUE(found({.ranks = 9}).empty());
+}
+
+TEST(OfMessages, ASlowWorkerIsNamedByItsTurns) {
+  for (const int slow : {1, 2, 3}) {
+    const auto all = found(with_slow(slow, 2ms));
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all[0].rank, Rank{slow});
+    const auto& e = std::get<MessageEvidence>(all[0].evidence);
+    EXPECT_FALSE(e.is_server);
+    EXPECT_NEAR(in_seconds(e.work), 3.05e-3, 2e-5);
+    EXPECT_NEAR(in_seconds(e.others), 1.05e-3, 2e-5);
+    EXPECT_EQ(e.longer, e.turns);
+    EXPECT_EQ(e.turns, 60);
+    EXPECT_NEAR(*all[0].gain_at_most, 2.0 / 3.14, 0.03);  // of 3.05 ms and the wait
+  }
+}
+
+TEST(OfMessages, ATwentiethOfATurnIsNotNamed) {
+  EXPECT_TRUE(found(with_slow(2, 100us)).empty());
+  EXPECT_FALSE(found(with_slow(2, 400us)).empty());
+}
+
+TEST(OfMessages, AServerThatHoldsTheOthersUpIsNamedFirst) {
+  const auto all = found({.serving = 2ms});
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].rank, Rank{0});
+  const auto& e = std::get<MessageEvidence>(all[0].evidence);
+  EXPECT_TRUE(e.is_server);
+  EXPECT_GT(e.busy_ratio, 0.95);
+  // A cycle is three services of 2 ms and some; of it a worker works 1 ms.
+  EXPECT_NEAR(e.held_ratio, 1 - 1.05 / 6.05, 0.05);
+
+  Served both = with_slow(2, 20ms);
+  both.serving = 2ms;
+  EXPECT_EQ(found(both).front().rank, Rank{2}) << "the server waits for nobody in a half of its time no more";
+}
+
+TEST(OfMessages, TwoRanksOrFewTurnsNameNobody) {
+  Served two = with_slow(1, 5ms);
+  two.ranks = 2;
+  EXPECT_TRUE(found(two).empty());
+  Served three = with_slow(1, 5ms);
+  three.ranks = 3;
+  EXPECT_TRUE(found(three).empty()) << "of two workers neither is the usual one";
+  Served few = with_slow(1, 5ms);
+  few.turns = 15;
+  EXPECT_TRUE(found(few).empty());
+}
+
+TEST(OfMessages, ADiagnosisSaysWhoAndWhatItWouldSaveAtMost) {
+  const auto named = diagnose(make_served(with_slow(3, 2ms)));
+  ASSERT_TRUE(named) << named.error().to_string();
+  EXPECT_EQ(named->answer.kind, AnswerKind::Named);
+  EXPECT_EQ(named->verdict.find("rank 3 works 3.0"), 0U) << named->verdict;
+  EXPECT_NE(named->verdict.find("60 of its 60 turns are longer"), std::string::npos) << named->verdict;
+  const auto nobody = diagnose(make_served({}));
+  ASSERT_TRUE(nobody) << nobody.error().to_string();
+  EXPECT_EQ(nobody->answer.kind, AnswerKind::CannotTell);
+  EXPECT_EQ(nobody->answer.reasons.front().reason, AnswerReason::MessagesOnly);
+}
+
+}  // namespace
+}  // namespace cox::diagnose
