@@ -211,6 +211,8 @@ class ReadEvidence {
   [[nodiscard]] const std::vector<Input>& inputs() const;
   /// The largest size that was measured or said; 0 = none.
   [[nodiscard]] std::int64_t largest() const;
+  /// Whether a scenario's batch is the same at any size (`job.global_batch`): then it scales strongly.
+  [[nodiscard]] bool fixes_batch() const;
   [[nodiscard]] const Evidence& all() const { return *evidence_; }
 
  private:

@@ -77,21 +77,27 @@ Status write_scenario(const std::string& name, const forecast::Forecast& made, c
   return {};
 }
 
+/// As it is said; else a job whose batch is the same at any size scales strongly.
+forecast::Scaling scaling_of(const Invocation& call, const forecast::ReadEvidence& evidence) {
+  const std::string said = call.value("scaling");
+  const bool strong = said.empty() ? evidence.fixes_batch() : said == "strong";
+  return strong ? forecast::Scaling::Strong : forecast::Scaling::Weak;
+}
+
 Result<ExitCode> run(const Invocation& call, Console& console) {
   const IfExists if_exists = call.has("force") ? IfExists::Replace : IfExists::Fail;
   COX_TRY(Output output, Output::open(call.value("output"), if_exists, console.out));
   COX_TRY(const forecast::ReadEvidence evidence, read_evidence(call, console));
   forecast::Question question;
   COX_TRY(question.sizes, sizes_of(call, evidence));
-  question.scaling =
-      call.value("scaling", "weak") == "strong" ? forecast::Scaling::Strong : forecast::Scaling::Weak;
+  question.scaling = scaling_of(call, evidence);
   COX_TRY(question.failures, failures_of(call));
   question.threads = call.common.threads;
   if (const std::string prior = call.value("prior"); !prior.empty()) {
     COX_TRY(question.prior, forecast::parse_prior(prior));
   }
   COX_TRY(question.structure, structure_question(call));
-  COX_TRY(const std::optional<forecast::ControlQuestion> control, control_question(call));
+  COX_TRY(const std::optional<forecast::ControlQuestion> control, control_question(call, question.scaling));
   COX_TRY(const std::optional<forecast::LearningQuestion> learning, learning_question(call));
   // A forecast of a second should not say so in a log: on terminals only.
   const auto progress = make_progress(call, console, "forecasting");
@@ -147,8 +153,8 @@ const Command& forecast_command() {
                  .help = "at these numbers of ranks; without it 4, 16 and 64 times as many"},
                 {.name = "scaling",
                  .value = "KIND",
-                 .help = "what grows with the ranks: the batch (weak), or nothing (strong)",
-                 .fallback = "weak",
+                 .help = "what grows with the ranks: the batch (weak), or nothing (strong); without it weak, "
+                         "and strong for a scenario with job.global_batch",
                  .complete = Complete::Choices,
                  .choices = {"weak", "strong"}},
                 {.name = "scenario",

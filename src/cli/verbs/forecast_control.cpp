@@ -37,7 +37,8 @@ Result<double> amount(const Invocation& call, const std::string& name) {
 
 }  // namespace
 
-Result<std::optional<forecast::ControlQuestion>> control_question(const Invocation& call) {
+Result<std::optional<forecast::ControlQuestion>> control_question(const Invocation& call,
+                                                                  forecast::Scaling scaling) {
   COX_TRY(const double tokens, amount(call, "tokens"));
   COX_TRY(const double per_step, amount(call, "tokens-per-step"));
   COX_TRY(const double within, amount(call, "days"));
@@ -60,8 +61,8 @@ Result<std::optional<forecast::ControlQuestion>> control_question(const Invocati
     out.training =
         forecast::Training{.tokens = tokens,
                            .tokens_per_step = per_step,
-                           .rule = call.value("scaling", "weak") == "strong" ? forecast::BatchRule::Stays
-                                                                             : forecast::BatchRule::Grows};
+                           .rule = scaling == forecast::Scaling::Strong ? forecast::BatchRule::Stays
+                                                                        : forecast::BatchRule::Grows};
     if (within > 0) out.training->within = Seconds{within * kDay};
   }
   return std::optional(std::move(out));

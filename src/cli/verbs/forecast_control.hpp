@@ -12,9 +12,10 @@
 
 namespace cox::cli {
 
-/// Of --levers, --target, --price, --tokens, --tokens-per-step, --days, --scaling; nothing where nothing is asked.
+/// Of --levers, --target, --price, --tokens, --tokens-per-step, --days; nothing where nothing is asked.
 /// Errors: forecast-033, forecast-036, forecast-037.
-[[nodiscard]] Result<std::optional<forecast::ControlQuestion>> control_question(const Invocation& call);
+[[nodiscard]] Result<std::optional<forecast::ControlQuestion>> control_question(const Invocation& call,
+                                                                                forecast::Scaling scaling);
 
 /// Of --structure, --delay. Errors: cli-003.
 [[nodiscard]] Result<forecast::StructureQuestion> structure_question(const Invocation& call);

@@ -320,42 +320,43 @@ void add_extrapolated(FullForecast& out, const RestOfScenario& rest, std::int64_
 }
 
 Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
-  COX_CHECK(check_resizable(*e.scenario));
+  const Scaling scaling = asked.project.scaling;
+  COX_CHECK(check_resizable(*e.scenario, scaling));
   Asked question = asked;
   if (!question.project.rest) {
-    const RestOfScenario rest = rest_and_range_of(*e.scenario);
+    const RestOfScenario rest = rest_and_range_of(*e.scenario, scaling);
     question.project.rest = rest.at;
     if (!question.sizes.empty()) add_extrapolated(out, rest, std::ranges::max(question.sizes));
   }
-  COX_TRY(out.parts, parts_of(*e.scenario));
-  COX_TRY(out.sources, work_sources_of(*e.scenario));
+  COX_TRY(out.parts, parts_of(*e.scenario, scaling));
+  COX_TRY(out.sources, work_sources_of(*e.scenario, scaling));
   out.scenario = e.scenario;
   out.no_goodness = "a scenario records nothing to compare with";
   out.seen_ranks = out.parts->ranks;
   out.rest = question.project.rest;
   out.projection = project(*out.parts, question.sizes, question.project);
   out.seen = project_one(*out.parts, out.seen_ranks, question.project);
-  const bool weak = question.project.scaling == Scaling::Weak;
   const auto by_parts = [&](std::int64_t ranks) {
     return project_one(*out.parts, ranks, question.project).mean;
   };
-  out.simulated =
-      simulate_sizes(*e.scenario, out.seen_ranks, weak ? SimulatedRange::Larger : SimulatedRange::Own,
-                     by_parts, question.project.threads);
-  if (weak && !out.simulated.sizes.empty() && !question.sizes.empty())
+  out.simulated = simulate_sizes(*e.scenario, out.seen_ranks, SimulatedRange::Larger, scaling, by_parts,
+                                 question.project.threads);
+  if (!out.simulated.sizes.empty() && !question.sizes.empty())
     out.simulated.far =
-        simulate_far_sizes(*e.scenario, out.simulated.sizes.back().ranks, std::ranges::max(question.sizes),
-                           by_parts, question.project.threads);
+        simulate_far_sizes(*e.scenario, scaling, out.simulated.sizes.back().ranks,
+                           std::ranges::max(question.sizes), by_parts, question.project.threads);
   follow_simulated(out, question);
   find_heavier(out.simulated, *e.scenario,
                [&](std::int64_t ranks) { return project_one(*out.parts, ranks, question.project); });
   for (SizePoint& p : out.projection.points) {
+    if (p.refused.empty()) p.refused = not_shared_out(*e.scenario, p.ranks);
     widen(p, out.simulated, out.over_parts);
-    if (weak && varies(*e.scenario)) widen_by_hidden(p, out.simulated, question.project.rest);
+    if (varies(*e.scenario)) widen_by_hidden(p, out.simulated, question.project.rest);
   }
   widen(out.seen, out.simulated, out.over_parts);
   add_bends(out, question, [&](std::int64_t ranks) {
-    return project(*out.parts, {ranks}, quickly(question.project)).points.front().refused.empty();
+    return not_shared_out(*e.scenario, ranks).empty() &&
+           project(*out.parts, {ranks}, quickly(question.project)).points.front().refused.empty();
   });
   if (question.structure.asked) out.detail = detail_of(out, nullptr, question);
   if (question.structure.drawn) add_drawn(out, nullptr, question);

@@ -176,6 +176,11 @@ std::int64_t ReadEvidence::largest() const {
   return most;
 }
 
+bool ReadEvidence::fixes_batch() const {
+  if (!evidence_->scenario || evidence_->scenario->job.workload() != model::Workload::Training) return false;
+  return evidence_->scenario->job.as<model::TrainingJob>().global_batch > 0;
+}
+
 Result<MadeForecast> make_forecast(const ReadEvidence& evidence, const Question& question) {
   COX_TRY(FullForecast whole, make_forecast(evidence.all(), asked_of(question)));
   return MadeForecast(std::move(whole));

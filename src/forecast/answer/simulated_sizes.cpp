@@ -36,8 +36,8 @@ bool is_played(const model::Scenario& s) {
 }
 
 /// What is simulated at one size: the noise that the forecast has, too.
-model::Scenario simulated_at(const model::Scenario& scenario, std::int64_t ranks) {
-  model::Scenario s = resized(scenario, ranks);
+model::Scenario simulated_at(const model::Scenario& scenario, std::int64_t ranks, Scaling scaling) {
+  model::Scenario s = resized(scenario, ranks, scaling);
   std::erase_if(s.noise, [](const model::NoiseSource& n) { return n.pattern == model::NoisePattern::Once; });
   // The first step may be longer than those that follow, and a drift goes on: all of the job's steps, if there is time.
   const std::int64_t room = (is_played(s) ? kPlayedRankSteps : kRankSteps) / ranks;
@@ -53,13 +53,14 @@ std::set<std::int64_t> sizes_to_simulate(const model::Scenario& scenario, std::i
                                          SimulatedRange range) {
   std::set<std::int64_t> out{seen};
   if (range == SimulatedRange::Own || is_played(scenario)) {
-    out.insert(2 * seen);
+    if (not_shared_out(scenario, 2 * seen).empty()) out.insert(2 * seen);
     return out;
   }
   int doublings = 0;
   while (seen << (doublings + 1) <= kMostSimulated) ++doublings;
   doublings = std::max(doublings, 1);
   for (int i = 1; i < kSizes; ++i) out.insert(seen << (doublings * i / (kSizes - 1)));
+  std::erase_if(out, [&](std::int64_t ranks) { return !not_shared_out(scenario, ranks).empty(); });
   return out;
 }
 
@@ -170,7 +171,8 @@ std::string too_large_text() {
 }
 
 CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen, SimulatedRange range,
-                            const std::function<TimeBand(std::int64_t ranks)>& forecast, int threads) {
+                            Scaling scaling, const std::function<TimeBand(std::int64_t ranks)>& forecast,
+                            int threads) {
   CheckedSizes out;
   if (!is_small_enough(scenario)) {
     out.left_out = too_large_text();
@@ -181,7 +183,7 @@ CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen, 
   for (const std::int64_t ranks : sizes_to_simulate(scenario, seen, range))
     options.nodes.push_back(ranks / devices);
   const ScenarioAt at = [&](std::int64_t nodes) -> Result<model::Scenario> {
-    return simulated_at(scenario, nodes * devices);
+    return simulated_at(scenario, nodes * devices, scaling);
   };
   const auto simulated = simulate_scaling(at, options);
   if (!simulated) {
@@ -317,8 +319,8 @@ constexpr std::int64_t kMostRanks = 1'048'576;
 constexpr double kMostEvaluated = 1 << 24;  ///< of a step: about a second
 
 /// With the noise that the forecast has, too.
-model::Scenario with_noise(const model::Scenario& scenario, std::int64_t ranks, int steps) {
-  model::Scenario s = resized(scenario, ranks);
+model::Scenario with_noise(const model::Scenario& scenario, Scaling scaling, std::int64_t ranks, int steps) {
+  model::Scenario s = resized(scenario, ranks, scaling);
   std::erase_if(s.noise, [](const model::NoiseSource& n) { return n.pattern == model::NoisePattern::Once; });
   s.failures = {};
   s.start = {};
@@ -327,15 +329,16 @@ model::Scenario with_noise(const model::Scenario& scenario, std::int64_t ranks, 
   return s;
 }
 
-std::optional<double> evaluated_at(const model::Scenario& scenario, std::int64_t ranks) {
-  const auto outcome = simulate::simulate(with_noise(scenario, ranks, 1), {.threads = 1});
+std::optional<double> evaluated_at(const model::Scenario& scenario, Scaling scaling, std::int64_t ranks) {
+  const auto outcome = simulate::simulate(with_noise(scenario, scaling, ranks, 1), {.threads = 1});
   if (!outcome) return std::nullopt;
   return static_cast<double>(std::max<std::int64_t>(outcome->evaluated, 1));
 }
 
 /// Steps behind the first, which pays for what later ones find under way, and its part of the job's steps.
-std::optional<Seconds> step_at(const model::Scenario& scenario, std::int64_t ranks, std::size_t replica) {
-  model::Scenario s = with_noise(scenario, ranks, kSteps);
+std::optional<Seconds> step_at(const model::Scenario& scenario, Scaling scaling, std::int64_t ranks,
+                               std::size_t replica) {
+  model::Scenario s = with_noise(scenario, scaling, ranks, kSteps);
   s.seed += replica;
   const auto outcome = simulate::simulate(s, {.threads = 1});
   if (!outcome || outcome->step_ends.empty()) return std::nullopt;
@@ -346,10 +349,10 @@ std::optional<Seconds> step_at(const model::Scenario& scenario, std::int64_t ran
   return later + std::max(first - later, Seconds{}) / static_cast<double>(scenario.job.steps);
 }
 
-std::optional<CheckedSize> simulated_at(const model::Scenario& scenario, std::int64_t ranks,
+std::optional<CheckedSize> simulated_at(const model::Scenario& scenario, Scaling scaling, std::int64_t ranks,
                                         const TimeBand& by_parts, int threads) {
   std::vector<std::optional<Seconds>> found(kReplicas);
-  parallel_for(kReplicas, threads, [&](std::size_t i) { found[i] = step_at(scenario, ranks, i); });
+  parallel_for(kReplicas, threads, [&](std::size_t i) { found[i] = step_at(scenario, scaling, ranks, i); });
   std::vector<Seconds> steps;
   for (const std::optional<Seconds>& one : found) {
     if (!one) return std::nullopt;
@@ -376,23 +379,24 @@ bool varies(const model::Scenario& s) {
   return noisy && !model::plays_links(s, s.job.workload()) && !model::disturbs_messages(s);
 }
 
-std::vector<CheckedSize> simulate_far_sizes(const model::Scenario& scenario, std::int64_t from,
-                                            std::int64_t asked,
+std::vector<CheckedSize> simulate_far_sizes(const model::Scenario& scenario, Scaling scaling,
+                                            std::int64_t from, std::int64_t asked,
                                             const std::function<TimeBand(std::int64_t ranks)>& forecast,
                                             int threads) {
   std::vector<CheckedSize> out;
   const std::int64_t half = from / 2;
   if (asked <= from || !varies(scenario) || from % 2 != 0 || half % unit_of(scenario) != 0) return out;
-  const auto less = evaluated_at(scenario, half);
-  const auto here = evaluated_at(scenario, from);
+  const auto less = evaluated_at(scenario, scaling, half);
+  const auto here = evaluated_at(scenario, scaling, from);
   if (!less || !here) return out;
   const double power = std::max(std::log2(*here / *less), 1.0);
   std::int64_t ranks = from;
   while (ranks < asked && ranks <= kMostRanks / kApart) {
     ranks *= kApart;
+    if (!not_shared_out(scenario, ranks).empty()) break;
     const double evaluated = *here * std::pow(static_cast<double>(ranks) / static_cast<double>(from), power);
     if (evaluated > kMostEvaluated) break;
-    auto one = simulated_at(scenario, ranks, forecast(ranks), threads);
+    auto one = simulated_at(scenario, scaling, ranks, forecast(ranks), threads);
     if (!one) break;
     out.push_back(*std::move(one));
   }

@@ -62,14 +62,14 @@ enum class SimulatedRange : std::uint8_t {
 
 /// The scenario's own size (`seen`) and, of `Larger`, three times more as powers of two up to 4,096 ranks, or its double where
 /// messages share links or are disturbed: a function of the scenario, so an answer at one size is the same whatever else is asked.
-/// What happens once, failures and starts are left out, as they are of the forecast. A scenario grows with its batch, so strong scaling is
-/// checked at its own. Pre: `check_resizable` holds.
+/// What happens once, failures and starts are left out, as they are of the forecast. In strong scaling ranks have the work that it leaves
+/// them there. Pre: `check_resizable` holds.
 /// Errors:  none; what `simulate` refuses is in `left_out`.
 /// Cost:    4 sizes x 16 replicas x 65,536 ranks and steps; where messages share links or are disturbed 2 x 4 x 1,024. Threads:
 ///          same result for any number.
 /// Held by: src/forecast/answer/simulated_sizes_test.cpp
 [[nodiscard]] CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen,
-                                          SimulatedRange range,
+                                          SimulatedRange range, Scaling scaling,
                                           const std::function<TimeBand(std::int64_t ranks)>& forecast,
                                           int threads);
 
@@ -103,7 +103,7 @@ void find_heavier(CheckedSizes& simulated, const model::Scenario& scenario,
 /// simulated as it is. Errors: none; what `simulate` refuses ends the list.
 /// Cost: a second or two a size. Threads: same result for any number. Held by: src/forecast/answer/simulated_sizes_test.cpp
 [[nodiscard]] std::vector<CheckedSize> simulate_far_sizes(
-    const model::Scenario& scenario, std::int64_t from, std::int64_t asked,
+    const model::Scenario& scenario, Scaling scaling, std::int64_t from, std::int64_t asked,
     const std::function<TimeBand(std::int64_t ranks)>& forecast, int threads);
 
 /// `near`, and beyond its sizes what steps of `far` take over that: ln of it goes smoothly from 0 at `from` to each size, and is level beyond

@@ -11,6 +11,7 @@
 
 #include "forecast/answer/forecast.hpp"
 #include "forecast/scenario/resize.hpp"
+#include "forecast/scenario/scenario_parts.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -241,12 +242,74 @@ TEST(SimulatedSizes, OneAloneIsHeldAgainstTwiceAsMany) {
   EXPECT_EQ(f.simulated.sizes[1].ranks, 64);
 }
 
-// A scenario grows with its batch: what it takes at other sizes says nothing of a batch that does not grow.
-TEST(SimulatedSizes, StrongScalingIsCheckedAtItsOwnSize) {
-  const FullForecast f = forecast_of(kRing, {64, 128}, Scaling::Strong);
-  ASSERT_EQ(f.simulated.sizes.size(), 1U);
-  EXPECT_EQ(f.simulated.sizes[0].ranks, 32);
-  EXPECT_TRUE(f.simulated.sizes[0].agrees());
+/// Mean step of other draws than the forecast's, of ranks that have this part of their work.
+Seconds simulated_step(const std::string& text, std::int64_t ranks, Scaling scaling, int steps = 60) {
+  model::Scenario s = resized(scenario(text), ranks, scaling);
+  s.job.steps = steps;
+  s.seed += 100;
+  const auto outcome = simulate::simulate(s, {.threads = 1});
+  EXPECT_TRUE(outcome);
+  return outcome ? outcome->total / steps : Seconds{1};
+}
+
+/// 20 layers of 6 ms hide 25 MB each on 8 ranks, and no longer where 64 share the work.
+const std::string kDivided = R"(
+[cluster]
+nodes = 4
+devices_per_node = 2
+nic.latency = "2us"
+nic.bandwidth = "25GB/s"
+scale_up.latency = "1us"
+scale_up.bandwidth = "300GB/s"
+[job]
+workload = "training"
+steps = 60
+[job.layers]
+count = 20
+forward = "2ms"
+backward = "4ms"
+gradients = "25MB"
+[[noise]]
+law = "gaussian"
+cv = 0.05
+)";
+
+// What work hides at 8 ranks surfaces where it is divided: a step is no shorter than what is sent.
+TEST(StrongScaling, WorkThatIsDividedHidesLess) {
+  const FullForecast f = forecast_of(kDivided, {4, 16, 64, 128, 1024}, Scaling::Strong);
+  for (const SizePoint& p : f.projection.points) {
+    const Seconds truth = simulated_step(kDivided, p.ranks, Scaling::Strong);
+    EXPECT_NEAR(p.mean.value / truth, 1, 0.01) << p.ranks;
+    EXPECT_LE(p.rest, p.mean.value) << p.ranks;
+  }
+  ASSERT_GE(f.simulated.sizes.size(), 4U);
+  for (const CheckedSize& s : f.simulated.sizes) EXPECT_TRUE(s.follows()) << s.ranks;
+}
+
+// An optimizer's step and interruptions are as long on any number of ranks.
+TEST(StrongScaling, WhatIsNotDividedStays) {
+  std::string text = kDivided;
+  text.replace(text.find("law = \"gaussian\"\ncv = 0.05"), 26,
+               "law = \"bimodal\"\nmean = \"9ms\"\nprobability = 0.01");
+  text.replace(text.find("steps = 60"), 10, "steps = 60\noptimizer = \"20ms\"");
+  const auto parts = parts_of(scenario(text), Scaling::Strong);
+  ASSERT_TRUE(parts);
+  const ProjectOptions strong{.scaling = Scaling::Strong, .rest = rest_of(scenario(text), Scaling::Strong)};
+  for (const std::int64_t ranks : {4, 16, 32}) {
+    const SizePoint p = project_one(*parts, ranks, strong);
+    EXPECT_NEAR(p.mean.value / simulated_step(text, ranks, Scaling::Strong, 600), 1, 0.01) << ranks;
+  }
+}
+
+TEST(StrongScaling, AFixedBatchIsTheEnginesOwn) {
+  std::string text = kDivided;
+  text.replace(text.find("steps = 60"), 10, "steps = 60\nglobal_batch = 128");
+  const FullForecast f = forecast_of(text, {16, 24, 32, 128, 256}, Scaling::Strong);
+  const auto& p = f.projection.points;
+  for (const std::size_t i : {0, 2, 3})
+    EXPECT_NEAR(p[i].mean.value / simulated_step(text, p[i].ranks, Scaling::Strong), 1, 0.01) << p[i].ranks;
+  EXPECT_NE(p[1].refused.find("cannot be shared out"), std::string::npos) << p[1].refused;
+  EXPECT_FALSE(p[4].refused.empty()) << "less than a micro-batch each";
 }
 
 TEST(SimulatedSizes, WhatIsTooLargeSaysSo) {
@@ -259,8 +322,8 @@ TEST(SimulatedSizes, WhatIsTooLargeSaysSo) {
 TEST(SimulatedSizes, SameForAnyNumberOfThreads) {
   const model::Scenario s = scenario(kRing + "[[noise]]\nlaw = \"gaussian\"\ncv = 0.05\n");
   const auto none = [](std::int64_t) { return TimeBand{}; };
-  const CheckedSizes one = simulate_sizes(s, 32, SimulatedRange::Larger, none, 1);
-  const CheckedSizes four = simulate_sizes(s, 32, SimulatedRange::Larger, none, 4);
+  const CheckedSizes one = simulate_sizes(s, 32, SimulatedRange::Larger, Scaling::Weak, none, 1);
+  const CheckedSizes four = simulate_sizes(s, 32, SimulatedRange::Larger, Scaling::Weak, none, 4);
   ASSERT_EQ(one.sizes.size(), four.sizes.size());
   for (std::size_t i = 0; i < one.sizes.size(); ++i) {
     EXPECT_EQ(one.sizes[i].step, four.sizes[i].step);

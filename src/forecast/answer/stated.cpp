@@ -111,7 +111,8 @@ Status add_laws(FullForecast& out, const StatedJob& stated, const Asked& questio
           "it is the job at {} ranks: what terms add at other sizes, and groups of sharding, are not in it",
           grouped(out.seen_ranks)));
   const auto terms = [seen = out.seen.mean](std::int64_t) { return seen; };
-  out.simulated = simulate_sizes(s, out.seen_ranks, SimulatedRange::Own, terms, question.project.threads);
+  out.simulated =
+      simulate_sizes(s, out.seen_ranks, SimulatedRange::Own, Scaling::Weak, terms, question.project.threads);
   out.no_goodness = "a study records nothing to compare with";
   out.no_scenario.clear();
   out.scenario = std::move(s);

@@ -131,7 +131,9 @@ struct Pipeline {
   int stages = 1;         ///< 1 = no pipeline
   int members = 1;        ///< ranks of a stage, which go on together (tensor x context)
   int micro_batches = 1;  ///< of a replica and step
-  int chunks = 1;         ///< of a stage: interleaved
+  bool fixed_batch =
+      false;       ///< strong scaling: fewer micro-batches, each as long; else as many, each shorter
+  int chunks = 1;  ///< of a stage: interleaved
   model::PipelineSchedule schedule = model::PipelineSchedule::OneForwardOneBackward;
 };
 

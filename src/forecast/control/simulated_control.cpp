@@ -85,6 +85,10 @@ std::vector<ControlledSize> simulated_control(const model::Scenario& scenario,
       leave(n, "no whole number of replicas");
       continue;
     }
+    if (const std::string why = not_shared_out(scenario, n); !why.empty()) {
+      leave(n, why);
+      continue;
+    }
     const auto one = at_size(resized(scenario, n), levers, n, options);
     if (one)
       out.push_back(*one);

@@ -2,6 +2,7 @@
 #include "forecast/project/pipeline.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
 
@@ -33,6 +34,13 @@ std::vector<std::vector<double>> weights_of(const Pipeline& pipeline) {
     for (std::size_t j = i + 1; j < p; ++j) weights[i][j] = 2 / m;
   }
   return weights;
+}
+
+Pipeline with_batch(Pipeline pipeline, double part) {
+  if (pipeline.fixed_batch)
+    pipeline.micro_batches =
+        std::max(1, static_cast<int>(std::lround(part * static_cast<double>(pipeline.micro_batches))));
+  return pipeline;
 }
 
 Seconds pipelined(const Pipeline& pipeline, const std::vector<Seconds>& stages) {

@@ -22,6 +22,9 @@ namespace cox::forecast {
 /// Held by: src/forecast/project/pipeline_test.cpp
 [[nodiscard]] std::vector<std::vector<double>> weights_of(const Pipeline& pipeline);
 
+/// Where each replica has this part of its work: of a fixed batch fewer micro-batches, else as many.
+[[nodiscard]] Pipeline with_batch(Pipeline pipeline, double part);
+
 /// A step of a replica whose stages take so long in it, all micro-batches.
 [[nodiscard]] Seconds pipelined(const Pipeline& pipeline, const std::vector<Seconds>& stages);
 

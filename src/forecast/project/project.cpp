@@ -109,7 +109,8 @@ Step evaluate(const Parts& parts, const std::vector<PositionLaws>& laws, std::in
       const double by_fold = here.growth == Growth::Linear ? static_cast<double>(ranks) : 1;
       if (here.growth != Growth::None) drift = std::max(drift, factor * here.slope.count() * by_fold);
     }
-    if (!stages.empty()) crowds.push_back(replicas_of(parts.pipeline, stages, ranks, quadrature));
+    if (!stages.empty())
+      crowds.push_back(replicas_of(with_batch(parts.pipeline, factor), stages, ranks, quadrature));
     const Maximum slowest(crowds, quadrature);
     step.mean += slowest.mean().count();
     step.own += own;
@@ -128,9 +129,8 @@ Step evaluate(const Parts& parts, const std::vector<PositionLaws>& laws, std::in
       step.quantiles[q] += centre;
     }
   }
-  for (std::size_t q = 0; q < kLevels.size(); ++q) {
+  for (std::size_t q = 0; q < kLevels.size(); ++q)
     step.quantiles[q] += std::copysign(std::sqrt(std::abs(squares[q])), squares[q]);
-  }
   step.slowest = step.mean;
   if (apart > 0 && std::isfinite(apart)) step.power = by_power / apart;
   return step;
@@ -140,11 +140,12 @@ Step evaluate(const Parts& parts, const std::vector<PositionLaws>& laws, std::in
 double lasting_of_replicas(const Parts& parts, const std::vector<PositionLaws>& laws, std::int64_t ranks,
                            double factor) {
   std::vector<Nest> stages;
-  const std::vector<std::vector<double>> weights = weights_of(parts.pipeline);
+  const Pipeline pipeline = with_batch(parts.pipeline, factor);
+  const std::vector<std::vector<double>> weights = weights_of(pipeline);
   double variance = 0;
   for (std::size_t j = 0; j < laws.size(); ++j) {
     double weight = 0;
-    for (const auto& slowest : weights) weight += slowest[j] / static_cast<double>(weights.size());
+    for (const auto& slow : weights) weight += slow[j] / static_cast<double>(weights.size());
     const double sd = std::hypot(laws[j].rank.count(), laws[j].node.count());
     variance += weight * weight * sd * sd;
     PositionLaws fresh = laws[j];
@@ -152,7 +153,7 @@ double lasting_of_replicas(const Parts& parts, const std::vector<PositionLaws>& 
     stages.push_back(nested(fresh, parts, 1));
   }
   if (variance <= 0) return 0;
-  const Crowd replicas = replicas_of(parts.pipeline, stages, ranks, kCoarse);
+  const Crowd replicas = replicas_of(pipeline, stages, ranks, kCoarse);
   return factor * between_runs({.own = replicas.nest.own}, 1,
                                Law::normal(Seconds{}, Seconds{std::sqrt(variance)}), replicas.ranks)
                       .count();
@@ -258,7 +259,9 @@ SizePoint point_of(const Parts& parts, std::int64_t ranks, const ProjectOptions&
   point.p99 = band(a.step.quantiles[2]);
   point.p999 = band(a.step.quantiles[3]);
   point.cv = std::sqrt(a.step.variance) / a.step.mean;
-  point.rest = rest_at(parts, ranks, options).value;
+  // No longer than what a step leaves beside work: its price may be, where steps are simulated to be shorter.
+  const Seconds beside{std::max(a.step.mean - a.step.own, 0.0)};
+  point.rest = std::min(rest_at(parts, ranks, options).value, beside);
   point.efficiency = a.step.own / a.step.mean;
   // d / d ln N by the chord around N: exact for what grows with N, and within 1e-4 for what grows with its logarithm.
   const auto more = std::max<std::int64_t>(ranks + 1, std::llround(1.01 * static_cast<double>(ranks)));
@@ -374,9 +377,8 @@ class Replicates {
           a.apart * (uniform_of(whole, kModel) - 0.5) + between_[s] * normal_of(whole, kBetween);
       const double sampled = sd / std::sqrt(steps) * normal_of(whole, kSampling);
       out[s].mean[r] = a.step.mean + step.mean - coarse_[s].mean + move + sampled;
-      for (std::size_t q = 0; q < kLevels.size(); ++q) {
+      for (std::size_t q = 0; q < kLevels.size(); ++q)
         out[s].quantiles[q][r] = a.step.quantiles[q] + step.quantiles[q] - coarse_[s].quantiles[q] + move;
-      }
       const double unseen = clean_ && options_.prior.alpha > 0
                                 ? evaluate(parts_, slow, ranks, factor, nested, kCoarse).mean - step.mean
                                 : 0;
@@ -552,9 +554,8 @@ Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
     out.points.push_back(point);
     ++s;
   }
-  if (replicates.clean() && !out.points.empty()) {
+  if (replicates.clean() && !out.points.empty())
     out.notes.push_back("a unit that is slow for good and was not seen is in the second band only");
-  }
   return out;
 }
 

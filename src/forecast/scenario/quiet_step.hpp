@@ -20,6 +20,7 @@ struct Work {
   std::string name;
   Seconds busy{};
   std::int64_t ranks = 0;  ///< 0 = all
+  Seconds undivided{};     ///< of it, in strong scaling; quiet_step leaves it at zero
 };
 struct StepWork {
   std::vector<Work> kinds;  ///< empty where the engine does not tell

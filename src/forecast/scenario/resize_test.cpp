@@ -29,16 +29,62 @@ TEST(Resize, ATorusKeepsItsDimensionsAndTheSmallestSum) {
   EXPECT_EQ(check_resizable(s).error().id, "forecast-004");
 }
 
-TEST(Resize, AFixedBatchHasNoOtherSize) {
+/// 16 replicas of one layer.
+model::Scenario training() {
   model::Scenario s = job(8, model::FabricKind::FullBisection);
   model::TrainingJob work;
   work.layout.data = 16;
+  work.layers = {
+      {.forward = Seconds{2}, .backward = Seconds{4}, .gradients = Bytes{100}, .activations = Bytes{40}}};
+  work.optimizer = Seconds{1};
   s.job.work = work;
+  return s;
+}
+
+TEST(Resize, AFixedBatchIsStrongScaling) {
+  model::Scenario s = training();
   EXPECT_TRUE(check_resizable(s));
   std::get<model::TrainingJob>(s.job.work).global_batch = 64;
-  ASSERT_FALSE(check_resizable(s));
-  EXPECT_EQ(check_resizable(s).error().id, "forecast-004");
-  EXPECT_NE(check_resizable(s).error().message.find("--scaling"), std::string::npos);
+  const auto refused = check_resizable(s);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().id, "forecast-004");
+  EXPECT_NE(refused.error().hint.find("--scaling strong"), std::string::npos);
+  EXPECT_TRUE(check_resizable(s, Scaling::Strong));
+}
+
+TEST(Resize, AFixedBatchIsSharedOutInWholeMicroBatches) {
+  model::Scenario s = training();
+  auto& work = s.job.as<model::TrainingJob>();
+  work.global_batch = 64;
+  work.micro_batches = 4;
+  const auto at = [&](std::int64_t ranks) {
+    return resized(s, ranks, Scaling::Strong).job.as<model::TrainingJob>();
+  };
+  EXPECT_EQ(at(32).micro_batches, 2);
+  EXPECT_EQ(at(4).micro_batches, 16);
+  EXPECT_EQ(at(32).layers.at(0).forward, Seconds{2}) << "each as long";
+  EXPECT_EQ(not_shared_out(s, 64), "");
+  EXPECT_EQ(not_shared_out(s, 24),
+            "job.global_batch = 64 cannot be shared out among 24 replicas in micro-batches of 1");
+  EXPECT_FALSE(not_shared_out(s, 128).empty()) << "less than one each";
+  work.sequences = 2;
+  EXPECT_FALSE(not_shared_out(s, 64).empty());
+  EXPECT_EQ(at(32).micro_batches, 1);
+}
+
+TEST(Resize, StrongScalingDividesWhatGoesWithSequences) {
+  const model::Scenario s = training();
+  const auto more = resized(s, 64, Scaling::Strong).job.as<model::TrainingJob>();
+  EXPECT_EQ(more.layers.at(0).forward, Seconds{0.5});
+  EXPECT_EQ(more.layers.at(0).backward, Seconds{1});
+  EXPECT_EQ(more.layers.at(0).activations, Bytes{10});
+  EXPECT_EQ(more.layers.at(0).gradients, Bytes{100});
+  EXPECT_EQ(more.optimizer, Seconds{1});
+  EXPECT_EQ(resized(s, 8, Scaling::Strong).job.as<model::TrainingJob>().layers.at(0).forward, Seconds{4});
+  EXPECT_EQ(resized(s, 64).job.as<model::TrainingJob>().layers.at(0).forward, Seconds{2}) << "weak";
+  model::Scenario collective = job(8, model::FabricKind::FullBisection);
+  collective.job.as<model::CollectiveJob>().compute = Seconds{1};
+  EXPECT_EQ(resized(collective, 64, Scaling::Strong).job.as<model::CollectiveJob>().compute, Seconds{0.25});
 }
 
 TEST(Resize, ADragonflyGetsMoreGroups) {

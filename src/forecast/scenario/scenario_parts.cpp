@@ -13,6 +13,7 @@
 
 #include "forecast/scenario/law_through.hpp"
 #include "forecast/scenario/quiet_step.hpp"
+#include "forecast/scenario/resize.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -163,8 +164,25 @@ class NoiseParts {
  public:
   NoiseParts(PositionParts& out, Seconds compute, int steps) : out_(out), compute_(compute), steps_(steps) {}
 
+  /// Of strong scaling: so much of the work is not divided, where `seen` ranks have it.
+  void keep_undivided(Seconds undivided, std::int64_t seen) {
+    undivided_ = undivided;
+    seen_ = seen;
+  }
+
   /// Takes a source of compute that concerns these ranks.
   void take(const NoiseSource& n) {
+    const double before = variance();
+    const Seconds mean = mean_;
+    take_in(n);
+    // A daemon comes as often as there is time for it; else what is stated as a time is as long whatever is computed beside it.
+    const bool daemon = n.pattern == NoisePattern::Periodic;
+    const bool goes_with_work = n.law == NoiseLaw::Quantiles ? n.unit == Seconds{} : n.relative;
+    if (!daemon && !goes_with_work) undivided_ += mean_ - mean;
+    by_power_ += (variance() - before) * (daemon ? 0.5 : goes_with_work ? 1 : 0);
+  }
+
+  void take_in(const NoiseSource& n) {
     if (n.pattern == NoisePattern::Periodic) return take_daemon(n);
     const Law law = *law_of(n, compute_);
     if (n.pattern == NoisePattern::Drift) return take_drift(n, law);
@@ -196,12 +214,29 @@ class NoiseParts {
     out_.correlation = {
         .value = correlation_, .low = correlation_, .high = correlation_, .origin = Origin::Stated};
     out_.drift = stated(drift_);
+    if (seen_ == 0) return;
+    if (variance() > 0) out_.spread_power = std::clamp(by_power_ / variance(), 0.0, 1.0);
+    // As a part of what all ranks do, what each does in full grows with them: a line.
+    if (undivided_ > Seconds{})
+      out_.growth = {
+          {.growth = Growth::Linear, .slope = undivided_ / static_cast<double>(seen_), .share = 1}};
   }
 
   /// What the ranks of a node share is rarer than the law that stands for it can be.
   [[nodiscard]] bool rare() const { return rare_; }
 
  private:
+  /// Of all that was taken.
+  [[nodiscard]] double variance() const {
+    double out = rank_ + node_ + step_ + node_step_;
+    for (const auto* parts : {&fresh_, &group_})
+      for (const Part& part : *parts) {
+        const double mean = part.law.mean().count();
+        const double sd = part.law.deviation().count();
+        out += (sd * sd + mean * mean) * part.chance - mean * mean * part.chance * part.chance;
+      }
+    return std::isfinite(out) ? out : 0;
+  }
   static Seconds root(double variance) { return Seconds{std::sqrt(variance)}; }
   static double square(Seconds s) { return s.count() * s.count(); }
 
@@ -269,6 +304,9 @@ class NoiseParts {
   double rank_ = 0, node_ = 0, step_ = 0, node_step_ = 0, node_skew_ = 0;  ///< variances, third moment
   double correlation_ = 0;
   bool rare_ = false;
+  Seconds undivided_{};    ///< of the level, in strong scaling
+  double by_power_ = 0;    ///< variances, each times the power of own work that it goes with
+  std::int64_t seen_ = 0;  ///< ranks; 0 = weak scaling
 };
 
 std::string name_of(const NoiseSource& n, std::size_t i) {
@@ -363,14 +401,17 @@ struct SourcedPositions {
   bool rare = false;
 };
 
-SourcedPositions positions_of(const model::Scenario& s, const StepWork& work, const Sorted& sources) {
+SourcedPositions positions_of(const model::Scenario& s, const StepWork& work, const Sorted& sources,
+                              Scaling scaling) {
   SourcedPositions out;
+  const std::int64_t seen = model::ranks_of(s.cluster, s.job.places);
   const auto add = [&](const Work& kind, const Few* few) {
     PositionParts part;
     part.role = static_cast<std::int32_t>(out.positions.size());
     part.ranks = few != nullptr ? few->ranks : kind.ranks;
     part.fixed = few != nullptr;
     NoiseParts noise(part, kind.busy, s.job.steps);
+    if (scaling == Scaling::Strong) noise.keep_undivided(kind.undivided, seen);
     for (const NoiseSource& n : sources.all) noise.take(n);
     if (few != nullptr)
       for (const NoiseSource& n : few->sources) noise.take(n);
@@ -384,8 +425,34 @@ SourcedPositions positions_of(const model::Scenario& s, const StepWork& work, co
   return out;
 }
 
+/// Whether a rank does more in a step than what its sequences take.
+bool has_undivided(const model::Scenario& s) {
+  if (s.job.workload() != model::Workload::Training) return false;
+  const auto& job = s.job.as<model::TrainingJob>();
+  return job.optimizer > Seconds{} || job.overlap_slowdown > 0 || job.overlap_feedback > 0 ||
+         (job.global_batch > 0 && job.input.takes_time());
+}
+
+/// Work of a + b / ranks: a from a step of twice as many ranks, or half as many. Left at nothing where neither can be.
+void find_undivided(StepWork& work, const model::Scenario& s) {
+  if (!has_undivided(s)) return;
+  const std::int64_t seen = model::ranks_of(s.cluster, s.job.places);
+  for (const std::int64_t other : {2 * seen, seen / 2}) {
+    if (other < 1 || other % unit_of(s) != 0 || !not_shared_out(s, other).empty()) continue;
+    const auto there = quiet_step(resized(s, other, Scaling::Strong));
+    if (!there || there->kinds.size() != work.kinds.size()) continue;
+    const double part = static_cast<double>(seen) / static_cast<double>(other);
+    for (std::size_t i = 0; i < work.kinds.size(); ++i) {
+      Work& here = work.kinds[i];
+      here.undivided =
+          std::clamp((there->kinds[i].busy - part * here.busy) / (1 - part), Seconds{}, here.busy);
+    }
+    return;
+  }
+}
+
 /// The step that parts are made from.
-Result<StepWork> work_of(const model::Scenario& s) {
+Result<StepWork> work_of(const model::Scenario& s, Scaling scaling) {
   const model::Workload workload = s.job.workload();
   if (workload != model::Workload::Collective && workload != model::Workload::Training)
     return fail(
@@ -395,14 +462,19 @@ Result<StepWork> work_of(const model::Scenario& s) {
         s, fmt::format("policy {}: its ranks do not meet in every step", model::name_of(s.policy.kind))));
   COX_TRY(StepWork work, quiet_step(s));
   if (work.kinds.empty()) return fail(no_counterpart(s, "what its ranks compute in a step is not told"));
+  if (scaling == Scaling::Strong) find_undivided(work, s);
   return work;
 }
 
 /// Positions of a Scenario by the sources that are off, each set computed once.
 class PositionsBySources {
  public:
-  PositionsBySources(model::Scenario scenario, StepWork work, std::vector<std::size_t> sources)
-      : scenario_(std::move(scenario)), work_(std::move(work)), sources_(std::move(sources)) {}
+  PositionsBySources(model::Scenario scenario, StepWork work, std::vector<std::size_t> sources,
+                     Scaling scaling)
+      : scenario_(std::move(scenario)),
+        work_(std::move(work)),
+        sources_(std::move(sources)),
+        scaling_(scaling) {}
 
   [[nodiscard]] std::vector<PositionParts> without(std::uint64_t off) {
     const std::lock_guard lock(mutex_);
@@ -411,14 +483,15 @@ class PositionsBySources {
     model::Scenario s = scenario_;
     for (std::size_t i = 0; i < sources_.size(); ++i)
       if ((off >> i & 1) != 0) s.noise[sources_[i]].off = true;
-    return known_.emplace(off, positions_of(s, work_, sorted_sources(s, work_.pipeline.stages > 1)).positions)
-        .first->second;
+    const Sorted left = sorted_sources(s, work_.pipeline.stages > 1);
+    return known_.emplace(off, positions_of(s, work_, left, scaling_).positions).first->second;
   }
 
  private:
   model::Scenario scenario_;
   StepWork work_;
   std::vector<std::size_t> sources_;  ///< of the scenario's noise
+  Scaling scaling_;
   std::mutex mutex_;
   std::map<std::uint64_t, std::vector<PositionParts>> known_;
 };
@@ -437,8 +510,8 @@ std::string mechanism_name(const model::Scenario& s, std::size_t i) {
 
 }  // namespace
 
-Result<Parts> parts_of(const model::Scenario& s) {
-  COX_TRY(const StepWork work, work_of(s));
+Result<Parts> parts_of(const model::Scenario& s, Scaling scaling) {
+  COX_TRY(const StepWork work, work_of(s, scaling));
   Parts out;
   out.ranks = model::ranks_of(s.cluster, s.job.places);
   out.ranks_per_node = s.cluster.devices_per_node;
@@ -451,7 +524,7 @@ Result<Parts> parts_of(const model::Scenario& s) {
   out.untold = std::move(sources.untold);
   if (std::ranges::any_of(sources.all, [](const auto& n) { return n.scope == NoiseScope::Switch; }))
     out.nodes_per_group = std::max(1, s.fabric.hosts_per_leaf);
-  SourcedPositions own = positions_of(s, work, sources);
+  SourcedPositions own = positions_of(s, work, sources, scaling);
   out.positions = std::move(own.positions);
   if (own.rare)
     out.untold.emplace_back(
@@ -459,8 +532,8 @@ Result<Parts> parts_of(const model::Scenario& s) {
   return out;
 }
 
-Result<WorkSources> work_sources_of(const model::Scenario& s) {
-  COX_TRY(StepWork work, work_of(s));
+Result<WorkSources> work_sources_of(const model::Scenario& s, Scaling scaling) {
+  COX_TRY(StepWork work, work_of(s, scaling));
   const bool pipeline = work.pipeline.stages > 1;
   std::vector<std::size_t> sources;
   WorkSources out;
@@ -471,7 +544,8 @@ Result<WorkSources> work_sources_of(const model::Scenario& s) {
     out.names.push_back(mechanism_name(s, i));
   }
   if (sources.empty() || sources.size() > kMostSources) return WorkSources{};
-  const auto positions = std::make_shared<PositionsBySources>(s, std::move(work), std::move(sources));
+  const auto positions =
+      std::make_shared<PositionsBySources>(s, std::move(work), std::move(sources), scaling);
   out.positions = [positions](std::uint64_t off) { return positions->without(off); };
   return out;
 }

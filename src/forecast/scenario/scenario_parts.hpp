@@ -20,25 +20,27 @@ namespace cox::forecast {
 
 /// The own work of a Scenario's ranks, as it says: compute and [[noise]], a pipeline as stages. Named ranks, and whoever's turn it
 /// is, are so many at any size. What messages and links are disturbed by is in `rest`, simulated. What has no counterpart (noise
-/// that happens once, of rails and stages, recorded traces) is in `untold`, one sentence each.
+/// that happens once, of rails and stages, recorded traces) is in `untold`, one sentence each. For strong scaling also what is not
+/// divided, by ranks: the optimizer's step, found from a step of twice or half as many, and noise that is stated as a time.
 /// Errors:  forecast-004 (a job without steps of compute and a synchronisation: goal, trace, iteration; a policy that does
 ///          not meet in every step), those of `simulate::simulate` (training: one step without noise is simulated).
 /// Cost:    that of `quiet_step`; 0.1 s for each source of fresh noise of a rank beyond the first. Held by:
 ///          src/forecast/scenario/scenario_parts_test.cpp
-[[nodiscard]] Result<Parts> parts_of(const model::Scenario& scenario);
+[[nodiscard]] Result<Parts> parts_of(const model::Scenario& scenario, Scaling scaling = Scaling::Weak);
 
 /// The sources of noise that `parts_of` takes in, each to be switched off: mechanisms are named as the Scenario names them. A
 /// source without a name is that of its law. Empty where there are none, or more than four: sums of them take too long.
 /// Errors:  as `parts_of`. Cost: as `parts_of`; of `positions` a call as the sums of what is left on, each set once.
 /// Held by: src/forecast/scenario/scenario_parts_test.cpp
-[[nodiscard]] Result<WorkSources> work_sources_of(const model::Scenario& scenario);
+[[nodiscard]] Result<WorkSources> work_sources_of(const model::Scenario& scenario,
+                                                  Scaling scaling = Scaling::Weak);
 
 /// Communication of a Scenario at other sizes: a step without noise is simulated there, up to 16,384 ranks, and beyond, up to
 /// 1,048,576, where it evaluates no more than 2^24 messages and events. Beyond what is simulated it grows on as over the last
 /// doublings, as a range: from not at all to all that communication grows by where nothing hides it. More data parallel replicas,
-/// same layout otherwise. Memory of what was simulated is kept in the function. Threads: safe.
+/// same layout otherwise. In strong scaling ranks have the work there that it leaves them (`resized`), so it hides as much less. Memory of what was simulated is kept in the function. Threads: safe.
 /// Held by: src/forecast/scenario/scenario_rest_test.cpp
-[[nodiscard]] RestAt rest_of(const model::Scenario& scenario);
+[[nodiscard]] RestAt rest_of(const model::Scenario& scenario, Scaling scaling = Scaling::Weak);
 
 /// The same, and how far it is simulated.
 struct RestOfScenario {
@@ -46,7 +48,8 @@ struct RestOfScenario {
   /// Of a size that is beyond all that are simulated the largest that is; else nothing. Cost: that of `at`.
   std::function<std::optional<std::int64_t>(std::int64_t ranks)> simulated_below;
 };
-[[nodiscard]] RestOfScenario rest_and_range_of(const model::Scenario& scenario);
+[[nodiscard]] RestOfScenario rest_and_range_of(const model::Scenario& scenario,
+                                               Scaling scaling = Scaling::Weak);
 
 /// A Scenario that does what the parts say, at the size where they were seen: a collective a step, `compute` before it, [[noise]]
 /// for each part, messages that cost what was seen. Unlike synchronisations of a step are so many alike steps, roles are named

@@ -27,8 +27,9 @@ constexpr std::int64_t kMostPlayed = 256;         ///< where messages are played
 /// Communication at the scenario's own size, and at its doublings and halves of whole units, each simulated once.
 class Prices {
  public:
-  explicit Prices(const model::Scenario& scenario)
+  Prices(const model::Scenario& scenario, Scaling scaling)
       : scenario_(scenario),
+        scaling_(scaling),
         least_(least_of(scenario)),
         played_(model::plays_links(scenario, scenario.job.workload()) || model::disturbs_messages(scenario)) {
   }
@@ -47,6 +48,7 @@ class Prices {
   /// Whether one of these sizes is simulated. Beyond 16,384 ranks by what a step of the largest below has evaluated, which grows as the
   /// ranks or quicker: a function of the scenario, so an answer is the same whatever else is asked.
   [[nodiscard]] bool simulates(std::int64_t size) {
+    if (size > least_ && !not_shared_out(scenario_, size).empty()) return false;
     if (size <= std::max(least_, played_ ? kMostPlayed : kMostSimulated)) return true;
     if (played_ || size > kMostAsked) return false;
     std::int64_t below = size;
@@ -60,6 +62,7 @@ class Prices {
     while (n <= ranks / 2 && simulates(2 * n)) n *= 2;
     return n;
   }
+  [[nodiscard]] Scaling scaling() const { return scaling_; }
   /// The same job with nothing hidden; none where nothing is.
   [[nodiscard]] Prices* with_nothing_hidden() {
     const std::scoped_lock lock(guard_);
@@ -67,7 +70,7 @@ class Prices {
     if (!scenario_.job.as<model::TrainingJob>().overlap) return nullptr;
     model::Scenario open = scenario_;
     open.job.as<model::TrainingJob>().overlap = false;
-    open_ = std::make_unique<Prices>(open);
+    open_ = std::make_unique<Prices>(open, scaling_);
     return open_.get();
   }
 
@@ -80,7 +83,7 @@ class Prices {
     const std::scoped_lock lock(guard_);
     const auto [at, fresh] = known_.try_emplace(ranks);
     if (!fresh) return at->second;
-    if (const auto step = quiet_step(resized(scenario_, ranks)))
+    if (const auto step = quiet_step(resized(scenario_, ranks, scaling_)))
       at->second = Price{.rest = step->rest, .evaluated = step->evaluated};
     return at->second;
   }
@@ -92,6 +95,7 @@ class Prices {
   }
 
   model::Scenario scenario_;
+  Scaling scaling_;
   std::int64_t least_;
   bool played_;
   std::mutex guard_;
@@ -124,7 +128,9 @@ TimeEstimate price_beyond(Prices& prices, std::int64_t low, std::int64_t ranks) 
   TimeEstimate out = going_on(prices, low, ranks);
   Prices* open = prices.with_nothing_hidden();
   if (open == nullptr || !open->at(low)) return out;
-  const Seconds grown = going_on(*open, low, ranks).high - *open->at(low);
+  // Work that is divided hides less and less: then all of it may.
+  const Seconds before = prices.scaling() == Scaling::Strong ? out.low : *open->at(low);
+  const Seconds grown = going_on(*open, low, ranks).high - before;
   out.high = std::max(out.high, out.low + std::max(grown, Seconds{}));
   return out;
 }
@@ -181,6 +187,7 @@ Pipeline pipeline_of(const model::Scenario& s) {
   return {.stages = job.layout.pipeline,
           .members = job.layout.tensor * job.layout.context,
           .micro_batches = job.micro_batches,
+          .fixed_batch = job.global_batch > 0,
           .chunks = job.interleave,
           .schedule = job.schedule};
 }
@@ -268,12 +275,12 @@ Result<StepWork> quiet_step(const model::Scenario& scenario) {
   return out;
 }
 
-RestAt rest_of(const model::Scenario& scenario) {
-  return rest_and_range_of(scenario).at;
+RestAt rest_of(const model::Scenario& scenario, Scaling scaling) {
+  return rest_and_range_of(scenario, scaling).at;
 }
 
-RestOfScenario rest_and_range_of(const model::Scenario& scenario) {
-  const auto prices = std::make_shared<Prices>(scenario);
+RestOfScenario rest_and_range_of(const model::Scenario& scenario, Scaling scaling) {
+  const auto prices = std::make_shared<Prices>(scenario, scaling);
   return {.at = [prices](std::int64_t ranks) { return price(*prices, ranks); },
           .simulated_below = [prices](std::int64_t ranks) -> std::optional<std::int64_t> {
             const std::int64_t low = prices->below(ranks);
