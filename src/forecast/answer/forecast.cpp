@@ -12,6 +12,7 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
+#include "forecast/answer/asked_sizes.hpp"
 #include "forecast/answer/drawn_structure.hpp"
 #include "forecast/answer/node_hours.hpp"
 #include "forecast/answer/stated.hpp"
@@ -323,8 +324,8 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   const Scaling scaling = asked.project.scaling;
   COX_CHECK(check_resizable(*e.scenario, scaling));
   Asked question = asked;
+  RestOfScenario rest = rest_and_range_of(*e.scenario, scaling);
   if (!question.project.rest) {
-    const RestOfScenario rest = rest_and_range_of(*e.scenario, scaling);
     question.project.rest = rest.at;
     if (!question.sizes.empty()) add_extrapolated(out, rest, std::ranges::max(question.sizes));
   }
@@ -346,13 +347,22 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
         simulate_far_sizes(*e.scenario, scaling, out.simulated.sizes.back().ranks,
                            std::ranges::max(question.sizes), by_parts, question.project.threads);
   follow_simulated(out, question);
+  out.simulated.asked =
+      simulate_asked_sizes(*e.scenario, scaling, question.sizes, out.simulated, question.project.threads);
   find_heavier(out.simulated, *e.scenario,
                [&](std::int64_t ranks) { return project_one(*out.parts, ranks, question.project); });
   for (SizePoint& p : out.projection.points) {
+    const auto own = std::ranges::find(out.simulated.asked, p.ranks, &CheckedSize::ranks);
+    if (own != out.simulated.asked.end()) {  // a size that its neighbours do not tell has a number of its own
+      p = point_of_asked(*own, *out.parts, rest, question.project);
+      continue;
+    }
     if (p.refused.empty()) p.refused = not_shared_out(*e.scenario, p.ranks);
     widen(p, out.simulated, out.over_parts);
     if (varies(*e.scenario)) widen_by_hidden(p, out.simulated, question.project.rest);
   }
+  for (std::string& told : shorter_steps(out.projection, out.simulated))
+    out.projection.notes.push_back(std::move(told));
   widen(out.seen, out.simulated, out.over_parts);
   add_bends(out, question, [&](std::int64_t ranks) {
     return not_shared_out(*e.scenario, ranks).empty() &&

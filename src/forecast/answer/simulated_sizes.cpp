@@ -16,6 +16,7 @@
 #include "cox/simulate/outcome.hpp"
 #include "cox/simulate/spread.hpp"
 
+#include "forecast/answer/asked_sizes.hpp"
 #include "forecast/answer/estimate_json.hpp"
 #include "forecast/law/monotone_cubic.hpp"
 #include "forecast/regimes/simulated_scaling.hpp"
@@ -73,12 +74,6 @@ bool meets(const CheckedSize& s, const TimeBand& band) {
 std::pair<double, double> reach_of(const CheckedSize& s) {
   return {std::min(1.0, (s.step - s.half_width) / s.forecast.value),
           std::max(1.0, (s.step + s.half_width) / s.forecast.value)};
-}
-
-/// To meet it.
-std::pair<double, double> touch(const CheckedSize& s) {
-  return {std::min(1.0, (s.step + s.half_width) / s.forecast.value),
-          std::max(1.0, (s.step - s.half_width) / s.forecast.value)};
 }
 
 std::vector<double> places_of(const std::vector<CheckedSize>& sizes) {
@@ -161,6 +156,13 @@ std::vector<CheckedSize> CheckedSizes::all() const {
   return out;
 }
 
+std::vector<CheckedSize> CheckedSizes::told() const {
+  std::vector<CheckedSize> out = all();
+  out.insert(out.end(), asked.begin(), asked.end());
+  std::ranges::sort(out, {}, &CheckedSize::ranks);
+  return out;
+}
+
 bool is_small_enough(const model::Scenario& s) {
   return model::ranks_of(s.cluster, s.job.places) <= (is_played(s) ? kMostPlayed : kMostSimulated);
 }
@@ -220,7 +222,11 @@ void find_heavier(CheckedSizes& simulated, const model::Scenario& scenario,
   // As many beyond a true 99th percentile have a chance of 0.4 % at 100 and at 300 steps, less at more (binomial).
   constexpr std::int64_t kFewest = 100;
   constexpr std::int64_t kMany = 300;
-  for (CheckedSize& s : simulated.sizes) {
+  std::vector<CheckedSize*> sizes;
+  for (std::vector<CheckedSize>* of : {&simulated.sizes, &simulated.asked})
+    for (CheckedSize& s : *of) sizes.push_back(&s);
+  for (CheckedSize* const size : sizes) {
+    CheckedSize& s = *size;
     if (s.lengths.count() < kFewest) continue;
     const SizePoint p = forecast(s.ranks);
     if (Seconds{s.lengths.quantile(s.lengths.count() < kMany ? 0.95 : 0.97)} <= (1 + kRounding) * p.p99.value)
@@ -233,6 +239,36 @@ void find_heavier(CheckedSizes& simulated, const model::Scenario& scenario,
   }
 }
 
+namespace {
+
+/// Quantiles as they are simulated there.
+void make_heavier(SizePoint& p, const QuantileRatios& heavier) {
+  scale(p.median, heavier.median);
+  scale(p.p95, heavier.p95);
+  scale(p.p99, heavier.p99);
+  scale(p.p999, heavier.p99);
+  raise(p.p95, p.median);
+  raise(p.p99, p.p95);
+  raise(p.p999, p.p99);
+}
+
+/// As ratios of the value.
+void reach(SizePoint& p, double low, double high) {
+  for (TimeBand* band : {&p.mean, &p.median, &p.p95, &p.p99, &p.p999, &p.with_unseen, &p.with_shared}) {
+    band->low = std::min(band->low, low * band->value);
+    band->high = std::max(band->high, high * band->value);
+  }
+}
+
+}  // namespace
+
+void hold(SizePoint& p, const CheckedSize& size) {
+  if (!p.refused.empty()) return;
+  if (size.heavier) make_heavier(p, *size.heavier);
+  const auto [low, high] = reach_of(size);
+  reach(p, low, high);
+}
+
 void widen(SizePoint& p, const CheckedSizes& simulated, const OverPartsAt& over) {
   const auto& sizes = simulated.sizes;
   if (!p.refused.empty() || sizes.empty()) return;
@@ -241,7 +277,7 @@ void widen(SizePoint& p, const CheckedSizes& simulated, const OverPartsAt& over)
   };
   const std::vector<CheckedSize> all = simulated.all();
   const auto nearest = nearest_of(sizes);
-  auto [low, high] = over ? reach_of(*nearest_of(all)) : touch(*nearest_of(all));
+  auto [low, high] = reach_of(*nearest_of(all));
   if (over && !simulated.far.empty() && p.ranks > sizes.back().ranks) {
     const double on = goes_on_beyond(all, p.ranks);
     low = std::min(low, on);
@@ -254,25 +290,17 @@ void widen(SizePoint& p, const CheckedSizes& simulated, const OverPartsAt& over)
     low = std::min(low, on);
     high = std::max(high, on);
   }
-  if (nearest->heavier) {
-    scale(p.median, nearest->heavier->median);
-    scale(p.p95, nearest->heavier->p95);
-    scale(p.p99, nearest->heavier->p99);
-    scale(p.p999, nearest->heavier->p99);
-    raise(p.p95, p.median);
-    raise(p.p99, p.p95);
-    raise(p.p999, p.p99);
-  }
-  for (TimeBand* band : {&p.mean, &p.median, &p.p95, &p.p99, &p.p999, &p.with_unseen, &p.with_shared}) {
-    band->low = std::min(band->low, low * band->value);
-    band->high = std::max(band->high, high * band->value);
-  }
+  const double between = between_sizes(all, p.ranks);
+  low = 1 - std::hypot(1 - low, between / (1 + between));
+  high = 1 + std::hypot(high - 1, between);
+  if (nearest->heavier) make_heavier(p, *nearest->heavier);
+  reach(p, low, high);
 }
 
 std::vector<std::string> simulated_lines(const CheckedSizes& simulated) {
   std::vector<std::string> out;
   std::vector<std::string> agreeing;
-  for (const CheckedSize& s : simulated.all()) {
+  for (const CheckedSize& s : simulated.told()) {
     if (s.agrees())
       agreeing.push_back(grouped(s.ranks));
     else
@@ -284,7 +312,7 @@ std::vector<std::string> simulated_lines(const CheckedSizes& simulated) {
     out.push_back(
         fmt::format("check: simulated, {} ranks take as long as forecast", fmt::join(agreeing, ", ")));
   std::vector<std::string> heavier;
-  for (const CheckedSize& s : simulated.sizes)
+  for (const CheckedSize& s : simulated.told())
     if (s.heavier) heavier.push_back(grouped(s.ranks));
   if (!heavier.empty())
     out.push_back(
@@ -298,7 +326,7 @@ std::vector<std::string> simulated_lines(const CheckedSizes& simulated) {
 Json simulated_json(const CheckedSizes& simulated) {
   Json j{{"sizes", Json::array()},
          {"left_out", simulated.left_out.empty() ? Json(nullptr) : Json(simulated.left_out)}};
-  for (const CheckedSize& s : simulated.all())
+  for (const CheckedSize& s : simulated.told())
     j["sizes"].push_back({{"ranks", s.ranks},
                           {"step_s", s.step.count()},
                           {"half_width_s", s.half_width.count()},
@@ -312,11 +340,25 @@ Json simulated_json(const CheckedSizes& simulated) {
 
 namespace {
 
-constexpr int kSteps = 3;
-constexpr std::size_t kReplicas = 3;
+constexpr int kFewSteps = 3;  ///< the first is left out
+constexpr std::size_t kFewReplicas = 3;
+constexpr int kManySteps = 14;
+constexpr std::size_t kManyReplicas = 8;
 constexpr std::int64_t kApart = 4;
 constexpr std::int64_t kMostRanks = 1'048'576;
 constexpr double kMostEvaluated = 1 << 24;  ///< of a step: about a second
+constexpr double kMostOfAll = 1 << 25;      ///< of all replicas' steps, where there are more than the fewest
+
+/// What is played at a size whose step evaluates so much.
+struct Played {
+  int steps = kFewSteps;
+  std::size_t replicas = kFewReplicas;
+};
+Played played_of(double evaluated) {
+  const double steps = kMostOfAll / (evaluated * static_cast<double>(kManyReplicas));
+  if (!(steps >= kFewSteps)) return {};
+  return {.steps = static_cast<int>(std::min<double>(steps, kManySteps)), .replicas = kManyReplicas};
+}
 
 /// With the noise that the forecast has, too.
 model::Scenario with_noise(const model::Scenario& scenario, Scaling scaling, std::int64_t ranks, int steps) {
@@ -337,8 +379,8 @@ std::optional<double> evaluated_at(const model::Scenario& scenario, Scaling scal
 
 /// Steps behind the first, which pays for what later ones find under way, and its part of the job's steps.
 std::optional<Seconds> step_at(const model::Scenario& scenario, Scaling scaling, std::int64_t ranks,
-                               std::size_t replica) {
-  model::Scenario s = with_noise(scenario, scaling, ranks, kSteps);
+                               std::size_t replica, int steps) {
+  model::Scenario s = with_noise(scenario, scaling, ranks, steps);
   s.seed += replica;
   const auto outcome = simulate::simulate(s, {.threads = 1});
   if (!outcome || outcome->step_ends.empty()) return std::nullopt;
@@ -349,22 +391,73 @@ std::optional<Seconds> step_at(const model::Scenario& scenario, Scaling scaling,
   return later + std::max(first - later, Seconds{}) / static_cast<double>(scenario.job.steps);
 }
 
-std::optional<CheckedSize> simulated_at(const model::Scenario& scenario, Scaling scaling, std::int64_t ranks,
-                                        const TimeBand& by_parts, int threads) {
-  std::vector<std::optional<Seconds>> found(kReplicas);
-  parallel_for(kReplicas, threads, [&](std::size_t i) { found[i] = step_at(scenario, scaling, ranks, i); });
+/// As many steps as `evaluated` of one allows.
+std::optional<CheckedSize> simulated_far(const model::Scenario& scenario, Scaling scaling, std::int64_t ranks,
+                                         double evaluated, int threads) {
+  const Played played = played_of(evaluated);
+  std::vector<std::optional<Seconds>> found(played.replicas);
+  parallel_for(found.size(), threads,
+               [&](std::size_t i) { found[i] = step_at(scenario, scaling, ranks, i, played.steps); });
   std::vector<Seconds> steps;
   for (const std::optional<Seconds>& one : found) {
     if (!one) return std::nullopt;
     steps.push_back(*one);
   }
   const simulate::ReplicaSpread spread = simulate::spread_of(steps);
-  return CheckedSize{.ranks = ranks,
-                     .step = spread.mean,
-                     .half_width = spread.half_width_95,
-                     .by_parts = by_parts,
-                     .forecast = by_parts};
+  return CheckedSize{.ranks = ranks, .step = spread.mean, .half_width = spread.half_width_95};
 }
+
+/// Eight replicas of as many steps as near sizes have; where they are played on links, four of half as many.
+std::optional<CheckedSize> simulated_near(const model::Scenario& scenario, Scaling scaling,
+                                          std::int64_t ranks, int threads) {
+  model::Scenario s = simulated_at(scenario, ranks, scaling);
+  if (is_played(s)) s.job.steps = std::max(s.job.steps / 2, std::min(s.job.steps, 4));
+  s.plays_links = model::engine_for(s) == model::EngineKind::Flow;
+  s.failures = {};
+  s.start = {};
+  const int replicas = std::min(s.replicas, is_played(s) ? 4 : 8);
+  s.replicas = 1;
+  std::vector<std::optional<simulate::Outcome>> found(static_cast<std::size_t>(replicas));
+  parallel_for(found.size(), threads, [&](std::size_t i) {
+    model::Scenario one = s;
+    one.seed += i;
+    if (auto outcome = simulate::simulate(one, {.threads = 1})) found[i] = *std::move(outcome);
+  });
+  std::vector<Seconds> steps;
+  CheckedSize out{.ranks = ranks};
+  for (const auto& outcome : found) {
+    if (!outcome) return std::nullopt;
+    steps.push_back(outcome->total / std::max(1, s.job.steps));
+    out.lengths.merge(outcome->steps);
+  }
+  const simulate::ReplicaSpread spread = simulate::spread_of(steps);
+  out.step = spread.mean;
+  out.half_width = spread.half_width_95;
+  return out;
+}
+
+/// What a step of a far size evaluates, by how that grows up to `from`: nothing where that cannot be told.
+class Evaluated {
+ public:
+  Evaluated(const model::Scenario& scenario, Scaling scaling, std::int64_t from) : from_(from) {
+    const std::int64_t half = from / 2;
+    if (from % 2 != 0 || half % unit_of(scenario) != 0 || !not_shared_out(scenario, half).empty()) return;
+    const auto less = evaluated_at(scenario, scaling, half);
+    const auto here = evaluated_at(scenario, scaling, from);
+    if (!less || !here) return;
+    here_ = *here;
+    power_ = std::max(std::log2(*here / *less), 1.0);
+  }
+  [[nodiscard]] std::optional<double> at(std::int64_t ranks) const {
+    if (here_ == 0) return std::nullopt;
+    return here_ * std::pow(static_cast<double>(ranks) / static_cast<double>(from_), power_);
+  }
+
+ private:
+  std::int64_t from_;
+  double here_ = 0;
+  double power_ = 1;
+};
 
 /// Smooth from 0 to 1 with level ends.
 double smooth(double t) {
@@ -384,23 +477,31 @@ std::vector<CheckedSize> simulate_far_sizes(const model::Scenario& scenario, Sca
                                             const std::function<TimeBand(std::int64_t ranks)>& forecast,
                                             int threads) {
   std::vector<CheckedSize> out;
-  const std::int64_t half = from / 2;
-  if (asked <= from || !varies(scenario) || from % 2 != 0 || half % unit_of(scenario) != 0) return out;
-  const auto less = evaluated_at(scenario, scaling, half);
-  const auto here = evaluated_at(scenario, scaling, from);
-  if (!less || !here) return out;
-  const double power = std::max(std::log2(*here / *less), 1.0);
+  if (asked <= from || !varies(scenario)) return out;
+  const Evaluated evaluated(scenario, scaling, from);
   std::int64_t ranks = from;
   while (ranks < asked && ranks <= kMostRanks / kApart) {
     ranks *= kApart;
-    if (!not_shared_out(scenario, ranks).empty()) break;
-    const double evaluated = *here * std::pow(static_cast<double>(ranks) / static_cast<double>(from), power);
-    if (evaluated > kMostEvaluated) break;
-    auto one = simulated_at(scenario, scaling, ranks, forecast(ranks), threads);
+    const auto of_step = evaluated.at(ranks);
+    if (!of_step || *of_step > kMostEvaluated || !not_shared_out(scenario, ranks).empty()) break;
+    auto one = simulated_far(scenario, scaling, ranks, *of_step, threads);
     if (!one) break;
+    one->by_parts = one->forecast = forecast(ranks);
     out.push_back(*std::move(one));
   }
   return out;
+}
+
+std::optional<CheckedSize> simulate_size(const model::Scenario& scenario, Scaling scaling, std::int64_t ranks,
+                                         int threads) {
+  const std::int64_t most = is_played(scenario) ? kMostPlayed : kMostSimulated;
+  if (ranks <= most) return simulated_near(scenario, scaling, ranks, threads);
+  if (ranks > kMostRanks || !varies(scenario)) return std::nullopt;
+  const std::int64_t unit = unit_of(scenario);
+  const auto evaluated =
+      Evaluated(scenario, scaling, std::max<std::int64_t>(most / (2 * unit), 1) * 2 * unit).at(ranks);
+  if (!evaluated || *evaluated > kMostEvaluated) return std::nullopt;
+  return simulated_far(scenario, scaling, ranks, *evaluated, threads);
 }
 
 OverPartsAt over_parts_far(OverPartsAt near, std::int64_t from, const std::vector<CheckedSize>& far) {

@@ -44,9 +44,12 @@ struct CheckedSize {
 struct CheckedSizes {
   std::vector<CheckedSize> sizes{};  ///< ascending
   std::vector<CheckedSize> far{};    ///< beyond them, ascending: those of simulate_far_sizes
-  std::string left_out{};            ///< why there is none; empty = there is one
+  std::vector<CheckedSize>
+      asked{};  ///< between and beyond these, ascending: asked_sizes.hpp. No other size follows them
+  std::string left_out{};  ///< why there is none; empty = there is one
 
-  [[nodiscard]] std::vector<CheckedSize> all() const;
+  [[nodiscard]] std::vector<CheckedSize> all() const;   ///< that others follow
+  [[nodiscard]] std::vector<CheckedSize> told() const;  ///< with those asked
 };
 
 /// Whether a size is simulated beside others: up to 4,096 ranks, 256 where messages share links or are disturbed.
@@ -78,10 +81,17 @@ enum class SimulatedRange : std::uint8_t {
 /// agree. Held by: src/forecast/answer/simulated_sizes_test.cpp
 [[nodiscard]] OverPartsAt over_parts(const CheckedSizes& simulated);
 
-/// Where values follow what was simulated, bands hold its interval at that size; at one that was not simulated, as much as at the nearest
-/// that was, as a ratio, and beyond all of them to where the last stretch goes on. Where values do not follow, bands meet the interval.
-/// Quantiles become as much longer as `heavier` says of the nearest.
+/// Bands hold the interval of what was simulated at that size; at one that was not simulated, as much as at the nearest that was, as a
+/// ratio, and what is not known between sizes (`between_sizes`), beyond all of them also to where the last stretch goes on. Quantiles become as much longer as `heavier` says of the nearest.
 void widen(SizePoint& point, const CheckedSizes& simulated, const OverPartsAt& over);
+
+/// Bands hold the interval of a size that was simulated itself; quantiles become those of its steps where they are `heavier`.
+void hold(SizePoint& point, const CheckedSize& size);
+
+/// One size, mean over replicas: up to 4,096 ranks (256 where messages share links or are disturbed), and beyond as a far one.
+/// Nothing where it is not cheap, or refused. Threads: same result for any number. Held by: src/forecast/answer/asked_sizes_test.cpp
+[[nodiscard]] std::optional<CheckedSize> simulate_size(const model::Scenario& scenario, Scaling scaling,
+                                                       std::int64_t ranks, int threads);
 
 /// Fills `heavier`: where of 100 steps 5 %, of 300 3 % are longer than the 99th percentile that is forecast. What messages draw is in no part.
 /// Not where noise lasts from step to step: then a replica's steps are few draws.
@@ -97,8 +107,8 @@ void find_heavier(CheckedSizes& simulated, const model::Scenario& scenario,
 /// Whether it has noise that recurs, and its links are neither shared nor disturbed.
 [[nodiscard]] bool varies(const model::Scenario& scenario);
 
-/// Four, sixteen, ... times as many ranks as `from` (the largest of `simulate_sizes`), up to the first that is not below `asked`, each three
-/// times three steps; only those of which a step evaluates little, by how that grows up to `from`. What is simulated at a size is the same
+/// Four, sixteen, ... times as many ranks as `from` (the largest of `simulate_sizes`), up to the first that is not below `asked`, each eight
+/// times up to thirteen steps, as many as take little, or three times three; only those of which a step evaluates little, by how that grows up to `from`. What is simulated at a size is the same
 /// whatever is asked. Where messages share links or are disturbed, and without noise, there is none: then the price of communication is
 /// simulated as it is. Errors: none; what `simulate` refuses ends the list.
 /// Cost: a second or two a size. Threads: same result for any number. Held by: src/forecast/answer/simulated_sizes_test.cpp

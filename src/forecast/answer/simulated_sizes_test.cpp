@@ -56,7 +56,7 @@ TEST(SimulatedSizes, WithoutNoiseBothWaysAgree) {
     EXPECT_EQ(s.half_width, Seconds{});
   }
   EXPECT_EQ(simulated_lines(f.simulated),
-            std::vector<std::string>{"check: simulated, 32, 64 ranks take as long as forecast"});
+            std::vector<std::string>{"check: simulated, 32, 64, 256 ranks take as long as forecast"});
 }
 
 // Noise that is listed and off is none: as many steps of as many seeds, to the same end.
@@ -177,15 +177,15 @@ TEST(SimulatedSizes, ABendHasTheNameOfItsSource) {
   EXPECT_GT(moved->at.ranks, 2 * with.value.ranks);
 }
 
-// Parts that are right within rounding are kept, and their band meets what was simulated.
-TEST(SimulatedSizes, BandsMeetWhatAgrees) {
+// Parts that are right within rounding are kept, and their band holds what was simulated.
+TEST(SimulatedSizes, BandsHoldWhatAgrees) {
   const CheckedSizes sizes{.sizes = {size_of(8, 1.003, 0.001, 1)}};
   SizePoint near;
   near.ranks = 8;
   near.mean = {Seconds{1}, Seconds{1}, Seconds{1}};
   widen(near, sizes, over_parts(sizes));
   EXPECT_EQ(near.mean.value, Seconds{1});
-  EXPECT_NEAR(near.mean.high.count(), 1.002, 1e-12);
+  EXPECT_NEAR(near.mean.high.count(), 1.004, 1e-12);
   EXPECT_EQ(near.mean.low, Seconds{1});
 }
 
@@ -297,7 +297,7 @@ TEST(StrongScaling, WhatIsNotDividedStays) {
   const ProjectOptions strong{.scaling = Scaling::Strong, .rest = rest_of(scenario(text), Scaling::Strong)};
   for (const std::int64_t ranks : {4, 16, 32}) {
     const SizePoint p = project_one(*parts, ranks, strong);
-    EXPECT_NEAR(p.mean.value / simulated_step(text, ranks, Scaling::Strong, 600), 1, 0.01) << ranks;
+    EXPECT_NEAR(p.mean.value / simulated_step(text, ranks, Scaling::Strong, 600), 1, 0.02) << ranks;
   }
 }
 

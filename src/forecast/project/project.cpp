@@ -322,9 +322,7 @@ class Replicates {
  public:
   Replicates(const Parts& parts, const std::vector<std::int64_t>& sizes, const ProjectOptions& options)
       : parts_(parts), sizes_(sizes), options_(options) {
-    for (const PositionParts& p : parts.positions) {
-      clean_ = clean_ && p.slow.seen == 0;
-    }
+    for (const PositionParts& p : parts.positions) clean_ = clean_ && p.slow.seen == 0;
     const std::vector<PositionLaws> laws = estimates(parts);
     for (const std::int64_t ranks : sizes) {
       const double factor = factor_at(parts, ranks, options.scaling);

@@ -47,6 +47,8 @@ struct RestOfScenario {
   RestAt at;
   /// Of a size that is beyond all that are simulated the largest that is; else nothing. Cost: that of `at`.
   std::function<std::optional<std::int64_t>(std::int64_t ranks)> simulated_below;
+  /// Simulated at that very size, where that is one of whole replicas and not beyond what is simulated at any cost; else nothing.
+  std::function<std::optional<TimeEstimate>(std::int64_t ranks)> simulated_at;
 };
 [[nodiscard]] RestOfScenario rest_and_range_of(const model::Scenario& scenario,
                                                Scaling scaling = Scaling::Weak);

@@ -43,6 +43,13 @@ class Prices {
     const std::optional<Price> price = price_at(ranks);
     return price ? std::optional(price->rest.value) : std::nullopt;
   }
+  /// Of any size of whole replicas.
+  std::optional<TimeEstimate> of_whole_replicas(std::int64_t ranks) {
+    const std::int64_t unit = unit_of(scenario_);
+    if (ranks < unit || ranks % unit != 0 || ranks > (played_ ? kMostPlayed : kMostSimulated))
+      return std::nullopt;
+    return not_shared_out(scenario_, ranks).empty() ? estimate_at(ranks) : std::nullopt;
+  }
   /// The smallest of these sizes.
   [[nodiscard]] std::int64_t least() const { return least_; }
   /// Whether one of these sizes is simulated. Beyond 16,384 ranks by what a step of the largest below has evaluated, which grows as the
@@ -285,7 +292,8 @@ RestOfScenario rest_and_range_of(const model::Scenario& scenario, Scaling scalin
           .simulated_below = [prices](std::int64_t ranks) -> std::optional<std::int64_t> {
             const std::int64_t low = prices->below(ranks);
             return low < ranks && !prices->simulates(2 * low) ? std::optional(low) : std::nullopt;
-          }};
+          },
+          .simulated_at = [prices](std::int64_t ranks) { return prices->of_whole_replicas(ranks); }};
 }
 
 }  // namespace cox::forecast

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/answer/asked_sizes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "cox/model/toml.hpp"
+#include "cox/simulate/outcome.hpp"
+
+#include "forecast/answer/forecast.hpp"
+#include "forecast/scenario/resize.hpp"
+
+namespace cox::forecast {
+namespace {
+
+model::Scenario scenario(const std::string& text) {
+  auto read = model::parse_scenario(text, "test.toml", ".");
+  EXPECT_TRUE(read) << (read ? "" : read.error().message);
+  return std::move(read->scenario);
+}
+
+FullForecast forecast_of(const std::string& text, std::vector<std::int64_t> sizes) {
+  Evidence evidence;
+  evidence.inputs.push_back({.path = "test.toml", .kind = InputKind::Scenario});
+  evidence.scenario = scenario(text);
+  Asked asked;
+  asked.sizes = std::move(sizes);
+  asked.project.replicates = 20;
+  auto made = make_forecast(evidence, asked);
+  EXPECT_TRUE(made) << (made ? "" : made.error().message);
+  return *std::move(made);
+}
+
+/// Mean over five runs of other draws than the forecast's.
+Seconds simulated_step(const std::string& text, std::int64_t ranks, int steps) {
+  Seconds sum{};
+  for (std::uint64_t seed = 101; seed < 106; ++seed) {
+    model::Scenario s = resized(scenario(text), ranks);
+    s.job.steps = steps;
+    s.seed = seed;
+    const auto outcome = simulate::simulate(s, {.threads = 1});
+    EXPECT_TRUE(outcome);
+    if (outcome) sum += outcome->total / (5.0 * steps);
+  }
+  return sum;
+}
+
+/// Sums of 40 MB that work hides in part, on 32 ranks: what surfaces bends between sizes.
+const std::string kHidesInPart = R"(
+[cluster]
+nodes = 32
+nic.latency = "20us"
+nic.bandwidth = "25GB/s"
+[job]
+workload = "training"
+steps = 60
+bucket = "40MB"
+[job.layers]
+count = 41
+forward = "1ms"
+backward = "2ms"
+gradients = "10MB"
+[[noise]]
+law = "exponential"
+mean_ratio = 0.05
+)";
+
+// Between 512 and 4,096 ranks, below the least, and no power of two: each is what it takes when it is simulated.
+TEST(AskedSizes, EachIsSimulatedItself) {
+  const FullForecast f = forecast_of(kHidesInPart, {16, 64, 96, 256});
+  ASSERT_EQ(f.simulated.asked.size(), 4U);
+  for (const SizePoint& p : f.projection.points) {
+    const Seconds truth = simulated_step(kHidesInPart, p.ranks, 60);
+    EXPECT_NEAR(p.mean.value / truth, 1, 0.01) << p.ranks;
+    EXPECT_LE(p.mean.low, truth) << p.ranks;
+    EXPECT_GE(p.mean.high, truth) << p.ranks;
+  }
+}
+
+TEST(AskedSizes, ASizeIsTheSameWhateverElseIsAsked) {
+  const FullForecast alone = forecast_of(kHidesInPart, {96});
+  const FullForecast beside = forecast_of(kHidesInPart, {64, 96, 128});
+  EXPECT_EQ(alone.projection.points[0].mean.value, beside.projection.points[1].mean.value);
+  EXPECT_EQ(alone.projection.points[0].mean.high, beside.projection.points[1].mean.high);
+  EXPECT_EQ(beside.simulated.asked.size(), 2U) << "128 is among those that are always simulated";
+}
+
+// 300 ranks between 256 and 512: what is exposed there is not told by these, so parts alone have no number.
+TEST(AskedSizes, WhatNeighboursDoNotTellIsSimulated) {
+  std::string text = kHidesInPart;
+  text.replace(text.find("mean_ratio = 0.05"), 17, "mean_ratio = 0.03");
+  text.replace(text.find("forward = \"1ms\"\nbackward = \"2ms\""), 32,
+               "forward = \"2ms\"\nbackward = \"4ms\"");
+  const FullForecast f = forecast_of(text, {300});
+  const SizePoint& p = f.projection.points.front();
+  ASSERT_EQ(p.refused, "");
+  EXPECT_NEAR(p.mean.value / simulated_step(text, 300, 60), 1, 0.01);
+}
+
+CheckedSize size_of(std::int64_t ranks, double simulated, double half_width) {
+  const Seconds one{1};
+  return {.ranks = ranks,
+          .step = Seconds{simulated},
+          .half_width = Seconds{half_width},
+          .by_parts = {one, one, one},
+          .forecast = {one, one, one}};
+}
+
+TEST(BetweenSizes, WhatANeighbourMissesIsNotKnownBetween) {
+  const std::vector<CheckedSize> line = {size_of(32, 1, 0), size_of(128, std::exp(0.02), 0),
+                                         size_of(512, std::exp(0.04), 0)};
+  EXPECT_NEAR(between_sizes(line, 64), 0, 1e-6) << "neighbours predict it";
+  const std::vector<CheckedSize> bent = {size_of(32, 1, 0), size_of(128, 1.05, 0), size_of(512, 1, 0)};
+  EXPECT_NEAR(between_sizes(bent, 128), 0, 1e-9) << "simulated";
+  EXPECT_GT(between_sizes(bent, 64), 0.05);
+  EXPECT_GT(between_sizes(bent, 16), 0.05) << "below the least";
+  EXPECT_GT(between_sizes(bent, 8), between_sizes(bent, 16)) << "further off";
+  EXPECT_EQ(between_sizes(bent, 2048), 0) << "beyond the last another rule holds";
+  const std::vector<CheckedSize> noisy = {size_of(32, 1, 0.05), size_of(128, 1.05, 0.1),
+                                          size_of(512, 1, 0.05)};
+  EXPECT_EQ(between_sizes(noisy, 64), 0) << "as far as noise goes";
+  EXPECT_EQ(between_sizes(std::vector{size_of(32, 1.1, 0)}, 64), 0) << "one tells nothing of it";
+  EXPECT_GT(between_sizes(std::vector{size_of(32, 1, 0), size_of(64, 1.05, 0)}, 48), 0.05);
+}
+
+SizePoint point(std::int64_t ranks, double step, double rest) {
+  SizePoint p;
+  p.ranks = ranks;
+  p.mean = {Seconds{step}, Seconds{step}, Seconds{step}};
+  p.rest = Seconds{rest};
+  return p;
+}
+
+TEST(AskedSizes, AStepThatGetsShorterIsSaidWithItsReason) {
+  Projection projection;
+  projection.points = {point(32, 0.084, 0.004), point(64, 0.082, 0.002), point(128, 0.0819, 0.002)};
+  CheckedSizes simulated;
+  simulated.sizes = {size_of(32, 0.084, 0)};
+  simulated.asked = {size_of(64, 0.082, 0)};
+  EXPECT_EQ(
+      shorter_steps(projection, simulated),
+      std::vector<std::string>{"64 ranks take less than 32 (82.0 ms for 84.0 ms): communication that nothing "
+                               "hides is shorter there by 2.00 ms; both are simulated"});
+  projection.points[1].rest = projection.points[0].rest;
+  simulated.asked.clear();
+  EXPECT_NE(shorter_steps(projection, simulated).at(0).find("ranks wait less"), std::string::npos);
+  EXPECT_NE(shorter_steps(projection, simulated).at(0).find("not both are simulated"), std::string::npos);
+  projection.scaling = Scaling::Strong;
+  EXPECT_TRUE(shorter_steps(projection, simulated).empty());
+}
+
+/// A tail of Pareto 2.3, of which the slowest of 16,384 is far out.
+const std::string kHeavy = R"(
+[cluster]
+nodes = 1024
+nic.latency = "2us"
+nic.bandwidth = "25GB/s"
+[job]
+steps = 40
+compute = "100ms"
+[job.collective]
+kind = "all-reduce"
+algorithm = "recursive-doubling"
+bytes = "1MiB"
+[[noise]]
+law = "pareto"
+mean_ratio = 0.05
+shape = 2.3
+)";
+
+// A hundred steps are cheap beyond 4,096 ranks, and what they leave open is in the band.
+TEST(FarSizes, AHundredStepsWhereTheyAreCheap) {
+  const model::Scenario s = scenario(kHeavy);
+  const auto one = simulate_size(s, Scaling::Weak, 16'384, 1);
+  ASSERT_TRUE(one);
+  EXPECT_LT(one->half_width / one->step, 0.2);
+  const FullForecast f = forecast_of(kHeavy, {16'384});
+  ASSERT_EQ(f.simulated.far.size(), 1U);
+  const CheckedSize& far = f.simulated.far.front();
+  EXPECT_EQ(far.step, one->step);
+  const SizePoint& p = f.projection.points.front();
+  EXPECT_LE(p.mean.low, far.step - far.half_width);
+  EXPECT_GE(p.mean.high, far.step + far.half_width);
+}
+
+}  // namespace
+}  // namespace cox::forecast
