@@ -20,6 +20,7 @@
 
 #include "cli/input/failures_option.hpp"
 #include "cli/input/run_input.hpp"
+#include "cli/output/failure.hpp"
 
 namespace cox::cli {
 namespace {
@@ -76,6 +77,17 @@ Status add_runs(forecast::ReadEvidence& out, const std::string& path, const Invo
   return {};
 }
 
+/// `--run` chooses among the runs of a file or folder; an input that holds none has no such choice.
+Status check_no_run(const Invocation& call, const std::string& path, const char* what) {
+  const std::string name = call.value("run");
+  if (name.empty()) return {};
+  Error error = usage_error(
+      "cli-003", fmt::format("--run: got '{}', but this is {}, expected a Run or traces", name, what),
+      "leave --run out");
+  error.where = Where{.file = path};
+  return fail(std::move(error));
+}
+
 }  // namespace
 
 Result<forecast::ReadEvidence> read_evidence(const Invocation& call, Console& console) {
@@ -92,10 +104,14 @@ Result<forecast::ReadEvidence> read_evidence(const Invocation& call, Console& co
     if (std::filesystem::path(path).extension() == ".toml") {
       COX_TRY(const bool is_study, add_study(out, path));
       if (!is_study) COX_CHECK(add_scenario(out, path, call));
+      COX_CHECK(check_no_run(call, path, is_study ? "a study" : "a scenario"));
       continue;
     }
     COX_TRY(const bool table, out.add_table(path));
-    if (!table) COX_CHECK(add_runs(out, path, call, console));
+    if (table)
+      COX_CHECK(check_no_run(call, path, "a table"));
+    else
+      COX_CHECK(add_runs(out, path, call, console));
   }
   return out;
 }

@@ -143,14 +143,17 @@ Result<Invocation> parse(const Command& command, const std::vector<std::string>&
   app.set_help_flag();
   app.allow_extras();
   std::map<std::string, std::string, std::less<>> values;
+  std::map<std::string, std::vector<std::string>, std::less<>> lists;
   std::map<std::string, std::int64_t, std::less<>> counts;
   for (const FlagSpec& flag : flags) {
     if (flag.value.empty()) {
       app.add_flag(cli11_name(flag), counts[std::string(flag.name)]);
+    } else if (flag.value.ends_with(",...")) {  // given twice it goes on; nobody but its verb parts it
+      app.add_option(cli11_name(flag), lists[std::string(flag.name)])
+          ->type_name(std::string(flag.value))
+          ->allow_extra_args(false);
     } else {
-      CLI::Option* option = app.add_option(cli11_name(flag), values[std::string(flag.name)]);
-      option->type_name(std::string(flag.value));
-      if (flag.value.ends_with(",...")) option->join(',');
+      app.add_option(cli11_name(flag), values[std::string(flag.name)])->type_name(std::string(flag.value));
     }
   }
   try {
@@ -170,6 +173,11 @@ Result<Invocation> parse(const Command& command, const std::vector<std::string>&
     if (flag.value.empty()) {
       if (counts[name] > 0) invocation.switches.insert(name);
     } else if (app.count(fmt::format("--{}", name)) > 0) {
+      if (const auto list = lists.find(name); list != lists.end())
+        values[name] = fmt::format("{}", fmt::join(list->second, ","));
+      if (values[name].empty())
+        return fail(usage_error("cli-003", fmt::format("--{} needs a value: --{} {}", name, name, flag.value),
+                                help_hint(spec)));
       if (auto error = check_choice(fmt::format("--{}", name), values[name], flag.choices))
         return fail(*error);
       invocation.values[name] = values[name];

@@ -105,6 +105,16 @@ TEST(Parse, ListsMayBeGivenInParts) {
   }
 }
 
+TEST(Parse, AnEmptyPartOfAListReachesTheVerb) {
+  const auto call = parse(reader(), {"in", "--set", "a=1,,b=2", "--set=,c=3"});
+  ASSERT_TRUE(call) << call.error().message;
+  EXPECT_EQ(call->value("set"), "a=1,,b=2,,c=3");
+}
+
+TEST(Parse, AnEmptyValueIsNone) {
+  EXPECT_EQ(parse(reader(), {"in", "--set", ""}).error().message, "--set needs a value: --set KEY=VALUE,...");
+}
+
 TEST(Parse, MissingAndSurplusArguments) {
   EXPECT_EQ(id_of(reader(), {}), "cli-004");
   EXPECT_EQ(id_of(reader(), {"in", "red", "more"}), "cli-004");

@@ -45,7 +45,18 @@ Result<std::optional<forecast::ControlQuestion>> control_question(const Invocati
   if ((tokens > 0) != (per_step > 0) || (within > 0 && !(tokens > 0)))
     return fail(usage_error("forecast-036", "a training needs both --tokens and --tokens-per-step",
                             "like --tokens 15e12 --tokens-per-step 4e6"));
-  const std::string target = call.value("target");
+  const std::string target = call.value("target"), prices = call.value("price");
+  forecast::LeverPrices priced;
+  if (!prices.empty()) {
+    COX_TRY(priced, forecast::parse_prices(prices));
+  }
+  if (!prices.empty() && !call.has("levers") && target.empty())
+    return fail(usage_error(
+        "cli-003",
+        fmt::format(
+            "--price: got '{}', which prices no lever that is asked for, expected --levers or --target beside it",
+            prices),
+        "add --levers, or leave --price out"));
   if (!call.has("levers") && target.empty() && !(tokens > 0))
     return std::optional<forecast::ControlQuestion>{};
   forecast::ControlQuestion out;
@@ -54,9 +65,7 @@ Result<std::optional<forecast::ControlQuestion>> control_question(const Invocati
   if (!target.empty()) {
     COX_TRY(out.target, forecast::parse_target(target));
   }
-  if (const std::string prices = call.value("price"); !prices.empty()) {
-    COX_TRY(out.options.prices, forecast::parse_prices(prices));
-  }
+  out.options.prices = std::move(priced);
   if (tokens > 0) {
     out.training =
         forecast::Training{.tokens = tokens,

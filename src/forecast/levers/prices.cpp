@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "forecast/levers/levers.hpp"
@@ -47,12 +48,19 @@ constexpr std::array<std::pair<std::string_view, double>, 27> kPrices = {{
     {"restart-by-tree", kProgram},
 }};
 
-tl::unexpected<Error> cannot(std::string_view text, const std::string& why) {
+tl::unexpected<Error> cannot(std::string_view got, std::string_view wanted, std::string hint) {
   return fail({.code = Errc::Usage,
                .id = "forecast-037",
-               .message = fmt::format("prices \"{}\": {}", text.substr(0, 80), why),
-               .hint = "say for example faster-links=100,overlap=2",
+               .message = fmt::format("--price: got '{}', expected {}", got.substr(0, 80), wanted),
+               .hint = std::move(hint),
                .where = std::nullopt});
+}
+
+/// What can be said, in the order of the scale.
+std::string all_names() {
+  std::string out = "there are: ";
+  for (const auto& [name, price] : kPrices) out += fmt::format("{}{}", out.ends_with(' ') ? "" : ", ", name);
+  return out;
 }
 
 }  // namespace
@@ -70,18 +78,17 @@ Result<LeverPrices> parse_prices(std::string_view text) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     const std::string_view one = text.substr(at, end - at);
     const std::size_t equals = one.find('=');
-    if (equals == std::string_view::npos || equals == 0)
-      return cannot(text, fmt::format("got '{}', expected LEVER=PRICE", one.substr(0, 40)));
+    const char* const like = "like faster-links=100,overlap=2";
+    if (equals == std::string_view::npos || equals == 0) return cannot(one, "a lever, = and its price", like);
     const std::string_view name = one.substr(0, equals), number = one.substr(equals + 1);
     const bool known =
         std::any_of(kPrices.begin(), kPrices.end(), [&](const auto& p) { return p.first == name; });
-    if (!known) return cannot(text, fmt::format("'{}' is no lever", name.substr(0, 40)));
+    if (!known) return cannot(one, "the name of a lever before =", all_names());
     double price = 0;
     const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), price);
     if (error != std::errc{} || stop != number.data() + number.size() || !(price >= 0) ||
         !std::isfinite(price))
-      return cannot(text,
-                    fmt::format("{} has '{}', expected a number of 0 or more", name, number.substr(0, 40)));
+      return cannot(one, "a number of 0 or more behind =", like);
     out.stated.insert_or_assign(std::string(name), price);
     at = end + 1;
   }

@@ -23,6 +23,9 @@ TEST(Prices, OfEveryLever) {
 }
 
 TEST(Prices, WhatCannotBeReadIsTold) {
+  EXPECT_EQ(parse_prices("overlap=1,engines=3").error().message,
+            "--price: got 'engines=3', expected the name of a lever before =");
+  EXPECT_NE(parse_prices("engines=3").error().hint.find("faster-links"), std::string::npos);
   for (const char* text :
        {"", "overlap", "overlap=", "overlap=-1", "overlap=nan", "=3", "engines=3", "overlap=1,,"})
     EXPECT_EQ(parse_prices(text).error().id, "forecast-037") << text;
