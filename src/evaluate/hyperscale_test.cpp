@@ -135,10 +135,30 @@ TEST(Hyperscale, LeversMoveTheSizeOfMostThroughputAsTheStudySays) {
     return 0.0;
   };
   const double as_it_is = *value(a, "N*");
-  EXPECT_NEAR(t.baseline.most_nodes.value_or(0), as_it_is, 0.01 * as_it_is);
-  EXPECT_NEAR(most("restart-by-tree"), *value(a, "N* with control"), 0.01 * *value(a, "N* with control"));
-  EXPECT_NEAR(most("no-time-outs"), *value(a, "N* without time-outs in sequential rounds"), 0.01 * as_it_is);
-  EXPECT_NEAR(most("full-bisection"), *value(a, "N* without oversubscription between pods"), 0.01 * as_it_is);
+  EXPECT_EQ(t.baseline.most_nodes.value_or(0), as_it_is);
+  EXPECT_FALSE(t.baseline.most_nodes_ends) << "terms that are stated are not drawn";
+  EXPECT_EQ(most("restart-by-tree"), *value(a, "N* with control"));
+  EXPECT_EQ(most("no-time-outs"), *value(a, "N* without time-outs in sequential rounds"));
+  EXPECT_EQ(most("full-bisection"), *value(a, "N* without oversubscription between pods"));
+}
+
+// Below the eight nodes from which its terms are stated there is no step, so no number of days either.
+TEST(Hyperscale, DaysAreOfNodesWhoseTermsAreStated) {
+  forecast::ReadEvidence evidence;
+  ASSERT_TRUE(evidence.add_stated("hyperscale-fabric.toml", stated()));
+  const forecast::Question asked{.sizes = {8, 512}};
+  auto made = forecast::make_forecast(evidence, asked);
+  ASSERT_TRUE(made) << made.error().to_string();
+  forecast::ControlQuestion q;
+  q.training = forecast::Training{.tokens = 1e12, .tokens_per_step = 1e6, .within = Seconds{400 * 86'400.0}};
+  ASSERT_TRUE(made->add_control(q, evidence, asked));
+  std::string text;
+  for (const TextLine& line : made->text_lines(false)) text += line.text + '\n';
+  EXPECT_NE(text.find("within 400 days: 8 nodes"), std::string::npos) << text;
+  EXPECT_NE(text.find("--days: sizes below the 8 nodes from which the terms are stated are not looked at"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("\n1 nodes: "), std::string::npos) << text;
 }
 
 TEST(Hyperscale, TheForecastRefusesWhatTheStudyDoesNotState) {

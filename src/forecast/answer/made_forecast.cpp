@@ -229,6 +229,11 @@ Status MadeForecast::add_control(const ControlQuestion& question, const ReadEvid
                       .hint = "leave --levers, --target and --tokens out, or give a Run or a scenario",
                       .where = {}});
   }
+  if (whole_->full_control && whole_->full_control->most && whole_->regimes &&
+      whole_->regimes->n_star.value.inside()) {
+    const std::int64_t each = std::max(whole_->scenario->cluster.devices_per_node, 1);
+    whole_->full_control->most_with_steps = (whole_->regimes->n_star.value.ranks + each / 2) / each;
+  }
   if (by_parts) add_part_levers(*whole_, evidence.all(), asked_of(asked), question);
   if (by_parts && question.levers && !evidence.all().samples.empty()) add_played_levers(*whole_, played);
   whole_->control = *whole_->full_control;

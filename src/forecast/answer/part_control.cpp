@@ -39,6 +39,7 @@ void add_part_levers(FullForecast& f, const Evidence& evidence, const Asked& ask
   options.project.over_parts = f.over_parts;
   options.project.growth = f.growth;
   options.unseen = f.calibrated;
+  if (evidence.stated) options.replicates = 0;  // its terms are exact: there is nothing to draw
   if (question.levers)
     f.full_control->levers = compare_part_levers(job, levers, options, question.options.prices);
   if (!question.target) return;

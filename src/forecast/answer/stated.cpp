@@ -70,11 +70,14 @@ SizePoint point_at(const StatedJob& stated, const ScalingJob& running, std::int6
   return out;
 }
 
+std::string below_its_terms(const StatedJob& stated) {
+  return fmt::format("below the {} nodes from which the terms are stated", stated.from);
+}
+
 std::string why_not(const StatedJob& stated, std::int64_t ranks) {
   if (ranks % stated.ranks_per_node != 0)
     return fmt::format("no whole number of nodes of {} ranks", stated.ranks_per_node);
-  if (ranks < stated.from * stated.ranks_per_node)
-    return fmt::format("below the {} nodes from which the terms are stated", stated.from);
+  if (ranks < stated.from * stated.ranks_per_node) return below_its_terms(stated);
   return {};
 }
 
@@ -130,10 +133,16 @@ void add_quantiles(const FullForecast& f, const ProjectOptions& asked, SizePoint
   p.cv = by_law.cv;
 }
 
-/// Where a step of so many nodes goes, and what it trains on.
+/// Where a step of so many nodes goes, and what it trains on; an error where no term is stated.
 BudgetAt steps_of(const StatedJob& stated, double tokens_per_step) {
   return [stated, tokens_per_step,
           running = job_of(stated.work, stated.step_terms())](std::int64_t nodes) -> Result<StepBudget> {
+    if (nodes < stated.from)
+      return fail(Error{.code = Errc::Unsupported,
+                        .id = "forecast-031",
+                        .message = below_its_terms(stated),
+                        .hint = "ask for that many nodes at least",
+                        .where = {}});
     const SizePoint p = point_at(stated, running, nodes);
     return StepBudget{
         .compute = stated.work,
@@ -203,8 +212,12 @@ void add_control(FullForecast& out, const StatedJob& stated, int threads) {
 Result<FullControl> control_of(const FullForecast& f, const StatedJob& stated,
                                const ControlQuestion& question) {
   const double per_step = question.training ? question.training->tokens_per_step : 0;
+  ControlQuestion stated_sizes = question;
+  std::erase_if(stated_sizes.nodes, [&](std::int64_t nodes) { return nodes < stated.from; });
   COX_TRY(FullControl out,
-          make_control(f.failing ? *f.failing : *f.scenario, question, steps_of(stated, per_step)));
+          make_control(f.failing ? *f.failing : *f.scenario, stated_sizes, steps_of(stated, per_step)));
+  if (out.nodes_for && out.nodes_for->reached && out.nodes_for->at.nodes == stated.from)
+    out.notes.push_back(fmt::format("--days: sizes {} are not looked at", below_its_terms(stated)));
   if (out.nodes_for && out.nodes_for->at.nodes > stated.to)
     out.notes.push_back(
         fmt::format("--days: beyond {} nodes, the largest of the study's own sizes, its terms go on",

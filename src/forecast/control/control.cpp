@@ -186,10 +186,10 @@ TextLine lever_row(std::string_view name, const LeverEffect& e, const LeverEffec
 
 std::string table_title(const LeverTable& t, bool of_a_run) {
   return t.by_parts
-             ? fmt::format(
-                   "levers, alone: ratios to the job as it is on {} ranks (by its parts, {} draws of "
-                   "what they are)",
-                   grouped(t.ranks), t.replicas)
+             ? fmt::format("levers, alone: ratios to the job as it is on {} ranks (by its parts, {})",
+                           grouped(t.ranks),
+                           t.replicas > 0 ? fmt::format("{} draws of what they are", t.replicas)
+                                          : std::string("which are stated: nothing is drawn"))
              : fmt::format(
                    "{}, alone: ratios to the job as it is on {} nodes ({} replicas of {} steps, common "
                    "draws)",
@@ -301,6 +301,16 @@ void add_set(Lines& out, const LeverSet& s, const std::string& target) {
   if (!s.best.learning.empty()) out.push_back("  not included: " + s.best.learning);
 }
 
+/// The set that the target wants, at the sizes asked.
+void add_control_elsewhere(Lines& out, const std::vector<ControlledSize>& sizes) {
+  for (const ControlledSize& at : sizes)
+    out.push_back(fmt::format(
+        "  at {} ranks throughput {:.3f} of the job as it is there{}", grouped(at.ranks), at.throughput_ratio,
+        at.simulated ? fmt::format(" ({:.3f}..{:.3f}, simulated, {} steps a seed)", at.simulated->low,
+                                   at.simulated->high, grouped(at.simulated->steps))
+                     : " (by its parts)"));
+}
+
 void add_goodput(Lines& out, const FullControl& c) {
   out.push_back(
       TextLine::row(fmt::format("{:>9}  {:>11} {:>14} {:>8} {:>8} {:>8} {:>8} {:>8}", "nodes", "failure per",
@@ -314,11 +324,16 @@ void add_goodput(Lines& out, const FullControl& c) {
   if (first.given.far > Seconds{})
     out.push_back(fmt::format("the scenario's own interval, {}, leaves {}", to_string(first.given.far),
                               percent(first.at_given.work)));
-  if (c.most)
+  if (!c.most) return;
+  out.push_back(fmt::format(
+      "by failures alone, were a step as long at any size and each size at its own best interval: most work "
+      "{} {} nodes, where {} of the time is work",
+      c.most->censored ? "beyond" : "at", grouped(c.most->nodes), percent(c.most->goodput)));
+  if (c.most_with_steps)
     out.push_back(
-        fmt::format("most work: {} {} nodes, where {} of the time is work, were a step as long at any "
-                    "size and each at its own best interval",
-                    c.most->censored ? "beyond" : "at", grouped(c.most->nodes), percent(c.most->goodput)));
+        fmt::format("with steps that take longer on more nodes{}: most throughput at {} nodes",
+                    first.given.far > Seconds{} ? " and checkpoints at the scenario's own interval" : "",
+                    grouped(*c.most_with_steps)));
 }
 
 /// With its band where that differs in what is printed.
@@ -386,6 +401,7 @@ std::vector<TextLine> text_lines(const FullControl& c) {
   Lines out;
   if (c.levers) add_levers(out, *c.levers, c.played);
   if (c.set) add_set(out, *c.set, c.target);
+  add_control_elsewhere(out, c.controlled);
   if (!c.goodput.empty()) add_goodput(out, c);
   for (const Days& d : c.days) add_day(out, d);
   add_nodes_for(out, c);

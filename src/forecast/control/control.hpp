@@ -3,6 +3,7 @@
 /// What is asked of a scenario beside its sizes, answered.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +24,9 @@ namespace cox::forecast {
 struct FullControl : Control {
   std::vector<GoodputPoint> goodput{};  ///< where something fails: the scenario's nodes, and those asked
   std::optional<MostWork> most{};       ///< N*, steps as they are at the scenario's size
-  std::vector<Days> days{};             ///< by nodes
+  std::optional<std::int64_t>
+      most_with_steps{};     ///< N* of the forecast, in nodes; empty = not inside its range
+  std::vector<Days> days{};  ///< by nodes
   std::optional<NodesFor> nodes_for{};
   std::optional<Seconds> within{};
   std::vector<Sensitivity> sensitivities{};

@@ -125,7 +125,10 @@ Json control_json(const FullControl& c) {
            {"shares_at_given", p.given.far > Seconds{} ? shares_json(p.at_given) : Json(nullptr)}});
   }
   if (c.most)
-    j["most_work"] = {{"nodes", c.most->nodes}, {"beyond", c.most->censored}, {"goodput", c.most->goodput}};
+    j["most_work"] = {{"nodes", c.most->nodes},
+                      {"beyond", c.most->censored},
+                      {"goodput", c.most->goodput},
+                      {"nodes_with_steps", c.most_with_steps ? Json(*c.most_with_steps) : Json(nullptr)}};
   if (!c.days.empty()) {
     j["days"] = Json::array();
     for (const Days& d : c.days) j["days"].push_back(days_json(d));

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forecast/control/simulated_control.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "forecast/control/control.hpp"
 #include "forecast/control/control_json.hpp"
 #include "forecast/scenario/resize.hpp"
 #include "support/noisy_training.hpp"
@@ -78,6 +83,11 @@ TEST(SimulatedControl, ATargetThatAPolicyReachesHasACurve) {
   ASSERT_EQ(c->set->best.names, std::vector<std::string>{"local-steps"});
   ASSERT_EQ(c->controlled.size(), 3U);
   EXPECT_EQ(c->controlled.front().throughput_ratio, c->set->best.throughput.value);
+  std::string text;
+  for (const TextLine& line : text_lines(*c)) text += line.text + '\n';
+  for (const char* size : {"8", "16", "32"})
+    EXPECT_NE(text.find(fmt::format("  at {} ranks throughput ", size)), std::string::npos) << text;
+  EXPECT_NE(text.find(", simulated, 40 steps a seed)"), std::string::npos) << text;
   const Json j = control_json(*c);
   EXPECT_EQ(j["controlled"][2]["ranks"], 32);
   EXPECT_EQ(j["controlled"][2]["simulated_steps"], 40);

@@ -179,8 +179,15 @@ struct DrawnBeyond {
 
 constexpr double kFar = std::numeric_limits<double>::infinity();
 
+/// The job by its nodes, of which there is a whole number.
+ScalingJob by_nodes(const ScalingJob& ranks, std::int64_t each) {
+  ScalingJob out = ranks;
+  out.at = [at = ranks.at, each](std::int64_t nodes, MechanismSet on) { return at(nodes * each, on); };
+  return out;
+}
+
 /// N* of a draw: where its throughput stops to grow, beside that of the estimate. Infinite: nowhere in the range.
-double most_ranks_beside(const ScalingJob& job, std::int64_t estimate, const RegimeRange& range) {
+double most_nodes_beside(const ScalingJob& job, std::int64_t estimate, const RegimeRange& range) {
   const auto falls = [&](double n) { return job.at(std::llround(n), kEveryMechanism).elasticity < 0; };
   const auto from = static_cast<double>(range.from), to = static_cast<double>(range.to);
   auto low = static_cast<double>(estimate), high = low;
@@ -209,15 +216,16 @@ double most_ranks_beside(const ScalingJob& job, std::int64_t estimate, const Reg
 void add_most_nodes(const PartsCase& job, const PartLeverOptions& options, LeverEffect& out,
                     DrawnBeyond& drawn) {
   if ((options.project.scaling == Scaling::Weak && !job.failing) || job.detour) return;
-  const std::int64_t from = std::max<std::int64_t>(job.parts.ranks, 1);
-  const RegimeRange range{.from = from, .to = std::max<std::int64_t>(2 * from, 1'048'576), .per_doubling = 2};
+  const std::int64_t each = std::max(job.parts.ranks_per_node, 1);
+  const std::int64_t from = std::max<std::int64_t>(job.parts.ranks / each, 1);
+  const RegimeRange range{
+      .from = from, .to = std::max<std::int64_t>(2 * from, 1'048'576 / each), .per_doubling = 2};
   const PartsJob made = job_of_parts(job.parts, drawn_options(job, options));
-  const RegimeMap map = map_regimes(made.job, range);
+  const RegimeMap map = map_regimes(by_nodes(made.job, each), range);
   if (!map.n_star.inside()) return;
-  const double each = std::max(job.parts.ranks_per_node, 1);
-  out.most_nodes = static_cast<double>(map.n_star.ranks) / each;
+  out.most_nodes = static_cast<double>(map.n_star.ranks);
   for (const ScalingJob& one : made.replicates)
-    drawn.most_nodes.push_back(most_ranks_beside(one, map.n_star.ranks, range) / each);
+    drawn.most_nodes.push_back(most_nodes_beside(by_nodes(one, each), map.n_star.ranks, range));
 }
 
 DrawnBeyond add_beyond_steps(const PartsCase& job, const PartLeverOptions& options, double level,

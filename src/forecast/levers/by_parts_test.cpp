@@ -276,6 +276,28 @@ TEST(LeversByParts, MostNodesHaveTheDrawsOfTheBoundary) {
       << "what is not known of both cancels";
 }
 
+// Goodput is of whole nodes: by ranks throughput would rise within each node and fall at the next, and the highest tooth be anywhere.
+TEST(LeversByParts, MostNodesAreWholeNodes) {
+  PartsCase job = failing_case();
+  job.parts.ranks_per_node = 8;
+  job.parts.nodes = 8;
+  const LeverTable table = compare_part_levers(job, part_levers(job, nullptr), {.replicates = 0}, {});
+  ASSERT_TRUE(table.baseline.most_nodes);
+  const double most = *table.baseline.most_nodes;
+  EXPECT_EQ(most, std::round(most));
+  const PartsJob made = job_of_parts(job.parts, {.project = {.rest = job.rest}, .failing = job.failing});
+  const auto at = [&](double nodes) {
+    return made.job.at(std::llround(8 * nodes), kEveryMechanism).throughput;
+  };
+  EXPECT_GE(at(most), at(most - 1));
+  EXPECT_GE(at(most), at(most + 1));
+  double before = at(most - 40);
+  for (double n = most - 40 + 0.125; n < most - 20; n += 0.125) {
+    EXPECT_GT(at(n), before) << n << " nodes";
+    before = at(n);
+  }
+}
+
 TEST(LeversByParts, MarginsHaveEnds) {
   PartsCase job = failing_case();
   job.failing.reset();

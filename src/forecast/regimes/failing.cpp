@@ -44,7 +44,11 @@ WallShares Failing::shares(double ranks, bool growing) const {
 }
 
 double Failing::goodput(double ranks, bool growing) const {
-  return shares(ranks, growing).work;
+  // Nodes are whole: between two numbers of them on a line, or throughput would rise and fall with each.
+  const double below = std::max(std::floor(ranks / per_node), 1.0);
+  const double part = std::clamp(ranks / per_node - below, 0.0, 1.0);
+  const double here = shares(below * per_node, growing).work;
+  return part > 0 ? here + part * (shares((below + 1) * per_node, growing).work - here) : here;
 }
 
 void Failing::apply(double ranks, bool growing, ThroughputPoint& point) const {

@@ -31,7 +31,8 @@ struct Failing {
   [[nodiscard]] Interruptions costs(double ranks, bool growing = true) const;
   [[nodiscard]] Intervals intervals(const Interruptions& costs) const;
   [[nodiscard]] WallShares shares(double ranks, bool growing) const;  ///< of the wall time
-  [[nodiscard]] double goodput(double ranks, bool growing) const;     ///< the one that is work
+  /// The one that is work; between whole numbers of nodes on a line. Held by: LeversByParts.MostNodesAreWholeNodes
+  [[nodiscard]] double goodput(double ranks, bool growing) const;
   void apply(double ranks, bool growing, ThroughputPoint& point) const;
 };
 
