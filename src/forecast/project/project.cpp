@@ -21,7 +21,7 @@
 #include "forecast/project/beside_work.hpp"
 #include "forecast/project/nests.hpp"
 #include "forecast/project/pipeline.hpp"
-#include "forecast/project/unknown.hpp"
+#include "forecast/project/refused.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -397,58 +397,6 @@ class Replicates {
   bool clean_ = true;
 };
 
-std::string times_text(double a, double b) {
-  return fmt::format("between {:.2g}x and {:.2g}x of one rank's step", a, b);
-}
-
-/// Numbers that are none: why they are not shown.
-std::string no_finite(const SizePoint& point) {
-  const auto is_told = [](const TimeBand& b) {
-    return std::isfinite(b.value.count()) && std::isfinite(b.low.count()) && std::isfinite(b.high.count());
-  };
-  for (const TimeBand* b : {&point.mean, &point.median, &point.p95, &point.p99, &point.p999,
-                            &point.with_unseen, &point.with_shared})
-    if (!is_told(*b))
-      return "the laws of its parts give no finite time here: the tail of own work is not told";
-  if (!(point.mean.value > Seconds{}))
-    return "its parts add up to no time at all: they are not those of one job";
-  if (!std::isfinite(point.elasticity) || !std::isfinite(point.efficiency))
-    return "how the step grows with the ranks has no finite value here";
-  return {};
-}
-
-/// Why there is no number; empty where there is one.
-std::string refusal(const Parts& parts, const SizePoint& point, double alone, const TimeEstimate& rest) {
-  const std::string unknown = largest_unknown(parts, point.ranks, rest);
-  const std::string between = times_text(point.mean.low.count() / alone, point.mean.high.count() / alone) +
-                              (unknown.empty() ? "" : ", most of it from " + unknown);
-  const std::string seen = point.rests_on.empty() ? std::string("stated, not seen") : point.rests_on;
-  for (const PositionParts& p : parts.positions) {
-    if (may_have_no_mean(p)) {
-      const double median = point.median.value.count() / alone;
-      return fmt::format(
-          "the tail may be so heavy that there is no mean (shape up to {:.2f}){}", p.tail_shape.high,
-          std::isfinite(median) ? fmt::format(": the median is {:.2g}x of one rank's step", median) : "");
-    }
-  }
-  if (std::string none = no_finite(point); !none.empty()) return none;
-  const double asked = static_cast<double>(point.ranks) / 0.56;
-  for (const PositionParts& p : parts.positions) {
-    if (p.tails.empty() && p.tail_probability > 0 && p.residual_sd.freedom > 0 &&
-        asked > 10 * p.residual_sd.freedom) {
-      return fmt::format("{}, and no tail could be fitted: {}", seen, between);
-    }
-  }
-  const double low = point.mean.low.count();
-  const double high = point.mean.high.count();
-  if (high > 2 * low) return fmt::format("{}: {}", seen, between);
-  if (low > alone && high - alone > 4 * (low - alone) && high > 1.2 * low) {
-    return fmt::format("{}; what {} ranks add to one is not known within a factor of four: {}", seen,
-                       grouped(point.ranks), between);
-  }
-  return {};
-}
-
 void note_unseen(const Parts& parts, const ProjectOptions& options, SizePoint& point) {
   const double seen = units_at(parts, parts.ranks);
   const double more = std::max(units_at(parts, point.ranks), 0.0);
@@ -528,6 +476,9 @@ Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
     if (n >= 1 && n <= kMostRanks) usable.push_back(n);
   const Replicates replicates(parts, usable, options);
   const std::vector<Draws> draws = replicates.draw();
+  const SeenStep seen{
+      .mean = Seconds{answer(parts, std::max<std::int64_t>(parts.ranks, 1), options).step.mean},
+      .ranks = std::max<std::int64_t>(parts.ranks, 1)};
   std::size_t s = 0;
   for (const std::int64_t n : sizes) {
     if (n < 1 || n > kMostRanks) {
@@ -546,7 +497,7 @@ Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
     point.p999 = band_of(a.step.quantiles[3], draws[s].quantiles[3], options.widening);
     point.with_unseen = band_of(a.step.mean, draws[s].unseen, options.widening);
     if (replicates.clean()) note_unseen(parts, options, point);
-    point.refused = refusal(parts, point, a.step.own + point.rest.count(), rest_at(parts, n, options));
+    point.refused = refusal(parts, point, Seconds{a.step.own} + point.rest, rest_at(parts, n, options), seen);
     if (options.growth.usual > 0 || options.growth.most > 0) add_growth(point, draws[s], options);
     if (point.refused.empty()) point.refused = no_finite(point);
     out.points.push_back(point);

@@ -21,6 +21,9 @@ namespace cox::forecast {
 /// What a step has beside own work, at a size: a price with its range.
 using RestAt = std::function<TimeEstimate(std::int64_t ranks)>;
 
+/// The same where links pass so many times the bytes.
+using RestWithLinks = std::function<TimeEstimate(std::int64_t ranks, double bandwidth)>;
+
 /// Units of which a few are slow for good, and that need not have been seen.
 struct UnseenPrior {
   double alpha = 0.5;  ///< Beta(alpha, beta) on the share of slow nodes

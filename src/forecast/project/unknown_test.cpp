@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forecast/project/unknown.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "forecast/project/project.hpp"
+#include "forecast/project/refused.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -40,6 +44,29 @@ TEST(Unknown, ATailCountsWhereRanksReachIt) {
   p.tail_shape = {.value = 0.2, .low = -0.1, .high = 0.5};
   EXPECT_EQ(largest_unknown(heavy, 64, {}), "what nodes differ by for good");
   EXPECT_EQ(largest_unknown(heavy, 4'096, {}), "the tail of own work");
+}
+
+// The range that is said is that of its words: the step of a refused size over the step at the ranks that were seen.
+TEST(Refused, TheRangeIsOfTheStepAtTheRanksSeen) {
+  Parts job = parts();
+  ProjectOptions options;
+  options.rest = [&](std::int64_t ranks) {
+    const double n = static_cast<double>(ranks) / static_cast<double>(job.ranks);
+    return TimeEstimate{.value = Seconds{n},
+                        .low = Seconds{n},
+                        .high = Seconds{n > 1 ? 100 * n : n},
+                        .origin = Origin::Range};
+  };
+  const Projection p = project(job, {job.ranks, 1'024}, options);
+  const SizePoint& seen = p.points[0];
+  const SizePoint& far = p.points[1];
+  ASSERT_TRUE(seen.refused.empty()) << seen.refused;
+  ASSERT_FALSE(far.refused.empty());
+  EXPECT_NE(far.refused.find(fmt::format("between {:.2g}x and {:.2g}x of the step at {} ranks",
+                                         far.mean.low / seen.mean.value, far.mean.high / seen.mean.value,
+                                         job.ranks)),
+            std::string::npos)
+      << far.refused;
 }
 
 }  // namespace
