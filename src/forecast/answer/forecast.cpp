@@ -206,6 +206,7 @@ void add_bends(FullForecast& out, const Asked& question, const IsAnswered& answe
   PartsJobOptions options{.project = question.project, .failing = {}, .replicates = kBandReplicates};
   options.failing = failing_scenario(out, question);
   options.sources = out.sources;
+  options.links = out.links;
   options.unseen = out.calibrated;
   if (options.failing) add_goodput(out, failing_of(*out.parts, *options.failing), question.prior);
   const std::int64_t from = std::max<std::int64_t>(1, out.parts->ranks);
@@ -327,6 +328,7 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   RestOfScenario rest = rest_and_range_of(*e.scenario, scaling);
   if (!question.project.rest) {
     question.project.rest = rest.at;
+    out.links = rest.with_links;
     if (!question.sizes.empty()) add_extrapolated(out, rest, std::ranges::max(question.sizes));
   }
   COX_TRY(out.parts, parts_of(*e.scenario, scaling));
@@ -349,8 +351,8 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   follow_simulated(out, question);
   out.simulated.asked =
       simulate_asked_sizes(*e.scenario, scaling, question.sizes, out.simulated, question.project.threads);
-  find_heavier(out.simulated, *e.scenario,
-               [&](std::int64_t ranks) { return project_one(*out.parts, ranks, question.project); });
+  find_spread(out.simulated, *e.scenario,
+              [&](std::int64_t ranks) { return project_one(*out.parts, ranks, question.project); });
   for (SizePoint& p : out.projection.points) {
     const auto own = std::ranges::find(out.simulated.asked, p.ranks, &CheckedSize::ranks);
     if (own != out.simulated.asked.end()) {  // a size that its neighbours do not tell has a number of its own

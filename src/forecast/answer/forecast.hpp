@@ -43,8 +43,9 @@ struct Asked : Question {
 struct FullForecast : Forecast {
   std::optional<Parts> parts{};  ///< none where only sizes and values are known
   WorkSources sources{};         ///< of a Scenario that was given: mechanisms under its own names
-  RestAt rest{};       ///< communication at other sizes, as the projection takes it; empty = as its parts say
-  ScalingJob named{};  ///< of a stated job: its terms, by ranks; no function = none
+  RestAt rest{};  ///< communication at other sizes, as the projection takes it; empty = as its parts say
+  RestWithLinks links{};  ///< of a Scenario that was given: the same with other links; empty = not known
+  ScalingJob named{};     ///< of a stated job: its terms, by ranks; no function = none
   std::optional<model::Scenario>
       failing{};                       ///< the same: what fails, checkpoints as often as is best at each size
   Prior prior{};                       ///< as it was asked

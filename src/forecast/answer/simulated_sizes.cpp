@@ -12,6 +12,7 @@
 
 #include "cox/base/number_text.hpp"
 #include "cox/base/parallel.hpp"
+#include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 #include "cox/simulate/outcome.hpp"
 #include "cox/simulate/spread.hpp"
@@ -117,10 +118,6 @@ double goes_on_beyond(const std::vector<CheckedSize>& all, std::int64_t ranks) {
                   (std::log(static_cast<double>(ranks)) - x[last]));
 }
 
-void scale(TimeBand& band, double by) {
-  band = {by * band.value, by * band.low, by * band.high};
-}
-
 /// A quantile is at least the one before.
 void raise(TimeBand& band, const TimeBand& least) {
   band = {std::max(band.value, least.value), std::max(band.low, least.low), std::max(band.high, least.high)};
@@ -132,8 +129,86 @@ bool is_fresh(const model::NoiseSource& n) {
   return n.off || (n.pattern == model::NoisePattern::EveryStep && n.correlation <= kLittle);
 }
 
+/// Between which places of the sorted steps a quantile lies, `sigmas` deviations of the binomial on either side.
+std::pair<double, double> places_of(double q, std::int64_t steps, double sigmas) {
+  const double sd = std::sqrt(q * (1 - q) / static_cast<double>(steps));
+  return {std::max(q - sigmas * sd, 0.0), std::min(q + sigmas * sd, 1.0)};
+}
+
+/// Whether a quantile of so many steps is another one than forecast. Nothing is longer than the longest only where a longer one would be there.
+bool differs(const QuantileSketch& lengths, double q, const TimeBand& forecast) {
+  constexpr double kSigmas = 2.8;
+  const auto [low, high] = places_of(q, lengths.count(), kSigmas);
+  const double value = forecast.value.count();
+  return lengths.quantile(low) > (1 + kRounding) * value ||
+         (high < 1 && lengths.quantile(high) < (1 - kRounding) * value);
+}
+
+SimulatedOver over(const QuantileSketch& lengths, double q, const TimeBand& forecast) {
+  constexpr double kSigmas = 1.645;
+  const auto [low, high] = places_of(q, lengths.count(), kSigmas);
+  const double value = forecast.value.count();
+  return {.value = lengths.quantile(q) / value,
+          .low = lengths.quantile(low) / value,
+          .high = lengths.quantile(high) / value};
+}
+
+double cv_of(const QuantileSketch& lengths) {
+  constexpr std::int64_t kMost = 1'000;
+  const std::int64_t points = std::min(lengths.count(), kMost);
+  Welford all;
+  for (std::int64_t i = 0; i < points; ++i)
+    all.add(lengths.quantile((static_cast<double>(i) + 0.5) / static_cast<double>(points)));
+  return all.mean() > 0 ? all.stddev() / all.mean() : 0;
+}
+
 double apart(std::int64_t a, std::int64_t b) {
   return std::abs(std::log(static_cast<double>(a) / static_cast<double>(b)));
+}
+
+/// A part of the way from a to b, and a band that holds both; at an end its own.
+SimulatedOver between(const SimulatedOver& a, const SimulatedOver& b, double part) {
+  if (part <= 0) return a;
+  if (part >= 1) return b;
+  return {.value = a.value * std::pow(b.value / a.value, part),
+          .low = std::min(a.low, b.low),
+          .high = std::max(a.high, b.high)};
+}
+
+/// Of a size among those simulated; where those beside it vary as forecast that is 1.
+SpreadRatios spread_at(const std::vector<CheckedSize>& sizes, std::int64_t ranks) {
+  const auto above = std::ranges::lower_bound(sizes, ranks, {}, &CheckedSize::ranks);
+  const CheckedSize& b = above == sizes.end() ? sizes.back() : *above;
+  const CheckedSize& a = above == sizes.begin() || above == sizes.end() ? b : *std::prev(above);
+  const SpreadRatios from = a.spread.value_or(SpreadRatios{}), to = b.spread.value_or(SpreadRatios{});
+  const double part = a.ranks < b.ranks ? apart(a.ranks, ranks) / apart(a.ranks, b.ranks) : 1;
+  return {.median = between(from.median, to.median, part),
+          .p95 = between(from.p95, to.p95, part),
+          .p99 = between(from.p99, to.p99, part),
+          .cv = from.cv * std::pow(to.cv / from.cv, part)};
+}
+
+void scale(TimeBand& band, const SimulatedOver& by) {
+  band = {by.value * band.value, std::min(by.low * band.value, by.value * band.low),
+          std::max(by.high * band.value, by.value * band.high)};
+}
+
+/// Quantiles and CV as they were simulated.
+void vary_as(SizePoint& p, const SpreadRatios& by) {
+  scale(p.median, by.median);
+  scale(p.p95, by.p95);
+  scale(p.p99, by.p99);
+  scale(p.p999, by.p99);
+  raise(p.p95, p.median);
+  raise(p.p99, p.p95);
+  raise(p.p999, p.p99);
+  p.cv *= by.cv;
+}
+
+/// The same of a size among these.
+void take_spread(SizePoint& p, const std::vector<CheckedSize>& sizes) {
+  if (std::ranges::any_of(sizes, [](const CheckedSize& s) { return s.spread.has_value(); }))
+    vary_as(p, spread_at(sizes, p.ranks));
 }
 
 std::string step_of(const CheckedSize& s) {
@@ -216,12 +291,10 @@ OverPartsAt over_parts(const CheckedSizes& simulated) {
   };
 }
 
-void find_heavier(CheckedSizes& simulated, const model::Scenario& scenario,
-                  const std::function<SizePoint(std::int64_t ranks)>& forecast) {
+void find_spread(CheckedSizes& simulated, const model::Scenario& scenario,
+                 const std::function<SizePoint(std::int64_t ranks)>& forecast) {
   if (!std::ranges::all_of(scenario.noise, is_fresh)) return;
-  // As many beyond a true 99th percentile have a chance of 0.4 % at 100 and at 300 steps, less at more (binomial).
   constexpr std::int64_t kFewest = 100;
-  constexpr std::int64_t kMany = 300;
   std::vector<CheckedSize*> sizes;
   for (std::vector<CheckedSize>* of : {&simulated.sizes, &simulated.asked})
     for (CheckedSize& s : *of) sizes.push_back(&s);
@@ -229,28 +302,18 @@ void find_heavier(CheckedSizes& simulated, const model::Scenario& scenario,
     CheckedSize& s = *size;
     if (s.lengths.count() < kFewest) continue;
     const SizePoint p = forecast(s.ranks);
-    if (Seconds{s.lengths.quantile(s.lengths.count() < kMany ? 0.95 : 0.97)} <= (1 + kRounding) * p.p99.value)
+    if (!differs(s.lengths, 0.5, p.median) && !differs(s.lengths, 0.95, p.p95) &&
+        !differs(s.lengths, 0.99, p.p99))
       continue;
-    const auto over = [&](double q, const TimeBand& band) {
-      return Seconds{s.lengths.quantile(q)} / band.value;
-    };
-    s.heavier =
-        QuantileRatios{.median = over(0.5, p.median), .p95 = over(0.95, p.p95), .p99 = over(0.99, p.p99)};
+    const double cv = cv_of(s.lengths);
+    s.spread = SpreadRatios{.median = over(s.lengths, 0.5, p.median),
+                            .p95 = over(s.lengths, 0.95, p.p95),
+                            .p99 = over(s.lengths, 0.99, p.p99),
+                            .cv = p.cv > 0 && cv > 0 ? cv / p.cv : 1};
   }
 }
 
 namespace {
-
-/// Quantiles as they are simulated there.
-void make_heavier(SizePoint& p, const QuantileRatios& heavier) {
-  scale(p.median, heavier.median);
-  scale(p.p95, heavier.p95);
-  scale(p.p99, heavier.p99);
-  scale(p.p999, heavier.p99);
-  raise(p.p95, p.median);
-  raise(p.p99, p.p95);
-  raise(p.p999, p.p99);
-}
 
 /// As ratios of the value.
 void reach(SizePoint& p, double low, double high) {
@@ -264,7 +327,7 @@ void reach(SizePoint& p, double low, double high) {
 
 void hold(SizePoint& p, const CheckedSize& size) {
   if (!p.refused.empty()) return;
-  if (size.heavier) make_heavier(p, *size.heavier);
+  if (size.spread) vary_as(p, *size.spread);
   const auto [low, high] = reach_of(size);
   reach(p, low, high);
 }
@@ -276,7 +339,6 @@ void widen(SizePoint& p, const CheckedSizes& simulated, const OverPartsAt& over)
     return std::ranges::min_element(all, {}, [&](const CheckedSize& s) { return apart(s.ranks, p.ranks); });
   };
   const std::vector<CheckedSize> all = simulated.all();
-  const auto nearest = nearest_of(sizes);
   auto [low, high] = reach_of(*nearest_of(all));
   if (over && !simulated.far.empty() && p.ranks > sizes.back().ranks) {
     const double on = goes_on_beyond(all, p.ranks);
@@ -293,7 +355,7 @@ void widen(SizePoint& p, const CheckedSizes& simulated, const OverPartsAt& over)
   const double between = between_sizes(all, p.ranks);
   low = 1 - std::hypot(1 - low, between / (1 + between));
   high = 1 + std::hypot(high - 1, between);
-  if (nearest->heavier) make_heavier(p, *nearest->heavier);
+  take_spread(p, sizes);
   reach(p, low, high);
 }
 
@@ -311,14 +373,14 @@ std::vector<std::string> simulated_lines(const CheckedSizes& simulated) {
   if (!agreeing.empty())
     out.push_back(
         fmt::format("check: simulated, {} ranks take as long as forecast", fmt::join(agreeing, ", ")));
-  std::vector<std::string> heavier;
+  std::vector<std::string> otherwise;
   for (const CheckedSize& s : simulated.told())
-    if (s.heavier) heavier.push_back(grouped(s.ranks));
-  if (!heavier.empty())
+    if (s.spread) otherwise.push_back(grouped(s.ranks));
+  if (!otherwise.empty())
     out.push_back(
-        fmt::format("check: simulated, steps of {} ranks have a longer tail than the parts: "
-                    "quantiles are those simulated",
-                    fmt::join(heavier, ", ")));
+        fmt::format("check: simulated, steps of {} ranks vary otherwise than by the parts: "
+                    "quantiles and CV are those simulated",
+                    fmt::join(otherwise, ", ")));
   if (!simulated.left_out.empty()) out.push_back("check: not made: " + simulated.left_out);
   return out;
 }
@@ -334,7 +396,9 @@ Json simulated_json(const CheckedSizes& simulated) {
                           {"forecast", json_of(s.forecast)},
                           {"agrees", s.agrees()},
                           {"p99_s", s.lengths.count() > 0 ? Json(s.lengths.quantile(0.99)) : Json(nullptr)},
-                          {"heavier", s.heavier.has_value()}});
+                          {"cv", s.spread ? Json(cv_of(s.lengths)) : Json(nullptr)},
+                          {"heavier", s.spread && s.spread->p99.value > 1},
+                          {"spread_simulated", s.spread.has_value()}});
   return j;
 }
 

@@ -19,11 +19,19 @@
 
 namespace cox::forecast {
 
-/// Quantiles of the steps that were simulated over those that are forecast.
-struct QuantileRatios {
-  double median = 1;
-  double p95 = 1;
-  double p99 = 1;
+/// Of the steps that were simulated over what is forecast: the value, and where it lies by so many steps (90 %).
+struct SimulatedOver {
+  double value = 1;
+  double low = 1;
+  double high = 1;
+};
+
+/// How steps vary, simulated over forecast.
+struct SpreadRatios {
+  SimulatedOver median{};
+  SimulatedOver p95{};
+  SimulatedOver p99{};
+  double cv = 1;
 };
 
 struct CheckedSize {
@@ -33,7 +41,8 @@ struct CheckedSize {
   TimeBand by_parts{};       ///< of the mean, by quadrature
   TimeBand forecast{};       ///< that, as it follows what was simulated
   QuantileSketch lengths{};  ///< of the steps that were simulated, in seconds
-  std::optional<QuantileRatios> heavier{};
+  std::optional<SpreadRatios>
+      spread{};  ///< where steps vary otherwise than forecast; filled by `find_spread`
 
   /// Whether interval and parts meet, or are less than half a per cent apart.
   [[nodiscard]] bool agrees() const;
@@ -81,11 +90,12 @@ enum class SimulatedRange : std::uint8_t {
 /// agree. Held by: src/forecast/answer/simulated_sizes_test.cpp
 [[nodiscard]] OverPartsAt over_parts(const CheckedSizes& simulated);
 
-/// Bands hold the interval of what was simulated at that size; at one that was not simulated, as much as at the nearest that was, as a
-/// ratio, and what is not known between sizes (`between_sizes`), beyond all of them also to where the last stretch goes on. Quantiles become as much longer as `heavier` says of the nearest.
+/// Bands hold the interval of what was simulated at that size; at one that was not simulated, as much as at the nearest
+/// that was, as a ratio, and what is not known between sizes (`between_sizes`), beyond all of them also to where the last stretch goes on. Quantiles and CV of a size that was simulated are as `spread` says; between two of them by ln ranks, in a band that
+/// holds what both say; beyond all of them as the nearest.
 void widen(SizePoint& point, const CheckedSizes& simulated, const OverPartsAt& over);
 
-/// Bands hold the interval of a size that was simulated itself; quantiles become those of its steps where they are `heavier`.
+/// Bands hold the interval of a size that was simulated itself; quantiles and CV become those of its steps where `spread` says so.
 void hold(SizePoint& point, const CheckedSize& size);
 
 /// One size, mean over replicas: up to 4,096 ranks (256 where messages share links or are disturbed), and beyond as a far one.
@@ -93,11 +103,12 @@ void hold(SizePoint& point, const CheckedSize& size);
 [[nodiscard]] std::optional<CheckedSize> simulate_size(const model::Scenario& scenario, Scaling scaling,
                                                        std::int64_t ranks, int threads);
 
-/// Fills `heavier`: where of 100 steps 5 %, of 300 3 % are longer than the 99th percentile that is forecast. What messages draw is in no part.
-/// Not where noise lasts from step to step: then a replica's steps are few draws.
+/// Fills `spread` where the 95th or 99th percentile, or the median, that is forecast lies outside of the interval that so many steps have for
+/// theirs (99.5 %) by more than half a per cent: a tail that messages draw is in no part, and what a ring absorbs of lateness neither. At least
+/// 100 steps. Not where noise lasts from step to step: then a replica's steps are few draws.
 /// Held by: src/forecast/answer/simulated_sizes_test.cpp
-void find_heavier(CheckedSizes& simulated, const model::Scenario& scenario,
-                  const std::function<SizePoint(std::int64_t ranks)>& forecast);
+void find_spread(CheckedSizes& simulated, const model::Scenario& scenario,
+                 const std::function<SizePoint(std::int64_t ranks)>& forecast);
 
 /// What of it is said on the first screen.
 [[nodiscard]] std::vector<std::string> simulated_lines(const CheckedSizes& simulated);

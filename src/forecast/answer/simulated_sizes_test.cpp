@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -200,9 +201,9 @@ TEST(SimulatedSizes, AHeavierTailIsTheOneSimulated) {
   sizes.sizes[0].lengths.add(1, 400);
   sizes.sizes[1].lengths.add(0.9, 360);
   sizes.sizes[1].lengths.add(2, 40);
-  find_heavier(sizes, scenario(kRing), forecast);
-  EXPECT_FALSE(sizes.sizes[0].heavier);
-  ASSERT_TRUE(sizes.sizes[1].heavier);
+  find_spread(sizes, scenario(kRing), forecast);
+  EXPECT_FALSE(sizes.sizes[0].spread);
+  ASSERT_TRUE(sizes.sizes[1].spread);
   SizePoint far = forecast(4096);
   widen(far, sizes, {});
   EXPECT_NEAR(far.median.value.count(), 0.9, 2e-3);
@@ -211,6 +212,11 @@ TEST(SimulatedSizes, AHeavierTailIsTheOneSimulated) {
   SizePoint near = forecast(8);
   widen(near, sizes, {});
   EXPECT_EQ(near.p99.value, Seconds{1});
+  SizePoint middle = forecast(64);  // halfway between 8 and 512 by ln ranks
+  widen(middle, sizes, {});
+  EXPECT_NEAR(middle.p99.value.count(), std::sqrt(2), 4e-3);
+  EXPECT_LE(middle.p99.low.count(), 1);
+  EXPECT_GE(middle.p99.high.count(), 1.99);
   far = forecast(4096);
   far.p95.value = Seconds{1.5};
   far.p99.value = Seconds{1.51};
@@ -218,11 +224,69 @@ TEST(SimulatedSizes, AHeavierTailIsTheOneSimulated) {
   EXPECT_LE(far.median.value, far.p95.value);
   EXPECT_LE(far.p95.value, far.p99.value);
   EXPECT_LE(far.p99.value, far.p999.value);
-  for (CheckedSize& s : sizes.sizes) s.heavier.reset();
-  find_heavier(sizes,
-               scenario(kRing + "[[noise]]\nlaw = \"gaussian\"\ncv = 0.05\npattern = \"persistent\"\n"),
-               forecast);
-  EXPECT_FALSE(sizes.sizes[1].heavier) << "a replica is one draw";
+  for (CheckedSize& s : sizes.sizes) s.spread.reset();
+  find_spread(sizes, scenario(kRing + "[[noise]]\nlaw = \"gaussian\"\ncv = 0.05\npattern = \"persistent\"\n"),
+              forecast);
+  EXPECT_FALSE(sizes.sizes[1].spread) << "a replica is one draw";
+}
+
+// Sums beside the backward pass absorb lateness: steps vary less than the slowest rank's work does, at sizes that are simulated and between them.
+TEST(SimulatedSizes, ALighterTailIsTheOneSimulatedToo) {
+  Evidence evidence;
+  evidence.scenario = model::read_scenario(COX_EXAMPLES "/why-scaling-fails.toml").value().scenario;
+  evidence.inputs.push_back({.path = "why-scaling-fails.toml", .kind = InputKind::Scenario});
+  Asked asked;
+  asked.sizes = {256, 512, 1'024};
+  const auto f = make_forecast(evidence, asked);
+  ASSERT_TRUE(f) << f.error().to_string();
+  ASSERT_EQ(f->simulated.sizes.size(), 4U);
+  for (const std::size_t i : {1U, 2U}) {
+    const CheckedSize& s = f->simulated.sizes[i];
+    ASSERT_TRUE(s.spread) << s.ranks;
+    if (s.ranks == 1'024) EXPECT_LT(s.spread->p99.value, 0.98) << s.ranks;
+    const SizePoint& p = f->projection.points[2 * (i - 1)];
+    ASSERT_EQ(p.ranks, s.ranks);
+    EXPECT_NEAR(p.p99.value.count(), s.lengths.quantile(0.99), 1e-9);
+    EXPECT_LE(p.p99.low, p.p99.value);
+    EXPECT_GE(p.p99.high, p.p99.value);
+  }
+  const SizePoint& p = f->projection.points[1];
+  model::Scenario s = resized(*evidence.scenario, 512);
+  s.failures = {};
+  s.start = {};
+  s.job.steps = 100;
+  s.replicas = 16;
+  s.seed += 100;
+  const auto outcome = simulate::simulate(s, {});
+  ASSERT_TRUE(outcome) << outcome.error().to_string();
+  const Seconds truth{outcome->steps.quantile(0.99)};
+  EXPECT_LE(p.p99.low, 1.005 * truth);
+  EXPECT_GE(p.p99.high, 0.995 * truth);
+  EXPECT_NEAR(p.p99.value / truth, 1, 0.02);
+}
+
+// Half the bandwidth, and a fifth of it: throughput rises, so neither is a margin into collapse beside "nothing lowers throughput".
+TEST(SimulatedSizes, NoMarginIntoCollapseWhereThroughputRises) {
+  for (const char* name : {"/time-outs.toml", "/power-by-class.toml", "/shared-input.toml"}) {
+    Evidence evidence;
+    evidence.scenario = model::read_scenario(std::string(COX_EXAMPLES) + name).value().scenario;
+    evidence.inputs.push_back({.path = name, .kind = InputKind::Scenario});
+    const std::int64_t own = model::ranks_of(evidence.scenario->cluster, evidence.scenario->job.places);
+    Asked asked;
+    asked.sizes = {64 * own};
+    const auto f = make_forecast(evidence, asked);
+    ASSERT_TRUE(f) << f.error().to_string();
+    ASSERT_TRUE(f->margins && f->regimes);
+    EXPECT_EQ(f->margins->level, 0) << name;
+    EXPECT_FALSE(f->margins->crossed) << name;
+    for (const Margin& one : f->margins->alone) EXPECT_FALSE(one.factor) << name << ": " << one.name;
+    const auto lines = text_lines(*f);
+    const bool told = std::ranges::any_of(lines, [](const TextLine& line) {
+      return line.text.find("none of ranks, ") != std::string::npos &&
+             line.text.find("alone takes them into collapse") != std::string::npos;
+    });
+    EXPECT_TRUE(told) << name;
+  }
 }
 
 // What the elasticity says is what steps at two sizes do.

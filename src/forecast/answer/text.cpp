@@ -278,6 +278,12 @@ void add_stated_control(Lines& out, const FullForecast& f) {
                             place(c.regimes.n_star.value), ratio(c.most)));
 }
 
+std::string names_of(const std::vector<Margin>& margins) {
+  std::string out;
+  for (const Margin& one : margins) out += (out.empty() ? "" : ", ") + one.name;
+  return out;
+}
+
 void add_margin(Lines& out, const FullForecast& f) {
   if (!f.margins) return;
   const Margins& m = *f.margins;
@@ -301,6 +307,11 @@ void add_margin(Lines& out, const FullForecast& f) {
                        ? fmt::format("; {} of draws with what was not seen are {} already",
                                      percent(*m.other_side), m.crossed ? "back" : "across")
                        : ""));
+  else if (!m.crossed &&
+           std::ranges::none_of(m.alone, [](const Margin& one) { return one.factor.has_value(); }))
+    out.push_back(fmt::format("margin: {} ranks, now {}: none of {} alone takes them into {}",
+                              grouped(f.margins_at), name_of(regime_of(m.elasticity)), names_of(m.alone),
+                              name_of(regime_of(m.level - 1e-9))));
 }
 
 /// Times that differ in their fifth digit, in one unit.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cox/base/parallel.hpp"
@@ -27,7 +28,9 @@ std::optional<Parted> parted(const model::Scenario& scenario) {
   if (!parts) return std::nullopt;
   Parted out{.parts = *std::move(parts),
              .options = {.project = {}, .failing = {}, .replicates = 0, .worst = false}};
-  out.options.project.rest = rest_of(scenario);
+  RestOfScenario rest = rest_and_range_of(scenario);
+  out.options.project.rest = std::move(rest.at);
+  out.options.links = std::move(rest.with_links);
   if (scenario.failures.happen()) out.options.failing = scenario;
   return out;
 }

@@ -364,8 +364,10 @@ std::string shares_text(const DaysAt& d) {
 }
 
 void add_day(Lines& out, const Days& d) {
-  std::string line = fmt::format("{} nodes: {}, {} failures, {:.3g} node hours", grouped(d.nodes),
-                                 banded_days(d), grouped(std::llround(d.failures)), d.node_hours);
+  const std::int64_t failures = std::llround(d.failures);
+  std::string line =
+      fmt::format("{} node{}: {}, {} failure{}, {:.3g} node hours", grouped(d.nodes), d.nodes == 1 ? "" : "s",
+                  banded_days(d), grouped(failures), failures == 1 ? "" : "s", d.node_hours);
   if (d.energy) line += ", " + to_string(*d.energy);
   if (d.cost)
     line += fmt::format(", {:.3g} {}", *d.cost, d.currency.empty() ? "of the price's currency" : d.currency);

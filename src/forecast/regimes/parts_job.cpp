@@ -86,6 +86,7 @@ class Model {
       : parts_(std::move(parts)),
         project_(options.project),
         sources_(options.sources),
+        links_(options.links),
         rest_place_(rest_place),
         beyond_(beyond) {
     project_.replicates = 0;
@@ -98,6 +99,26 @@ class Model {
     double rate = 1;
   };
   [[nodiscard]] ThroughputPoint at(std::int64_t ranks, const Factors& f, const Failures& failures) const {
+    ThroughputPoint out = running(ranks, f);
+    if (out.elasticity < 0 && project_.scaling == Scaling::Weak && rises(ranks, f, out.throughput))
+      out.elasticity = 0;
+    if (!failing_ || !failures.on) return out;
+    Failing failing = *failing_;
+    failing.rate = failures.rate;
+    failing.apply(static_cast<double>(ranks), failures.growing, out);
+    return out;
+  }
+  [[nodiscard]] const std::optional<Failing>& failing() const { return failing_; }
+
+ private:
+  /// Whether twice the ranks do as much as these, and these as half of them: what lies between is the slope of a curve.
+  [[nodiscard]] bool rises(std::int64_t ranks, const Factors& f, double throughput) const {
+    constexpr double kRounding = 1e-9;
+    return running(2 * ranks, f).throughput >= (1 - kRounding) * throughput &&
+           running(std::max<std::int64_t>(ranks / 2, 1), f).throughput <= (1 + kRounding) * throughput;
+  }
+  /// While nothing fails.
+  [[nodiscard]] ThroughputPoint running(std::int64_t ranks, const Factors& f) const {
     const auto size = [&f, this](std::int64_t of) { return f.rest_grows ? of : parts_.ranks; };
     ProjectOptions options = project_;
     options.rest = [here = rest(size(ranks), f.rest)](std::int64_t) { return here; };
@@ -130,19 +151,15 @@ class Model {
       out.throughput /= std::pow(n / static_cast<double>(parts_.ranks), beyond_.power);
       out.elasticity -= beyond_.power;
     }
-    if (!failing_ || !failures.on) return out;
-    Failing failing = *failing_;
-    failing.rate = failures.rate;
-    failing.apply(n, failures.growing, out);
     return out;
   }
-  [[nodiscard]] const std::optional<Failing>& failing() const { return failing_; }
-
- private:
   /// Communication at a size, at this place of its range.
   [[nodiscard]] TimeEstimate rest(std::int64_t ranks, double factor) const {
     TimeEstimate out = parts_.rest;
-    if (project_.rest) {
+    const bool other_links = links_ && factor != 1 && factor > 0;
+    if (other_links) {
+      out = links_(ranks, 1 / factor);
+    } else if (project_.rest) {
       out = project_.rest(ranks);
     } else if (const GrowthFit* fit = best_growth(parts_.rest_growth)) {
       const auto n = static_cast<double>(ranks);
@@ -151,7 +168,7 @@ class Model {
       for (Seconds* one : {&out.value, &out.low, &out.high}) *one += more;
     }
     if (rest_place_ >= 0) out.value = out.low + rest_place_ * (out.high - out.low);
-    out.value = std::max(out.value * factor, Seconds{});
+    if (!other_links) out.value = std::max(out.value * factor, Seconds{});
     out.low = out.high = out.value;
     return out;
   }
@@ -159,6 +176,7 @@ class Model {
   Parts parts_;
   ProjectOptions project_;
   WorkSources sources_;
+  RestWithLinks links_;
   double rest_place_ = -1;  ///< of its range; below 0 = its value
   BeyondSeen beyond_{};
   std::optional<Failing> failing_;
@@ -206,7 +224,7 @@ std::vector<PartSwitch> switches_of(const Parts& parts, const PartsJobOptions& o
   std::vector<PartSwitch> out = options.sources.names.empty() ? work_switches(parts, options.project.scaling)
                                                               : source_switches(options.sources);
   if (options.project.rest || best_growth(parts.rest_growth) != nullptr)
-    out.push_back({{"communication that grows with the job", Reach::Flattens},
+    out.push_back({{"communication that grows with the job", options.links ? Reach::Lowers : Reach::Flattens},
                    [](Factors& f) { f.rest_grows = false; }});
   return out;
 }

@@ -20,8 +20,10 @@ namespace cox::forecast {
 struct PartsJobOptions {
   ProjectOptions project{};
   std::optional<model::Scenario> failing{};  ///< whose failures and checkpoints it has; empty = nothing fails
-  WorkSources sources{};                     ///< what a Scenario names; empty = mechanisms are kinds of parts
-  int replicates = 30;                       ///< parameters drawn again, for bands
+  /// Of a Scenario: communication where links are slower or faster. Empty = what nothing hides takes as much longer as they are slower.
+  RestWithLinks links{};
+  WorkSources sources{};  ///< what a Scenario names; empty = mechanisms are kinds of parts
+  int replicates = 30;    ///< parameters drawn again, for bands
   /// Draws have slow nodes that were not seen, and the growth that one size does not show: a Run's, by `project`'s priors.
   bool unseen = false;
   bool bands =
@@ -39,7 +41,9 @@ struct PartsJob {
 /// Mechanisms: the sources of a Scenario under their own names; else, as far as the parts have them, jitter of ranks, what a node's
 /// ranks share in a step, ranks, and nodes, that are slow for good. Beside these own work that grows with the job; communication that grows (off: as at the measured size); failures and
 /// restarts that grow. Steps by `project_one` with nodes and ranks of their own; goodput by `wall_shares`.
-/// Growth that is linear in the ranks is at most as fast as the job, so no part of a step lowers throughput in weak scaling.
+/// Growth that is linear in the ranks is at most as fast as the job, so no part of a step lowers throughput in weak scaling; what is simulated
+/// (`links`) may. Sizes between those that are simulated have a slope of a smooth curve: eps is below 0 only where half or twice the ranks do
+/// more, not where that slope alone says so.
 /// Cost: 0.4 ms a position and call of the job. Threads: the job may be called by several.
 /// Held by: src/forecast/regimes/parts_job_test.cpp
 [[nodiscard]] PartsJob job_of_parts(const Parts& parts, const PartsJobOptions& options);

@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numbers>
+#include <optional>
+#include <utility>
 
 #include "cox/forecast/regimes.hpp"
 
@@ -136,6 +141,66 @@ TEST(PartsJob, MarginsLeadToTheBoundary) {
   EXPECT_LT(*m.alone[2].factor, 1) << "less of it is worse";
   ASSERT_TRUE(m.worst);
   EXPECT_LE(m.worst->distance, -std::log(*m.alone[2].factor) + 1e-6);
+}
+
+/// Own work of 100 ms for good, and such a communication.
+PartsJobOptions with_rest(std::function<double(double ranks)> seconds) {
+  PartsJobOptions out{.replicates = 0};
+  out.project.rest = [seconds = std::move(seconds)](std::int64_t ranks) {
+    const double s = seconds(static_cast<double>(ranks));
+    return time(s, s, s);
+  };
+  return out;
+}
+Parts constant() {
+  Parts parts = growing();
+  parts.positions[0].residual = Law();
+  parts.positions[0].residual_sd = time(0, 0, 0);
+  parts.rest_growth.clear();
+  return parts;
+}
+
+// Communication that grows as the ranks, with a slope that goes to and fro about it between doublings: throughput rises with each of them.
+TEST(PartsJob, ASlopeBetweenSizesIsNoCollapse) {
+  const auto wavy = [](double n) {
+    return 1e-3 * n * (1 + 0.02 * std::sin(2 * std::numbers::pi * std::log2(n / 64)));
+  };
+  const PartsJob job = job_of_parts(constant(), with_rest(wavy));
+  for (std::int64_t n = 64; n <= 1 << 16; n += n / 16)
+    EXPECT_GE(job.job.at(n, kEveryMechanism).elasticity, 0) << n;
+  const auto square = [](double n) { return 1e-6 * n * n; };
+  EXPECT_LT(job_of_parts(constant(), with_rest(square)).job.at(1 << 12, kEveryMechanism).elasticity, -0.5);
+}
+
+// Where links can be slower, what work hides is another part of communication then: 1 ms a rank, of which 80 ms are hidden.
+TEST(PartsJob, SlowerLinksOfHiddenCommunicationAreNoCollapse) {
+  PartsJobOptions options = with_rest([](double n) { return std::max(1e-3 * n - 0.08, 0.0); });
+  const auto bandwidth = [&] {
+    const Margins m = margins_of_parts(constant(), 128, 0, options);
+    for (const Margin& one : m.alone)
+      if (one.name == "bandwidth") return one.factor;
+    return std::optional<double>();
+  };
+  EXPECT_TRUE(bandwidth()) << "what is seen of it, taken as all of it, grows quicker than the ranks";
+  options.links = [](std::int64_t ranks, double bandwidth) {
+    const double s = std::max(1e-3 * static_cast<double>(ranks) / bandwidth - 0.08, 0.0);
+    return time(s, s, s);
+  };
+  EXPECT_FALSE(bandwidth());
+  options.links = [](std::int64_t ranks,
+                     double bandwidth) {  // a boundary of tiers at 192 ranks: beyond it four times as slow
+    const double s = 1e-2 / bandwidth * (1 + 3 / (1 + std::exp((192.0 - static_cast<double>(ranks)) / 8)));
+    return time(s, s, s);
+  };
+  options.project.rest = [links = options.links](std::int64_t ranks) { return links(ranks, 1); };
+  const Margins tiers = margins_of_parts(constant(), 192, 0, options);
+  ASSERT_FALSE(tiers.crossed);
+  const auto at = std::ranges::find(tiers.alone, "bandwidth", &Margin::name);
+  ASSERT_TRUE(at != tiers.alone.end() && at->factor) << "more of the ranks are in another tier";
+  const auto throughput = [&](std::int64_t ranks) {
+    return static_cast<double>(ranks) / (0.1 + options.links(ranks, 0.9 * *at->factor).value.count());
+  };
+  EXPECT_LT(throughput(194), throughput(190));
 }
 
 TEST(PartsJob, OneRankAndConstantWorkHaveNoBoundary) {

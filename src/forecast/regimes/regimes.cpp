@@ -148,7 +148,7 @@ void add_cause(TransitionBand& band, const ScalingJob& job, bool only_what_lower
   }
 }
 
-void add_notes(Regimes& out) {
+void add_notes(Regimes& out, const ScalingJob& job) {
   if (out.map.peaks.size() > 1)
     out.notes.push_back(fmt::format("throughput has {} peaks in this range: N* is the highest of them",
                                     out.map.peaks.size()));
@@ -162,9 +162,13 @@ void add_notes(Regimes& out) {
         "boundary of tiers, or chance");
   const bool falls = !out.map.peaks.empty() ||
                      std::ranges::any_of(out.map.crossings, [](const Crossing& c) { return c.level == 0; });
-  if (out.weak && out.n_star.value.place == RegimeBoundary::Place::Above && !falls)
-    out.notes.push_back(
-        "nothing lowers throughput in this range: jitter, tails, collisions and throttling flatten it, and no more");
+  if (!out.weak || out.n_star.value.place != RegimeBoundary::Place::Above || falls) return;
+  const bool lowers =
+      std::ranges::any_of(job.mechanisms, [](const Mechanism& m) { return m.reach == Reach::Lowers; });
+  out.notes.emplace_back(
+      lowers
+          ? "as the job is, throughput rises all through this range"
+          : "nothing lowers throughput in this range: jitter, tails, collisions and throttling flatten it, and no more");
 }
 
 }  // namespace
@@ -232,7 +236,7 @@ Regimes regimes_of(const ScalingJob& job, const RegimeRange& range, bool weak,
   fill(out.n1, &RegimeMap::n1, false);
   fill(out.n2, &RegimeMap::n2, false);
   fill(out.n_star, &RegimeMap::n_star, weak);
-  add_notes(out);
+  add_notes(out, job);
   return out;
 }
 

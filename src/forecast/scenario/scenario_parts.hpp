@@ -49,6 +49,9 @@ struct RestOfScenario {
   std::function<std::optional<std::int64_t>(std::int64_t ranks)> simulated_below;
   /// Simulated at that very size, where that is one of whole replicas and not beyond what is simulated at any cost; else nothing.
   std::function<std::optional<TimeEstimate>(std::int64_t ranks)> simulated_at;
+  /// Communication where cards and switches pass so many times the bytes: what work hides of it is another part then. Simulated at ten factors
+  /// from 1/1,024 to 1,024, at three where a step is dear; a line between them. Held by: src/forecast/scenario/scenario_rest_test.cpp
+  RestWithLinks with_links;
 };
 [[nodiscard]] RestOfScenario rest_and_range_of(const model::Scenario& scenario,
                                                Scaling scaling = Scaling::Weak);

@@ -5,12 +5,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "cox/base/stats.hpp"
 #include "cox/simulate/outcome.hpp"
 
 #include "forecast/project/pipeline.hpp"
+#include "forecast/scaled/scaled.hpp"
 #include "forecast/scenario/quiet_step.hpp"
 #include "forecast/scenario/resize.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
@@ -21,8 +23,22 @@ namespace {
 constexpr std::int64_t kMostSimulated = 16'384;   ///< at any cost
 constexpr std::int64_t kMostAsked = 1'048'576;    ///< where that is cheap
 constexpr std::int64_t kMostEvaluated = 1 << 24;  ///< of a step beyond it: about a second
-constexpr std::int64_t kDisturbed = 65'536;       ///< ranks x steps whose messages are disturbed
-constexpr std::int64_t kMostPlayed = 256;         ///< where messages are played on shared links: seconds each
+constexpr std::int64_t kCheapStep = 1 << 18;  ///< of one that is simulated dozens of times: ten milliseconds
+constexpr std::int64_t kDisturbed = 65'536;   ///< ranks x steps whose messages are disturbed
+constexpr std::int64_t kMostPlayed = 256;     ///< where messages are played on shared links: seconds each
+
+/// Replicas that send each other nothing and share nothing: the step of a larger job is that of one of them.
+bool meets_nobody(const model::Scenario& s) {
+  if (s.job.workload() != model::Workload::Training || model::disturbs_messages(s)) return false;
+  const auto& job = s.job.as<model::TrainingJob>();
+  const bool sends =
+      job.moe_layers > 0 || job.zero_stage > 0 || job.input.storage > Bandwidth{} ||
+      std::ranges::any_of(job.layers, [](const model::Layer& l) { return l.gradients > Bytes{}; });
+  const bool apart =
+      unit_of(s) == s.cluster.devices_per_node || s.fabric.kind == model::FabricKind::FullBisection;
+  return !sends && apart && s.job.places.rule == model::Places{}.rule && s.cluster.classes.empty() &&
+         s.fabric.background_load == 0 && s.policy.kind == model::PolicyKind::Synchronous;
+}
 
 /// Communication at the scenario's own size, and at its doublings and halves of whole units, each simulated once.
 class Prices {
@@ -30,6 +46,7 @@ class Prices {
   Prices(const model::Scenario& scenario, Scaling scaling)
       : scenario_(scenario),
         scaling_(scaling),
+        alone_(meets_nobody(scenario)),
         least_(least_of(scenario)),
         played_(model::plays_links(scenario, scenario.job.workload()) || model::disturbs_messages(scenario)) {
   }
@@ -56,12 +73,18 @@ class Prices {
   /// ranks or quicker: a function of the scenario, so an answer is the same whatever else is asked.
   [[nodiscard]] bool simulates(std::int64_t size) {
     if (size > least_ && !not_shared_out(scenario_, size).empty()) return false;
-    if (size <= std::max(least_, played_ ? kMostPlayed : kMostSimulated)) return true;
+    if (alone_ || size <= std::max(least_, played_ ? kMostPlayed : kMostSimulated)) return true;
     if (played_ || size > kMostAsked) return false;
     std::int64_t below = size;
     while (below > kMostSimulated && below / 2 >= least_) below /= 2;
     const std::optional<Price> price = price_at(below);
     return price && price->evaluated <= kMostEvaluated / (size / below);
+  }
+  /// Whether steps of this size may be simulated dozens of times.
+  [[nodiscard]] bool is_cheap(std::int64_t ranks) {
+    if (played_) return false;
+    const std::optional<Price> price = price_at(below(ranks));
+    return price && price->evaluated <= kCheapStep;
   }
   /// The largest that is not above.
   [[nodiscard]] std::int64_t below(std::int64_t ranks) {
@@ -88,6 +111,7 @@ class Prices {
   };
   std::optional<Price> price_at(std::int64_t ranks) {
     const std::scoped_lock lock(guard_);
+    if (alone_) ranks = least_;
     const auto [at, fresh] = known_.try_emplace(ranks);
     if (!fresh) return at->second;
     if (const auto step = quiet_step(resized(scenario_, ranks, scaling_)))
@@ -103,6 +127,7 @@ class Prices {
 
   model::Scenario scenario_;
   Scaling scaling_;
+  bool alone_;
   std::int64_t least_;
   bool played_;
   std::mutex guard_;
@@ -114,6 +139,13 @@ TimeEstimate range(Seconds value, Seconds low, Seconds high) {
   return {.value = value, .low = low, .high = high, .origin = Origin::Range};
 }
 
+/// What the last doubling added over what the one before did; 0 = it is not known.
+double growth_of(Prices& prices, std::int64_t low) {
+  if (low / 4 < prices.least()) return 0;
+  const auto a = prices.at(low), b = prices.at(low / 2), c = prices.at(low / 4);
+  return a && b && c && *a > *b && *b > *c ? (*a - *b) / (*b - *c) : 0;
+}
+
 /// Beyond what is simulated each doubling adds what the last one added times how much that was more than the one before: exact for
 /// rounds that grow as the ranks (2) and as their logarithm (1).
 TimeEstimate going_on(Prices& prices, std::int64_t low, std::int64_t ranks) {
@@ -121,7 +153,10 @@ TimeEstimate going_on(Prices& prices, std::int64_t low, std::int64_t ranks) {
   const auto at = [&](std::int64_t size) { return size < prices.least() ? a : prices.at(size).value_or(a); };
   const Seconds last = a - at(low / 2);
   const Seconds before = at(low / 2) - at(low / 4);
-  const double r = last > Seconds{} && before > Seconds{} ? std::min(2.2, last / before) : 0;
+  double r = last > Seconds{} && before > Seconds{} ? std::min(2.2, last / before) : 0;
+  // Quicker than the ranks grows what messages do; what work stops to hide only seems to.
+  if (Prices* open = r > 2 ? prices.with_nothing_hidden() : nullptr)
+    r = std::min(r, std::max(2.0, growth_of(*open, low)));
   const double k = std::log2(static_cast<double>(ranks) / static_cast<double>(low));
   const double doublings = std::abs(r - 1) < 1e-6 ? k : r * (std::pow(r, k) - 1) / (r - 1);
   const Seconds value = a + (r > 0 ? doublings : 0) * last;
@@ -187,6 +222,52 @@ TimeEstimate price(Prices& prices, std::int64_t ranks) {
   const auto between = [&](Seconds end) { return Seconds{std::sqrt(value.count() * end.count())}; };
   return range(value, between(std::min(*a, *b)), between(std::max(*a, *b)));
 }
+
+constexpr double kSlower[] = {1.0 / 1024, 1.0 / 64, 1.0 / 8, 0.5, 1, 2, 4, 16, 128, 1024};
+constexpr double kFewSlower[] = {0.25, 1, 4};
+
+/// Communication where links pass so many times fewer bytes: simulated at some factors, in a line between them. A step of messages of lengths
+/// that grow with the factor is a maximum of sums of them, so it is convex: the line is never below, and far out it is exact.
+class PricesByLinks {
+ public:
+  PricesByLinks(model::Scenario scenario, Prices& as_they_are)
+      : scenario_(std::move(scenario)), as_they_are_(as_they_are) {}
+
+  TimeEstimate at(std::int64_t ranks, double slower) {
+    const std::span<const double> factors =
+        as_they_are_.is_cheap(ranks) ? std::span<const double>(kSlower) : std::span<const double>(kFewSlower);
+    const auto next = std::ranges::upper_bound(factors, slower);
+    const auto above = std::clamp<std::ptrdiff_t>(next - factors.begin(), 1, std::ssize(factors) - 1);
+    const auto i = static_cast<std::size_t>(above);
+    const double part = (slower - factors[i - 1]) / (factors[i] - factors[i - 1]);
+    const TimeEstimate a = price(prices(factors[i - 1]), ranks), b = price(prices(factors[i]), ranks);
+    const auto line = [&](Seconds TimeEstimate::*end) {
+      return std::max(a.*end + part * (b.*end - a.*end), Seconds{});
+    };
+    return {.value = line(&TimeEstimate::value),
+            .low = line(&TimeEstimate::low),
+            .high = line(&TimeEstimate::high),
+            .origin = Origin::Range};
+  }
+
+ private:
+  Prices& prices(double slower) {
+    if (slower == 1) return as_they_are_;
+    const std::scoped_lock lock(guard_);
+    std::unique_ptr<Prices>& known = known_[slower];
+    if (!known) {
+      model::Scenario changed = scenario_;
+      scale_links(changed, 1 / slower);
+      known = std::make_unique<Prices>(changed, as_they_are_.scaling());
+    }
+    return *known;
+  }
+
+  model::Scenario scenario_;
+  Prices& as_they_are_;
+  std::mutex guard_;
+  std::map<double, std::unique_ptr<Prices>> known_;
+};
 
 Pipeline pipeline_of(const model::Scenario& s) {
   if (s.job.workload() != model::Workload::Training) return {};
@@ -288,12 +369,15 @@ RestAt rest_of(const model::Scenario& scenario, Scaling scaling) {
 
 RestOfScenario rest_and_range_of(const model::Scenario& scenario, Scaling scaling) {
   const auto prices = std::make_shared<Prices>(scenario, scaling);
+  const auto others = std::make_shared<PricesByLinks>(scenario, *prices);
   return {.at = [prices](std::int64_t ranks) { return price(*prices, ranks); },
           .simulated_below = [prices](std::int64_t ranks) -> std::optional<std::int64_t> {
             const std::int64_t low = prices->below(ranks);
             return low < ranks && !prices->simulates(2 * low) ? std::optional(low) : std::nullopt;
           },
-          .simulated_at = [prices](std::int64_t ranks) { return prices->of_whole_replicas(ranks); }};
+          .simulated_at = [prices](std::int64_t ranks) { return prices->of_whole_replicas(ranks); },
+          .with_links = [prices, others](std::int64_t ranks,
+                                         double bandwidth) { return others->at(ranks, 1 / bandwidth); }};
 }
 
 }  // namespace cox::forecast

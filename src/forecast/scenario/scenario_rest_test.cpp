@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "forecast/scaled/scaled.hpp"
 #include "forecast/scenario/quiet_step.hpp"
 #include "forecast/scenario/resize.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
@@ -110,6 +111,47 @@ TEST(ScenarioRest, WhatIsHiddenMaySurfaceBeyondWhatIsSimulated) {
   EXPECT_GT(rest.at(65'536).high, 1.2 * rest.at(65'536).value);
   EXPECT_GE(rest.at(65'536).high, truth);
   EXPECT_LT(rest.at(65'536).high, 4 * truth);
+}
+
+// Links that pass fewer bytes: what work hides of the messages and what nothing hides are parted anew.
+TEST(ScenarioRest, OtherLinksAreSimulated) {
+  const model::Scenario s = hiding();
+  const RestOfScenario rest = rest_and_range_of(s);
+  const auto simulated = [&](std::int64_t ranks, double bandwidth) {
+    model::Scenario changed = resized(s, ranks);
+    scale_links(changed, bandwidth);
+    return quiet_step(changed).value().rest.value;
+  };
+  for (const double bandwidth : {0.5, 0.25, 2.0})
+    EXPECT_NEAR(rest.with_links(1'024, bandwidth).value.count(), simulated(1'024, bandwidth).count(), 1e-9)
+        << bandwidth;
+  for (const double bandwidth : {0.42, 0.1, 0.01})
+    EXPECT_NEAR(rest.with_links(1'024, bandwidth).value / simulated(1'024, bandwidth), 1, 0.1) << bandwidth;
+  EXPECT_EQ(rest.with_links(1'024, 1).value, rest.at(1'024).value);
+  EXPECT_LT(rest.with_links(1'024, 1.0 / 16).value, 8 * rest.at(1'024).value) << "latency stays as it is";
+}
+
+// Each replica is a pipeline on a node of its own: without gradients none hears of another, so none is simulated beside it.
+TEST(ScenarioRest, ReplicasThatMeetNobodyAreOneOfThem) {
+  model::Scenario s = hiding();
+  s.engine = model::EngineKind::Flow;
+  auto& work = s.job.as<model::TrainingJob>();
+  work.layout = {.data = 4, .pipeline = 2};
+  work.micro_batches = 4;
+  for (model::Layer& layer : work.layers) {
+    layer.gradients = {};
+    layer.activations = Bytes{1'000'000};
+  }
+  const RestOfScenario rest = rest_and_range_of(s);
+  EXPECT_FALSE(rest.simulated_below(1 << 20)) << "a larger job has no larger step";
+  EXPECT_GT(rest.at(2).value, Seconds{});
+  for (const std::int64_t size : {8, 256, 4'096, 1 << 20}) {
+    EXPECT_EQ(rest.at(size).value, rest.at(2).value) << size;
+    EXPECT_EQ(rest.at(size).low, rest.at(size).high) << size;
+  }
+  EXPECT_NEAR(rest.at(2).value / quiet_step(resized(s, 64)).value().rest.value, 1, 1e-9);
+  work.layers.front().gradients = Bytes{1'000'000};
+  EXPECT_EQ(rest_and_range_of(s).simulated_below(1 << 20), 256);
 }
 
 TEST(ScenarioRest, AnAnswerIsTheSameWhateverElseIsAsked) {
