@@ -86,32 +86,6 @@ FlowEngine::Slot FlowEngine::take_slots(std::size_t count) {
   return first;
 }
 
-FlowCourseId FlowEngine::begin(FlowCollective what) {
-  auto course = std::make_unique<FlowCourse>();
-  const model::Schedule& schedule = *what.schedule;
-  course->places = static_cast<std::size_t>(schedule.participants());
-  course->lanes = schedule.lanes() * what.groups;
-  COX_ASSERT(what.rank_of.size() == course->places * static_cast<std::size_t>(what.groups),
-             "every participant needs a rank to sit on");
-  course->rounds.reserve(static_cast<std::size_t>(course->lanes));
-  for (int lane = 0; lane < course->lanes; ++lane)
-    course->rounds.emplace_back(schedule, lane % schedule.lanes());
-  const std::size_t cells = course->places * static_cast<std::size_t>(course->lanes);
-  course->cells.resize(cells);
-  course->ports = eager_ && what.ports != nullptr ? what.ports : std::make_shared<FlowPorts>();
-  if (eager_) course->ports->of_senders.resize(cells);
-  course->lanes_left.assign(course->places, course->lanes);
-  course->to_come = course->to_leave = course->places;
-  course->what = std::move(what);
-  prepare_losses(*course);
-  note_begin(*course);
-  courses_.push_back(std::move(course));
-  ++open_;
-  const auto id = static_cast<FlowCourseId>(courses_.size() - 1);
-  if (!eager_) call_servers(id);
-  return id;
-}
-
 void FlowEngine::call_servers(FlowCourseId id) {
   const model::Schedule& schedule = *courses_[id]->what.schedule;
   for (int p = schedule.ranks(); p < schedule.participants(); ++p)
@@ -191,7 +165,7 @@ double FlowEngine::bytes_to_come(const MessageState& m, const Hop& hop) const {
 
 // All that happens at one time, with what it causes at that time.
 void FlowEngine::batch(double first) {
-  over_.clear();
+  put_away();
   const double last = first + first * kTogether;
   for (double at = first; open_ > 0 && at <= last; at = next_event()) {
     now_ = std::max(now_, at);

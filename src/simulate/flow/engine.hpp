@@ -231,6 +231,8 @@ class FlowEngine {
 
  private:
   using Slot = FlowSlot;
+  [[nodiscard]] std::unique_ptr<FlowCourse> course_for(const FlowCollective& what);
+  void put_away();
   void call_servers(FlowCourseId id);
   void come(FlowCourse& course, FlowCourseId id, int place);
   void enter(FlowCourseId id, int lane, int place);
@@ -330,6 +332,8 @@ class FlowEngine {
   bool eager_ = false;
   std::vector<std::unique_ptr<FlowCourse>> courses_;  ///< null: over
   std::vector<std::unique_ptr<FlowCourse>> over_;     ///< since the last batch began
+  /// messages that are over, for those of the same schedule
+  std::unordered_map<const model::Schedule*, std::vector<std::unique_ptr<FlowCourse>>> put_away_;
   std::size_t open_ = 0;
   std::map<std::size_t, std::vector<Slot>>
       free_slots_;  ///< of courses that are over: first ones, by how many

@@ -46,7 +46,8 @@ std::unique_ptr<RoundTable> make_table(const std::vector<model::Transfer>& trans
 
 }  // namespace
 
-LaneRounds::LaneRounds(const model::Schedule& schedule, int lane) : schedule_(schedule), lane_(lane) {
+LaneRounds::LaneRounds(const model::Schedule& schedule, int lane, bool keeps)
+    : schedule_(schedule), lane_(lane), keeps_(keeps) {
   const std::int64_t rounds = schedule.rounds(lane);
   run_of_.reserve(static_cast<std::size_t>(rounds));
   std::optional<model::RegularRound> before;
@@ -75,7 +76,11 @@ const RoundTable& LaneRounds::table(std::int64_t k) {
 void LaneRounds::leave(std::int64_t k) {
   if (k + 1 != run_end(k)) return;
   Run& run = runs_[run_of_[static_cast<std::size_t>(k)]];
-  if (++run.left == schedule_.participants()) run.table.reset();
+  if (++run.left == schedule_.participants() && !keeps_) run.table.reset();
+}
+
+void LaneRounds::begin_again() {
+  for (Run& run : runs_) run.left = 0;
 }
 
 }  // namespace cox::simulate

@@ -48,7 +48,10 @@ struct RoundTable {
 /// from the first participant's entry to the last one's leaving.
 class LaneRounds {
  public:
-  LaneRounds(const model::Schedule& schedule, int lane);
+  /// `keeps`: its tables, until it is gone.
+  LaneRounds(const model::Schedule& schedule, int lane, bool keeps = false);
+  /// As new: nobody has left any round.
+  void begin_again();
   [[nodiscard]] std::int64_t rounds() const { return static_cast<std::int64_t>(run_of_.size()); }
   /// The table of round `k`; made when first asked for.
   [[nodiscard]] const RoundTable& table(std::int64_t k);
@@ -68,6 +71,7 @@ class LaneRounds {
   };
   const model::Schedule& schedule_;
   int lane_;
+  bool keeps_;
   std::vector<std::uint32_t> run_of_;
   std::vector<Run> runs_;
   std::vector<model::Transfer> scratch_;
