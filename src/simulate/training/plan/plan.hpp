@@ -248,11 +248,13 @@ class Plan {
   [[nodiscard]] const Network* network() const { return own_links_ ? nullptr : network_.get(); }
   /// What workers and servers share, or backup workers that are in time; null where their messages are priced alone.
   [[nodiscard]] const Network* server_network() const { return server_network_.get(); }
-  /// What the messages of one worker's step share among themselves, and nobody else's: between its stages, exchanges of its experts,
-  /// sums in its group. Null where they are priced alone.
+  /// What the messages of one worker's step share among themselves, and with those of others only where `workers_together`: between
+  /// its stages, exchanges of its experts, sums in its group. Null where they are priced alone.
   [[nodiscard]] const Network* worker_network() const {
     return workers_on_links_ ? server_network_.get() : nullptr;
   }
+  /// Steps of all workers, and what goes to servers and comes back, are played on it at the same time.
+  [[nodiscard]] bool workers_together() const { return workers_together_; }
   /// Where the servers sit: beside ranks, evenly spread.
   [[nodiscard]] std::vector<int> server_devices() const;
   /// The network on which no two of them ever meet, so that they are priced alone and it is exact; or null.
@@ -393,6 +395,7 @@ class Plan {
   bool striped_ = false;
   bool own_links_ = false;
   bool workers_on_links_ = false;  ///< each one's own step is played there
+  bool workers_together_ = false;  ///< and the others' at the same time
   bool misses_links_ = false;      ///< workers without a common step have too many messages for them
   bool lists_meet_ = false;        ///< messages of one group's collectives, in a port or card
   bool parts_differ_ = false;      ///< by a byte, in rounds that are taken to end together

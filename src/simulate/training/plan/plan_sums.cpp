@@ -154,17 +154,19 @@ bool Plan::workers_send_inside() const {
          (job().is_hybrid() && costs(ReplicaGroup::Shards).members > 1);
 }
 
-/// Where the fabric or places ask for links, or messages of a worker may meet at a port, what it sends within itself goes over them, too: alone, as
-/// no step is common to all. Else it costs what the scenario says.
+/// Where the fabric or places ask for links, or messages of a worker may meet at a port or those of another worker, what it sends within
+/// itself goes over them, too: beside what others send, where these may meet it. Else it costs what the scenario says. Input comes by a
+/// clock of its own, which may be behind that of the network, so that workers with input are played one by one.
 Status Plan::play_inside_workers() {
   model::Scenario ours = scenario_;
   ours.engine = model::EngineKind::Auto;
   if (!server_network_ || !workers_send_inside() ||
-      !(plays_links(ours, model::Workload::Training) || may_meet_at_ports()))
+      !(plays_links(ours, model::Workload::Training) || may_meet_at_ports() || workers_share_links()))
     return {};
   COX_TRY(const double messages, messages_of_step());
   workers_on_links_ =
       messages <= static_cast<double>(kMostPlayed) || scenario_.engine == model::EngineKind::Flow;
+  workers_together_ = workers_on_links_ && workers_share_links() && !job().input.takes_time();
   return {};
 }
 
@@ -177,9 +179,11 @@ std::vector<std::string> Plan::unmodelled_among_workers() const {
         scenario_.fabric.kind == model::FabricKind::Graph
             ? "links that workers share, who have no common step"
             : "links that workers share: more messages than can be played soon (--engine flow does it)");
-  const bool sends_inside = ranks_per_unit() > 1 || workers_send_inside();
+  const bool beside_servers = workers_together_ && policy.has_servers();
+  const bool sends_inside = ranks_per_unit() > 1 || (workers_send_inside() && !beside_servers);
   const bool groups_leave = leaves_node(tensor_) || leaves_node(context_);
-  if (server_network_ && (workers_send_inside() || groups_leave) && workers_share_links())
+  if (server_network_ && ((workers_send_inside() && !workers_together_) || groups_leave) &&
+      workers_share_links())
     all.emplace_back(
         "messages that two workers send, each within itself, through one card or link: each has it to itself");
   if (server_network_ && sends_inside)

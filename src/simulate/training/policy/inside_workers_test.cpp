@@ -217,26 +217,25 @@ TEST(InsideWorkers, WhatItsGroupsSendIsPricedAloneAndSaid) {
   EXPECT_FALSE(says(out->not_modelled, kFabric));
 }
 
-// Two workers on the same nodes, one behind the other's card: each has it to itself, and that is said; not of workers that have their own.
-TEST(InsideWorkers, WhatTwoOfThemSendThroughOneCardIsSaid) {
+// Two workers whose ways may meet are played together (workers_together_test.cpp); with input, each has its way to itself, and that is said.
+TEST(InsideWorkers, WhatTwoOfThemSendThroughOneLinkIsSaidBesideInput) {
   constexpr std::string_view kTwo =
       "messages that two workers send, each within itself, through one card or link";
+  constexpr std::string_view kServers = "messages inside a worker on links that those to the servers cross";
   for (const PolicyKind kind : kKinds) {
     model::Scenario s = two_stages(kind);
     for (model::Layer& l : work_of(s).layers) l.gradients = Bytes{1000};
-    s.engine = model::EngineKind::Flow;
+    s.fabric.kind = model::FabricKind::FatTree;
+    s.fabric.hosts_per_leaf = 2;
     auto out = simulate_training(s, {});
     ASSERT_TRUE(out) << out.error().to_string();
     EXPECT_FALSE(says(out->not_modelled, kTwo)) << static_cast<int>(kind);
-    s.cluster.nodes = 2;
-    s.cluster.devices_per_node = 2;
-    s.cluster.nics_per_node = 1;
-    s.cluster.scale_up = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(1e6)};
-    s.inside = {.latency = {}, .per_byte = s.cluster.scale_up.bandwidth.time_per_byte()};
-    s.job.places.rule = model::PlaceRule::Scattered;
+    EXPECT_FALSE(says(out->not_modelled, kServers)) << static_cast<int>(kind);
+    work_of(s).input.prepare = Seconds{1e-3};
     out = simulate_training(s, {});
     ASSERT_TRUE(out) << out.error().to_string();
     EXPECT_TRUE(says(out->not_modelled, kTwo)) << static_cast<int>(kind);
+    EXPECT_EQ(says(out->not_modelled, kServers), kind != PolicyKind::Backup) << static_cast<int>(kind);
   }
 }
 

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "simulate/collective/prices.hpp"
@@ -33,6 +35,15 @@ model::Compressed on_the_way(const Plan& plan) {
                                plan.job().compression);
 }
 
+/// One that goes from worker to worker, or one for each of those that are played together.
+std::vector<std::unique_ptr<StepEngine>> engines_of(const Plan& plan, const Noise& noise, std::uint64_t seed,
+                                                    int workers, int replicas) {
+  std::vector<std::unique_ptr<StepEngine>> engines;
+  for (int w = 0; w < (plan.workers_together() ? workers : 1); ++w)
+    engines.push_back(std::make_unique<StepEngine>(plan, &noise, seed, w * replicas, replicas));
+  return engines;
+}
+
 /// Workers are the replicas of the model, or groups of them that share experts or shards; each works through its steps on its own.
 class Job {
  public:
@@ -51,7 +62,7 @@ class Job {
         servers_(plan, trouble_),
         packed_(on_the_way(plan)),
         input_(std::move(input)),
-        engine_(plan, &noise, seed, 0, replicas_),
+        engines_(engines_of(plan, noise, seed, workers_, replicas_)),
         now_(static_cast<std::size_t>(plan.stages() * replicas_)),
         waiting_(static_cast<std::size_t>(workers_),
                  {.units = std::vector<Waiting::Unit>(now_.size()), .begins = now_}),
@@ -59,7 +70,7 @@ class Job {
         finished_(begun_.size()),
         delivered_at_(begun_.size()),
         idle_(begun_.size()),
-        times_(plan, engine_, workers_, replicas_),
+        times_(plan, all_engines(), workers_, replicas_),
         left_(static_cast<std::size_t>(plan.scenario().job.steps), workers_),
         to_come_(std::int64_t{workers_} * plan.scenario().job.steps) {
     out_.step_ends.resize(left_.size());
@@ -67,7 +78,11 @@ class Job {
       out_.link_bytes.resize(plan.server_network()->links().size());  // a worker alone sends nothing
     else if (barrier() && plan.scenario().price == model::CollectivePrice::Rounds)
       loads_.emplace(plan.scenario());
-    if (plan.server_network() != nullptr && !barrier()) network_.emplace(plan, trouble_, seed);
+    const bool together = plan.workers_together();
+    if (plan.server_network() != nullptr && (!barrier() || together)) network_.emplace(plan, trouble_, seed);
+    if (!together) return;
+    under_way_.resize(static_cast<std::size_t>(workers_));
+    for (int w = 0; w < workers_; ++w) engine(w).share(network_->of_worker(w, w * replicas_));
   }
 
   Result<Played> play() {
@@ -75,11 +90,8 @@ class Job {
       for (int u = 0; u < workers_ * units(); ++u) input_->ask(u, Seconds{});
     for (int w = 0; w < workers_; ++w) COX_CHECK(begin(w, Seconds{}));
     while (!over_) {
-      if (const auto done = next_on_the_way()) {
-        if (done->pushed && packed_.decode > Seconds{})
-          events_.emplace(done->at + packed_.decode, What::Delivered, done->worker);
-        else
-          COX_CHECK(done->pushed ? delivered(done->worker, done->at) : fetched(done->worker, done->at));
+      if (const auto end = next_on_the_way()) {
+        COX_CHECK(ended(*end));
         continue;
       }
       if (input_ && input_->soonest() <= next_event() && input_->soonest() < FlowEngine::kForEver) {
@@ -88,15 +100,13 @@ class Job {
         continue;
       }
       if (events_.empty()) break;
-      const auto [at, what, worker] = events_.top();
-      ++out_.evaluated;
-      events_.pop();
-      COX_CHECK(what == What::Delivered ? delivered(worker, at) : computed(worker, at));
+      COX_CHECK(next_of_worker());
     }
     if (stopped_) return std::move(out_);
+    COX_CHECK(end_steps());
     if (network_) take_network();
-    for (std::size_t l = 0; l < engine_.link_bytes().size(); ++l)
-      out_.link_bytes[l] += engine_.link_bytes()[l];
+    for (const auto& one : engines_)
+      for (std::size_t l = 0; l < one->link_bytes().size(); ++l) out_.link_bytes[l] += one->link_bytes()[l];
     const Seconds end = *std::ranges::max_element(out_.step_ends);
     out_.accounts = times_.close(end);
     if (loads_) {
@@ -105,15 +115,17 @@ class Job {
       out_.busiest_port = loads_->busiest(end);
     }
     if (log_ != nullptr) report();
-    out_.messages += engine_.messages();
-    out_.evaluated += engine_.evaluated();
-    out_.closure = engine_.closure();
-    out_.memo = out_.memo || engine_.memo();
+    for (const auto& one : engines_) {
+      out_.messages += one->messages();
+      out_.evaluated += one->evaluated();
+      out_.closure = out_.closure || one->closure();
+      out_.memo = out_.memo || one->memo();
+    }
     return std::move(out_);
   }
 
  private:
-  enum class What : std::uint8_t { Delivered, Computed };
+  enum class What : std::uint8_t { Due, Delivered, Computed };
   using Event = std::tuple<Seconds, What, int>;
   /// A worker that has the parameters, or input that is there before.
   struct Waiting {
@@ -129,6 +141,22 @@ class Job {
     std::vector<Seconds> begins{};  ///< of each unit, when it had the input of the step
   };
 
+  /// A step of one of the workers that are played together.
+  struct UnderWay {
+    bool is = false;
+    std::int64_t step = 0;
+    Seconds since{};
+    Seconds due = FlowEngine::kForEver;  ///< that an event is for
+  };
+
+  [[nodiscard]] StepEngine& engine(int w) const {
+    return *engines_[static_cast<std::size_t>(w) % engines_.size()];
+  }
+  [[nodiscard]] std::vector<StepEngine*> all_engines() const {
+    std::vector<StepEngine*> all;
+    for (const auto& one : engines_) all.push_back(one.get());
+    return all;
+  }
   [[nodiscard]] bool more(int w) const {
     return begun_[static_cast<std::size_t>(w)] < plan_.scenario().job.steps;
   }
@@ -183,22 +211,102 @@ class Job {
 
   Status start_fed(int w) {
     const Waiting& its = waiting_[static_cast<std::size_t>(w)];
-    engine_.feed(its.begins);
+    engine(w).feed(its.begins);
     return start(w, its.step, its.since);
   }
 
   /// Step `step` of worker `w`, which may wait for its input, begins.
   Status start(int w, std::int64_t step, Seconds at) {
     std::fill(now_.begin(), now_.end(), at);
-    engine_.move_to(w * replicas_);
+    StepEngine& engine = this->engine(w);
+    if (plan_.workers_together()) {
+      under_way_[static_cast<std::size_t>(w)] = {.is = true, .step = step, .since = at};
+      engine.begin(step, Meeting::None, now_);
+      return went_on(w);
+    }
+    engine.move_to(w * replicas_);
     times_.begin(w);
-    if (recorder_ != nullptr) recorder_->open_step(step, first_unit(w), engine_.factors());
-    COX_CHECK(engine_.run(step, Meeting::None, now_, recorder_));
+    if (recorder_ != nullptr) recorder_->open_step(step, first_unit(w), engine.factors());
+    COX_CHECK(engine.run(step, Meeting::None, now_, recorder_));
+    is_through(w, at);
+    return {};
+  }
+
+  /// A step that is played beside others has come further.
+  Status went_on(int w) {
+    UnderWay& its = under_way_[static_cast<std::size_t>(w)];
+    StepEngine& engine = this->engine(w);
+    if (!engine.is_over()) {
+      if (engine.due() < its.due) events_.emplace(its.due = engine.due(), What::Due, w);
+      return {};
+    }
+    times_.begin(w);
+    if (recorder_ != nullptr) recorder_->open_step(its.step, first_unit(w), engine.factors());
+    COX_CHECK(engine.end(now_, recorder_));
+    is_through(w, its.since);
+    its = {};
+    return {};
+  }
+
+  Status come_due(int w, Seconds at) {
+    UnderWay& its = under_way_[static_cast<std::size_t>(w)];
+    if (its.due != at) return {};  // of what has come otherwise
+    its.due = FlowEngine::kForEver;
+    engine(w).come_due();
+    return went_on(w);
+  }
+
+  /// The step of worker `w` that began at `at` ends as `now_` says.
+  void is_through(int w, Seconds at) {
     const Seconds end = *std::max_element(now_.begin(), now_.end());
     finished_[static_cast<std::size_t>(w)] = end;
     times_.computed(w, at, now_, end);
     if (recorder_ != nullptr) recorder_->close_step();
     events_.emplace(barrier() ? end : end + packed_.encode, What::Computed, w);
+  }
+
+  Status next_of_worker() {
+    const auto [at, what, worker] = events_.top();
+    ++out_.evaluated;
+    events_.pop();
+    if (what == What::Due) return come_due(worker, at);
+    return what == What::Delivered ? delivered(worker, at) : computed(worker, at);
+  }
+
+  /// Steps of workers that nobody waits for any more.
+  Status end_steps() {
+    events_ = {};
+    for (UnderWay& one : under_way_) one.due = FlowEngine::kForEver;
+    for (int w = 0; w < static_cast<int>(under_way_.size()); ++w)
+      if (under_way_[static_cast<std::size_t>(w)].is) COX_CHECK(went_on(w));
+    const auto is_open = [&] { return std::ranges::any_of(under_way_, &UnderWay::is); };
+    while (is_open()) {
+      if (const auto end = next_on_the_way()) {
+        const auto* left = std::get_if<WorkerLeft>(&*end);
+        if (left != nullptr) COX_CHECK(ended(*left));
+      } else if (!events_.empty()) {
+        if (std::get<What>(events_.top()) == What::Due)
+          COX_CHECK(next_of_worker());
+        else
+          events_.pop();
+      } else {
+        for (std::size_t w = 0; w < under_way_.size(); ++w)  // that of a worker which waits for ever
+          if (under_way_[w].is) return engine(static_cast<int>(w)).end(now_, nullptr);
+      }
+    }
+    return {};
+  }
+
+  /// Something between workers and servers, or within a worker, is over.
+  Status ended(const ServerNetwork::End& end) {
+    if (const auto* of_worker = std::get_if<WorkerLeft>(&end)) {
+      engine(of_worker->worker).take(of_worker->left);
+      return went_on(of_worker->worker);
+    }
+    const auto& done = std::get<ServerTransfer>(end);
+    if (!done.pushed) return fetched(done.worker, done.at);
+    if (packed_.decode == Seconds{}) return delivered(done.worker, done.at);
+    events_.emplace(done.at + packed_.decode, What::Delivered, done.worker);
     return {};
   }
 
@@ -248,9 +356,10 @@ class Job {
   }
 
   /// What ends between workers and servers before anything else happens.
-  [[nodiscard]] std::optional<ServerTransfer> next_on_the_way() {
+  [[nodiscard]] std::optional<ServerNetwork::End> next_on_the_way() {
     const Seconds until = input_ ? std::min(next_event(), input_->soonest()) : next_event();
-    return network_ ? network_->next(until) : servers_.next(until);
+    if (network_) return network_->next(until);
+    return servers_.next(until);
   }
 
   void take_network() {
@@ -258,8 +367,9 @@ class Job {
     FlowOutcome flow = network_->take_outcome();
     out_.messages += flow.messages;
     out_.evaluated += flow.played + flow.evaluated;
-    out_.memo = flow.memo;
-    out_.link_bytes = std::move(flow.link_bytes);
+    out_.memo = out_.memo || flow.memo;
+    out_.link_bytes.resize(flow.link_bytes.size());
+    for (std::size_t l = 0; l < out_.link_bytes.size(); ++l) out_.link_bytes[l] += flow.link_bytes[l];
   }
 
   /// How much of the time the busiest card or port of a server takes.
@@ -360,7 +470,7 @@ class Job {
   void stop(int w, Seconds until) {
     times_.stopped(w, until);
     if (recorder_ == nullptr) return;
-    recorder_->open_step(0, first_unit(w), engine_.factors());
+    recorder_->open_step(0, first_unit(w), engine(w).factors());
     for (int u = 0; u < static_cast<int>(now_.size()); ++u)
       recorder_->stop(u, finished_[static_cast<std::size_t>(w)], until);
     recorder_->close_step();
@@ -390,7 +500,7 @@ class Job {
     }
     log_->mean_age = applied > 0 ? ages / static_cast<double>(applied) : 0;
     log_->total = *std::max_element(out_.step_ends.begin(), out_.step_ends.end());
-    log_->servers_busy = network_ ? busiest_link(log_->total) : servers_.busy(log_->total);
+    log_->servers_busy = network_ && !barrier() ? busiest_link(log_->total) : servers_.busy(log_->total);
   }
 
   const Plan& plan_;
@@ -407,7 +517,8 @@ class Job {
   model::Compressed packed_;  ///< a rank's gradients, to servers
   std::optional<ServerNetwork> network_;
   std::optional<WorkerInput> input_;
-  StepEngine engine_;
+  std::vector<std::unique_ptr<StepEngine>> engines_;  ///< of all workers, or one for each
+  std::vector<UnderWay> under_way_;                   ///< per worker, where they are played together
   std::vector<Seconds> now_;
   std::vector<Waiting> waiting_;       ///< per worker, where steps have input
   std::vector<std::int64_t> begun_;    ///< steps, per worker

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/training/policy/server_network.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "cox/base/assert.hpp"
@@ -52,8 +53,7 @@ void ServerNetwork::send(int worker, bool push, Seconds at, std::int64_t step) {
                                                .draws_by_device = true,
                                                .lone_messages = true,
                                                .step = step});
-    transfer_of_.resize(course, kNone);
-    transfer_of_.push_back(transfer);
+    own(course, {.worker = Owner::kServers, .transfer = static_cast<std::int32_t>(transfer)});
     for (const int place : {0, 1}) engine_.arrive(course, place, at);
   }
 }
@@ -63,11 +63,33 @@ std::vector<NeighbourOutcome> ServerNetwork::neighbours() const {
                      : std::vector<NeighbourOutcome>{};
 }
 
-std::optional<ServerTransfer> ServerNetwork::next(Seconds until) {
+void ServerNetwork::own(FlowCourseId course, Owner owner) {
+  owner_of_.resize(course);
+  owner_of_.push_back(owner);
+}
+
+std::unique_ptr<SharedNetwork> ServerNetwork::of_worker(int worker, int first) {
+  const auto w = static_cast<std::size_t>(worker);
+  of_workers_.resize(std::max(of_workers_.size(), w + 1));
+  auto part = std::make_unique<SharedNetwork>(plan_, first, engine_,
+                                              [this, worker](FlowCourseId course, std::int32_t transfer) {
+                                                own(course, {.worker = worker, .transfer = transfer});
+                                              });
+  of_workers_[w] = part.get();
+  return part;
+}
+
+std::optional<ServerNetwork::End> ServerNetwork::next(Seconds until) {
   while (const std::optional<FlowDeparture> one = engine_.next(until)) {
     if (neighbours_ && neighbours_->take(*one)) continue;
+    const Owner owner = owner_of_[one->course];  // what takes it may begin others
+    if (owner.worker >= 0) {
+      const auto left = of_workers_[static_cast<std::size_t>(owner.worker)]->take(owner.transfer, *one);
+      if (left) return WorkerLeft{.worker = owner.worker, .left = *left};
+      continue;
+    }
     if (one->place == 0) continue;  // the sender is done
-    Transfer& t = transfers_[transfer_of_[one->course]];
+    Transfer& t = transfers_[static_cast<std::size_t>(owner.transfer)];
     if (--t.left == 0) return ServerTransfer{.worker = t.worker, .pushed = t.push, .at = one->at};
   }
   return std::nullopt;

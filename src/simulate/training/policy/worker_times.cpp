@@ -2,23 +2,24 @@
 #include "simulate/training/policy/worker_times.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace cox::simulate::training {
 
-WorkerTimes::WorkerTimes(const Plan& plan, StepEngine& engine, int workers, int replicas)
+WorkerTimes::WorkerTimes(const Plan& plan, std::vector<StepEngine*> engines, int workers, int replicas)
     : plan_(plan),
-      engine_(engine),
+      engines_(std::move(engines)),
       groups_(plan),
       units_(static_cast<std::size_t>(replicas) * static_cast<std::size_t>(plan.stages())),
       may_cut_(plan.scenario().policy.kind == model::PolicyKind::Backup),
       workers_(static_cast<std::size_t>(workers)),
       more_(groups_.names.size()) {
-  engine.keep_accounts(groups_);
+  for (StepEngine* one : engines_) one->keep_accounts(groups_);
 }
 
 void WorkerTimes::begin(int w) {
-  engine_.account_to(units_of(w));
-  if (may_cut_) before_ = engine_.accounts();
+  engine(w).account_to(units_of(w));
+  if (may_cut_) before_ = engine(w).accounts();
 }
 
 void WorkerTimes::computed(int w, Seconds begin, std::span<const Seconds> ends, Seconds end) {
@@ -28,7 +29,7 @@ void WorkerTimes::computed(int w, Seconds begin, std::span<const Seconds> ends, 
   worker.waited = {};
   worker.in_step = true;
   if (may_cut_) {
-    worker.parts = engine_.accounts();
+    worker.parts = engine(w).accounts();
     for (std::size_t g = 0; g < before_.size(); ++g)
       for (std::size_t p = 0; p < kStepParts; ++p) worker.parts[g][p] -= before_[g][p];
   }
@@ -79,7 +80,9 @@ std::vector<GroupAccount> WorkerTimes::close(Seconds total) {
   }
   std::vector<GroupAccount> out;
   for (std::size_t g = 0; g < more_.size(); ++g) {
-    StepParts parts = engine_.accounts()[g];
+    StepParts parts{};
+    for (const StepEngine* one : engines_)
+      for (std::size_t p = 0; p < kStepParts; ++p) parts[p] += one->accounts()[g][p];
     for (std::size_t p = 0; p < kStepParts; ++p) parts[p] += more_[g][p];
     out.push_back({groups_.keys[g], groups_.names[g], groups_.ranks[g], parts});
   }

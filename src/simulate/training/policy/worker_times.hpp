@@ -20,9 +20,9 @@ namespace cox::simulate::training {
 /// Held by: src/simulate/training/policy/worker_times_test.cpp
 class WorkerTimes {
  public:
-  /// `engine` has the replicas of one worker and outlives it.
-  WorkerTimes(const Plan& plan, StepEngine& engine, int workers, int replicas);
-  /// The engine's next step is that of worker `w`.
+  /// `engines`: one that has the replicas of one worker after the other, or one for each worker. They outlive it.
+  WorkerTimes(const Plan& plan, std::vector<StepEngine*> engines, int workers, int replicas);
+  /// The next step that its engine keeps account of is that of worker `w`.
   void begin(int w);
   /// It was, from `begin` on; its units ended at `ends`, the last of them at `end`.
   void computed(int w, Seconds begin, std::span<const Seconds> ends, Seconds end);
@@ -44,10 +44,13 @@ class WorkerTimes {
   [[nodiscard]] std::span<const int> units_of(int w) const {
     return std::span(groups_.of_unit).subspan(static_cast<std::size_t>(w) * units_, units_);
   }
+  [[nodiscard]] StepEngine& engine(int w) const {
+    return *engines_[static_cast<std::size_t>(w) % engines_.size()];
+  }
   void add(int w, StepPart part, Seconds time);
 
   const Plan& plan_;
-  StepEngine& engine_;
+  std::vector<StepEngine*> engines_;
   RankGroups groups_;
   std::size_t units_;  ///< of a worker
   bool may_cut_;

@@ -12,7 +12,10 @@ namespace cox::simulate::training {
 
 SharedNetwork::SharedNetwork(const Plan& plan, const Network& network, int first, FlowOptions options,
                              Seconds origin)
-    : plan_(plan), first_(first), engine_(network, plan.scenario().fabric, std::move(options), origin) {
+    : plan_(plan),
+      first_(first),
+      own_(std::in_place, network, plan.scenario().fabric, std::move(options), origin),
+      engine_(*own_) {
   if (plan.network() != nullptr && !plan.scenario().neighbours.empty())
     neighbours_.emplace(plan.scenario(), engine_);
 }
@@ -28,15 +31,10 @@ void SharedNetwork::open_step(std::int64_t step, Seconds offset) {
 
 /// The time on the network's clock, which may be further.
 Seconds SharedNetwork::on_clock(Seconds at) {
-  if (!neighbours_) return at;
+  if (!neighbours_ && !tell_) return at;
   const Seconds wanted = at + offset_;
   late_ = std::max(late_, engine_.said() - wanted);
   return std::max(wanted, engine_.said());
-}
-
-SharedNetwork::Transfer* SharedNetwork::transfer_of(FlowCourseId course) {
-  const std::int32_t at = transfer_of_[course - first_course_];
-  return at < 0 ? nullptr : &transfers_[static_cast<std::size_t>(at)];
 }
 
 std::vector<NeighbourOutcome> SharedNetwork::neighbours() const {
@@ -48,13 +46,17 @@ FlowCourseId SharedNetwork::begin(const Key& key, FlowCollective what, int ranks
   const auto members = static_cast<std::size_t>(what.schedule->ranks() / ranks_per_member);
   what.step = step_;
   const FlowCourseId course = engine_.begin(std::move(what));
-  if (transfer_of_.empty()) first_course_ = course;
-  transfer_of_.resize(course - first_course_, -1);
-  transfer_of_.push_back(static_cast<std::int32_t>(transfers_.size()));
+  const auto transfer = static_cast<std::int32_t>(transfers_.size());
+  if (tell_) {
+    tell_(course, transfer);
+  } else {
+    if (transfer_of_.empty()) first_course_ = course;
+    transfer_of_.resize(course - first_course_, -1);
+    transfer_of_.push_back(transfer);
+  }
   open_ += static_cast<std::int64_t>(members);
   transfers_.push_back(
       {.key = key, .ranks = ranks_per_member, .staying = std::vector<int>(members, ranks_per_member)});
-  by_key_.emplace(key, course);
   return course;
 }
 
@@ -65,13 +67,13 @@ void SharedNetwork::join(const Key& key, const model::Schedule& schedule, int me
     const int groups = plan_.ranks_per_unit() / ranks;
     Key ours = key;
     ours.group += plan_.groups().group_of(key.of, first_);
-    begin(key,
-          {.schedule = &schedule,
-           .rank_of = devices_of(plan_, ours, schedule.participants(), groups),
-           .groups = groups,
-           .number = draw_number(plan_, ours, groups)},
-          ranks);
-    known = by_key_.find(key);
+    const FlowCourseId course = begin(key,
+                                      {.schedule = &schedule,
+                                       .rank_of = devices_of(plan_, ours, schedule.participants(), groups),
+                                       .groups = groups,
+                                       .number = draw_number(plan_, ours, groups)},
+                                      ranks);
+    known = by_key_.emplace(key, course).first;
   }
   for (int c = 0; c < ranks; ++c) engine_.arrive(known->second, member * ranks + c, on_clock(at));
 }
@@ -166,17 +168,21 @@ std::optional<SharedNetwork::Left> SharedNetwork::next(Seconds until) {
       ++of_others;
       continue;
     }
-    Transfer& t = *transfer_of(one->course);
-    const auto member = static_cast<std::size_t>(one->place / t.ranks);
-    if (member >= t.staying.size()) continue;  // a server
-    if (--t.staying[member] > 0) continue;     // a unit that is still there
-    --open_;
-    const Left left{.key = t.key, .member = static_cast<int>(member), .at = one->at - offset_};
-    const int sender = member == 0 ? t.sender : -1;
-    if (sender >= 0) sender_left(sender, left.at);  // may move the transfers
-    return left;
+    if (const auto left = take(transfer_of_[one->course - first_course_], *one)) return left;
   }
   return std::nullopt;
+}
+
+std::optional<SharedNetwork::Left> SharedNetwork::take(std::int32_t transfer, const FlowDeparture& one) {
+  Transfer& t = transfers_[static_cast<std::size_t>(transfer)];
+  const auto member = static_cast<std::size_t>(one.place / t.ranks);
+  if (member >= t.staying.size()) return std::nullopt;  // a server
+  if (--t.staying[member] > 0) return std::nullopt;     // a unit that is still there
+  --open_;
+  const Left left{.key = t.key, .member = static_cast<int>(member), .at = one.at - offset_};
+  const int sender = member == 0 ? t.sender : -1;
+  if (sender >= 0) sender_left(sender, left.at);  // may move the transfers
+  return left;
 }
 
 }  // namespace cox::simulate::training

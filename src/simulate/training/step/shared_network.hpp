@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -39,11 +40,16 @@ class SharedNetwork {
   /// Of `plan`, whose replicas from `first` on are meant by the units and groups of all keys. It, `network` and the noise of `options`
   /// outlive this. Neighbours are on the plan's network for all alone.
   SharedNetwork(const Plan& plan, const Network& network, int first, FlowOptions options, Seconds origin);
+  /// What is under way on an engine that others use, too, and that outlives this: whoever drives it is told which course is which
+  /// transfer, and hands in what leaves (`take`). Steps begin by `open_step`.
+  using Tell = std::function<void(FlowCourseId, std::int32_t transfer)>;
+  SharedNetwork(const Plan& plan, int first, FlowEngine& engine, Tell tell)
+      : plan_(plan), first_(first), engine_(engine), tell_(std::move(tell)) {}
   SharedNetwork(const SharedNetwork&) = delete;
   SharedNetwork& operator=(const SharedNetwork&) = delete;
 
-  /// With neighbours the network goes on from step to step: `step` begins, on a clock that is `offset` behind the
-  /// network's. All of the step before has left.
+  /// With neighbours, or on an engine of others, the network goes on from step to step: `step` begins, on a clock that is
+  /// `offset` behind the network's. All of the step before has left.
   void open_step(std::int64_t step, Seconds offset);
 
   /// A group's `member` joins a collective of its stage.
@@ -54,6 +60,10 @@ class SharedNetwork {
   void send(const Key& key, int from_unit, Bytes bytes, Seconds at);
   /// As FlowEngine::next.
   [[nodiscard]] std::optional<Left> next(Seconds until = FlowEngine::kForEver);
+  /// A rank of a transfer has left; the member that has by that.
+  [[nodiscard]] std::optional<Left> take(std::int32_t transfer, const FlowDeparture& one);
+  /// Of what was begun in this step.
+  [[nodiscard]] bool all_left() const { return open_ == 0; }
   [[nodiscard]] FlowOutcome take_outcome() { return engine_.take_outcome(); }
   [[nodiscard]] std::vector<NeighbourOutcome> neighbours() const;
   /// The most by which something was taken as later than it came: ranks that began a step while others, in the one
@@ -76,20 +86,21 @@ class SharedNetwork {
   void sender_left(int unit, Seconds at);
   FlowCourseId begin(const Key& key, FlowCollective what, int ranks_per_member);
   [[nodiscard]] Seconds on_clock(Seconds at);
-  [[nodiscard]] Transfer* transfer_of(FlowCourseId course);
   /// Of place `inner` of a unit.
   [[nodiscard]] int device_of(int unit, int inner) const {
     return plan_.device_of((first_ * plan_.stages() + unit) * plan_.ranks_per_unit() + inner);
   }
   const Plan& plan_;
   int first_;  ///< replica
-  FlowEngine engine_;
-  std::map<Key, std::uint32_t> by_key_;
+  std::optional<FlowEngine> own_;
+  FlowEngine& engine_;
+  Tell tell_;                            ///< where it is not our own
+  std::map<Key, std::uint32_t> by_key_;  ///< collectives among units
   std::vector<Transfer> transfers_;
   FlowCourseId first_course_ = 0;          ///< of the step
   std::vector<std::int32_t> transfer_of_;  ///< by course since then; -1 = a neighbour's
   std::optional<NeighbourJobs> neighbours_;
-  std::optional<std::int64_t> step_;  ///< with neighbours
+  std::optional<std::int64_t> step_;  ///< where it goes on from step to step
   Seconds offset_{};
   Seconds late_{};
   std::int64_t open_ = 0;                             ///< members that have not left

@@ -106,6 +106,24 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
   meeting_ = meeting;
   programs_ = &plan_.code(meeting);
   draw(step, now, holds);
+  set_clock(now, holds);
+  std::vector<Seconds>& own = clock_.after;
+  if (watcher == nullptr) {
+    COX_CHECK(run_on_own_clock(own, nullptr));
+  } else {
+    Later later(*watcher, clock_.origin);
+    COX_CHECK(run_on_own_clock(own, &later));
+  }
+  if (input_) input_->next_step();
+  given_.clear();
+  std::transform(own.begin(), own.end(), now.begin(), [&](Seconds t) { return clock_.origin + t; });
+  clock_.told.assign(now.begin(), now.end());
+  feed_back();
+  return {};
+}
+
+/// A step's own clock begins with its first unit.
+void StepEngine::set_clock(std::span<const Seconds> now, std::span<const Seconds> holds) {
   const bool goes_on = std::equal(now.begin(), now.end(), clock_.told.begin(), clock_.told.end());
   std::vector<Seconds>& own = clock_.after;
   if (!goes_on) {
@@ -119,18 +137,6 @@ Status StepEngine::run(std::int64_t step, Meeting meeting, std::span<Seconds> no
   clock_.origin += first;
   if (input_) input_->set_back(first);
   for (std::size_t u = 0; u < given_.size(); ++u) given_[u] = std::max(given_[u] - clock_.origin, own[u]);
-  if (watcher == nullptr) {
-    COX_CHECK(run_on_own_clock(own, nullptr));
-  } else {
-    Later later(*watcher, clock_.origin);
-    COX_CHECK(run_on_own_clock(own, &later));
-  }
-  if (input_) input_->next_step();
-  given_.clear();
-  std::transform(own.begin(), own.end(), now.begin(), [&](Seconds t) { return clock_.origin + t; });
-  clock_.told.assign(now.begin(), now.end());
-  feed_back();
-  return {};
 }
 
 /// Plays the step, unless it is one that is known.
@@ -198,6 +204,7 @@ Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
   }
   const std::vector<Seconds> begin(now.begin(), now.end());
   told_.clear();
+  told_mail_.resize(mail_.size());
   keeps_ = watcher != nullptr;
   reached_ = -kNotYet;
   open_network();
@@ -212,12 +219,18 @@ Status StepEngine::play_step(std::span<Seconds> now, Watcher* watcher) {
   for (std::size_t l = 0; l < link_bytes_.size(); ++l) link_bytes_[l] += outcome.link_bytes[l];
   if (!played || watcher == nullptr) return played;
   std::copy(begin.begin(), begin.end(), now.begin());
+  Status told = tell_pass(now, *watcher);
+  if (beside_neighbours_) shared_ = std::move(kept);
+  return told;
+}
+
+/// What was played on a network is told.
+Status StepEngine::tell_pass(std::span<Seconds> now, Watcher& watcher) {
   const std::int64_t messages = messages_;
   const std::int64_t evaluated = evaluated_;
-  Status told = pass(now, watcher);
+  Status told = pass(now, &watcher);
   messages_ = messages;
   evaluated_ = evaluated;
-  if (beside_neighbours_) shared_ = std::move(kept);
   return told;
 }
 

@@ -57,6 +57,20 @@ class StepEngine {
   [[nodiscard]] Status run(std::int64_t step, Meeting meeting, std::span<Seconds> now,
                            Watcher* watcher = nullptr, std::span<const Seconds> holds = {});
 
+  /// From now on its steps are played on a network that others use at the same time, instead of by `run`: by `begin`, what leaves
+  /// (`take`) and ends of computations (`come_due`) in the order of time, and `end` where the step is over. Nothing repeats.
+  void share(std::unique_ptr<SharedNetwork> network) { shared_ = std::move(network); }
+  /// Step `step` begins; its units go on until each stands still.
+  void begin(std::int64_t step, Meeting meeting, std::span<const Seconds> now);
+  void take(const SharedNetwork::Left& left);
+  /// When a computation beside a stream ends if nothing leaves before; infinite where there is none.
+  [[nodiscard]] Seconds due() const { return due_.empty() ? kNotYet : clock_.origin + due_.top().first; }
+  void come_due();
+  /// All units are through, and nothing of theirs is under way.
+  [[nodiscard]] bool is_over() const;
+  /// Moves `now` to its end, as `run`, and keeps account of it. Errors: simulate-004, where it is not over.
+  [[nodiscard]] Status end(std::span<Seconds> now, Watcher* watcher);
+
   /// Of a step that is played on a network: told its part that is over, now and then. A step may be many minutes of work.
   void tell_progress(std::function<void(double)> told) { progress_ = std::move(told); }
 
@@ -158,6 +172,11 @@ class StepEngine {
   [[nodiscard]] Status play_accounted(std::span<Seconds> now, Watcher* watcher);
   [[nodiscard]] Status play_step(std::span<Seconds> now, Watcher* watcher);
   [[nodiscard]] Status pass(std::span<Seconds> now, Watcher* watcher);
+  void open_pass(std::span<Seconds> now, Watcher* watcher);
+  void go_on();
+  [[nodiscard]] Status close_pass(std::span<Seconds> now);
+  [[nodiscard]] Status tell_pass(std::span<Seconds> now, Watcher& watcher);
+  void set_clock(std::span<const Seconds> now, std::span<const Seconds> holds);
   void begin_step(std::span<Seconds> now);
   void join_stream(int unit, int slot);
   void leave_stream(int unit, int slot, const Interval& was);
@@ -250,6 +269,7 @@ class StepEngine {
   std::priority_queue<std::pair<Seconds, int>, std::vector<std::pair<Seconds, int>>, std::greater<>> due_;
   bool keeps_ = false;                                       ///< there is somebody to tell of it
   std::map<SharedNetwork::Key, std::vector<Seconds>> told_;  ///< departures of that step, by member
+  std::vector<Seconds> told_mail_;  ///< as `mail_`: when messages of that step arrived
   std::vector<double> link_bytes_;
   Clock clock_;
   LastFew<KnownStep> known_steps_;

@@ -71,19 +71,20 @@ Bytes StepEngine::shared_bytes(Bytes bytes, ReplicaGroup of) const {
 void StepEngine::leave(const SharedNetwork::Left& left) {
   using Kind = SharedNetwork::Kind;
   const SharedNetwork::Key& key = left.key;
-  const int members = key.kind == Kind::Message ? 2
-                      : key.kind == Kind::Inner ? 1
-                                                : plan_.groups().size(key.of);
+  const int members = key.kind == Kind::Inner ? 1 : plan_.groups().size(key.of);
+  if (key.kind == Kind::Message) {
+    if (left.member == 0) return;
+    const std::size_t box =
+        static_cast<std::size_t>(key.stage) * static_cast<std::size_t>(plan_.mailboxes()) +
+        static_cast<std::size_t>(key.slot);
+    mail_[box] = {.leaves = {}, .arrives = left.at};
+    if (keeps_) told_mail_[box] = left.at;
+    return wake(key.stage);
+  }
   if (keeps_) {
     std::vector<Seconds>& all = told_[key];
     all.resize(static_cast<std::size_t>(members));
     all[static_cast<std::size_t>(left.member)] = left.at;
-  }
-  if (key.kind == Kind::Message) {
-    if (left.member == 0) return;
-    mail_[static_cast<std::size_t>(key.stage) * static_cast<std::size_t>(plan_.mailboxes()) +
-          static_cast<std::size_t>(key.slot)] = {.leaves = {}, .arrives = left.at};
-    return wake(key.stage);
   }
   if (key.kind == Kind::Inner) {
     Unit& u = units_[static_cast<std::size_t>(key.stage)];

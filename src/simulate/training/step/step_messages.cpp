@@ -11,12 +11,13 @@ void StepEngine::send(int unit, const Instruction& i) {
   const int to = unit - stage_of(unit) + i.stage;
   const int first = first_ * plan_.stages();
   const model::MessageCost& cost = plan_.between(first + unit, first + to);
-  Mail& mail = mail_[static_cast<std::size_t>(to) * static_cast<std::size_t>(plan_.mailboxes()) +
-                     static_cast<std::size_t>(i.slot)];
+  const std::size_t box = static_cast<std::size_t>(to) * static_cast<std::size_t>(plan_.mailboxes()) +
+                          static_cast<std::size_t>(i.slot);
+  Mail& mail = mail_[box];
   const SharedNetwork::Key key{.kind = SharedNetwork::Kind::Message, .stage = to, .slot = i.slot};
   if (shared_) return shared_->send(key, unit, i.bytes, u.now);
   if (is_told()) {
-    mail = {.leaves = u.now, .arrives = told(key)[1]};
+    mail = {.leaves = u.now, .arrives = told_mail_[box]};
   } else {
     const Seconds late = delay(first + unit, first + to, i.slot, cost, i.bytes);
     if (plan_.scenario().protocol == model::Protocol::LogGops) {

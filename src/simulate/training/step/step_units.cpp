@@ -13,18 +13,11 @@ using Code = Instruction::Code;
 
 /// From the units' begin to their end, with all that is known of what they wait for.
 Status StepEngine::pass(std::span<Seconds> now, Watcher* watcher) {
-  watcher_ = watcher;
-  begin_step(now);
-  ready_.clear();
-  for (int u = static_cast<int>(units_.size()) - 1; u >= 0; --u) ready_.push_back(u);
+  open_pass(now, watcher);
   const std::int64_t all = shared_ && progress_ ? departures() : 0;
   left_ = 0;
   for (;;) {
-    while (!ready_.empty()) {
-      const int unit = ready_.back();
-      ready_.pop_back();
-      proceed(unit);
-    }
+    go_on();
     const Seconds due = due_.empty() ? kNotYet : due_.top().first;
     const auto left = shared_ ? shared_->next(due) : std::nullopt;
     if (left) {
@@ -41,6 +34,26 @@ Status StepEngine::pass(std::span<Seconds> now, Watcher* watcher) {
       break;
     }
   }
+  return close_pass(now);
+}
+
+void StepEngine::open_pass(std::span<Seconds> now, Watcher* watcher) {
+  watcher_ = watcher;
+  begin_step(now);
+  ready_.clear();
+  for (int u = static_cast<int>(units_.size()) - 1; u >= 0; --u) ready_.push_back(u);
+}
+
+/// Until all units stand still.
+void StepEngine::go_on() {
+  while (!ready_.empty()) {
+    const int unit = ready_.back();
+    ready_.pop_back();
+    proceed(unit);
+  }
+}
+
+Status StepEngine::close_pass(std::span<Seconds> now) {
   for (std::size_t u = 0; u < units_.size(); ++u) {
     const StageCode& program = (*programs_)[static_cast<std::size_t>(stage_of(static_cast<int>(u)))];
     if (units_[u].at < program.code.size()) return fail(stuck());
