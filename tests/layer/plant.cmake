@@ -123,7 +123,7 @@ set(pairs
     forecast/law:forecast/sample forecast/sample:forecast/calibrate forecast/calibrate:forecast/project
     forecast/project:forecast/regimes forecast/regimes:forecast/levers forecast/structure:forecast/project forecast/scaled:forecast/structure
     forecast/checkpoints:forecast/regimes forecast/levers:forecast/scenario forecast/scenario:forecast/control
-    forecast/control:forecast/answer forecast/learned:forecast/control forecast/ways:forecast/control
+    forecast/control:forecast/answer forecast/learned:forecast/control forecast/ways:forecast/control forecast/simulated:forecast/answer
     study/file:study/answer study/oracle:study/compute study/answer:study/page study/page:study/compute
     study/pacing_table:study/compute study/runs:study/compute study/compute:study/page evaluate/pacing:evaluate/claim
     diagnose/timeline:diagnose/naming
@@ -132,7 +132,7 @@ set(pairs
     trace/import/paraver:trace/import/mpi trace/import/kineto:trace/import/nccl trace/import/nccl:trace/import/tables
     trace/import/graphs:trace/import/nccl trace/import/tables:trace/import/graphs trace/import/figures:trace/import/part
     trace/import/lines:trace/import/kineto trace/import/.:trace/import/mpi trace/.:trace/raw
-    learn/text:learn/problem learn/product:learn/text learn/problem:learn/optimize learn/optimize:learn/compress learn/compress:learn/optimize
+    learn/text:learn/problem learn/kernels:learn/product learn/product:learn/text learn/problem:learn/optimize learn/optimize:learn/compress learn/compress:learn/optimize
     learn/stability:learn/run learn/run:learn/drive learn/drive:learn/answer learn/answer:learn/product
     train/transport:train/executor train/executor:train/checkpoint train/checkpoint:train/run train/run:train/answer train/answer:train/program train/program:train/answer
     evaluate/learning:evaluate/pacing evaluate/claim:evaluate/pacing evaluate/.:evaluate/pacing

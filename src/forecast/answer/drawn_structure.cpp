@@ -9,8 +9,8 @@
 #include "cox/simulate/delay.hpp"
 #include "cox/simulate/outcome.hpp"
 
-#include "forecast/answer/simulated_sizes.hpp"
 #include "forecast/sample/read.hpp"
+#include "forecast/simulated/simulated_sizes.hpp"
 #include "forecast/structure/over_time.hpp"
 #include "forecast/structure/structure.hpp"
 

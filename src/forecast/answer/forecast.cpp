@@ -12,7 +12,6 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
-#include "forecast/answer/asked_sizes.hpp"
 #include "forecast/answer/drawn_structure.hpp"
 #include "forecast/answer/node_hours.hpp"
 #include "forecast/answer/stated.hpp"
@@ -23,6 +22,7 @@
 #include "forecast/regimes/parts_job.hpp"
 #include "forecast/scenario/resize.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
+#include "forecast/simulated/asked_sizes.hpp"
 #include "forecast/structure/over_time.hpp"
 #include "forecast/structure/structure.hpp"
 #include "forecast/ways/curves.hpp"

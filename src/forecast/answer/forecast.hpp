@@ -13,7 +13,6 @@
 
 #include "forecast/answer/detail.hpp"
 #include "forecast/answer/goodness.hpp"
-#include "forecast/answer/simulated_sizes.hpp"
 #include "forecast/calibrate/parts.hpp"
 #include "forecast/calibrate/run_parameters.hpp"
 #include "forecast/control/carried.hpp"
@@ -21,6 +20,7 @@
 #include "forecast/learned/learned.hpp"
 #include "forecast/project/project.hpp"
 #include "forecast/sample/sample.hpp"
+#include "forecast/simulated/simulated_sizes.hpp"
 
 namespace cox::forecast {
 

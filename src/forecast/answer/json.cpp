@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/base/json.hpp"
 
-#include "forecast/answer/estimate_json.hpp"
 #include "forecast/answer/forecast.hpp"
 #include "forecast/answer/run_parameters_text.hpp"
 #include "forecast/answer/structure_detail.hpp"
 #include "forecast/control/control_json.hpp"
+#include "forecast/project/estimate_json.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -6,7 +6,7 @@
 #include "cox/base/number_text.hpp"
 #include "cox/base/units_text.hpp"
 
-#include "forecast/answer/estimate_json.hpp"
+#include "forecast/project/estimate_json.hpp"
 
 namespace cox::forecast {
 namespace {

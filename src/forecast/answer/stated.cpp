@@ -14,13 +14,13 @@
 
 #include "forecast/answer/drawn_structure.hpp"
 #include "forecast/answer/node_hours.hpp"
-#include "forecast/answer/simulated_sizes.hpp"
 #include "forecast/answer/structure_detail.hpp"
 #include "forecast/levers/nearest_margin.hpp"
 #include "forecast/regimes/failing.hpp"
 #include "forecast/regimes/margin.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
 #include "forecast/scenario/stated_scenario.hpp"
+#include "forecast/simulated/simulated_sizes.hpp"
 
 namespace cox::forecast {
 namespace {

@@ -11,7 +11,6 @@
 
 #include "forecast/answer/drawn_structure.hpp"
 #include "forecast/answer/node_hours.hpp"
-#include "forecast/answer/simulated_sizes.hpp"
 #include "forecast/calibrate/calibrate.hpp"
 #include "forecast/law/maximum.hpp"
 #include "forecast/levers/levers.hpp"
@@ -20,6 +19,7 @@
 #include "forecast/regimes/parts_job.hpp"
 #include "forecast/scenario/resize.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
+#include "forecast/simulated/simulated_sizes.hpp"
 #include "forecast/structure/criticality.hpp"
 
 namespace cox::forecast {

@@ -7,7 +7,7 @@
 #include "cox/learn/block_norm.hpp"
 #include "cox/learn/optimize.hpp"
 
-#include "learn/problem/step_kernels.hpp"
+#include "learn/kernels/step_kernels.hpp"
 
 namespace cox::learn {
 namespace {

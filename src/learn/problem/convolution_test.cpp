@@ -10,7 +10,7 @@
 #include "cox/learn/optimize.hpp"
 
 #include "learn/problem/dual_test.hpp"
-#include "learn/problem/sample_normals.hpp"
+#include "learn/kernels/sample_normals.hpp"
 
 namespace cox::learn {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "learn/compress/compressor.hpp"
 #include "learn/problem/dual_test.hpp"
-#include "learn/problem/sample_normals.hpp"
+#include "learn/kernels/sample_normals.hpp"
 
 namespace cox::learn {
 namespace {

@@ -10,7 +10,7 @@
 #include "cox/base/elementary.hpp"
 #include "cox/base/random.hpp"
 
-#include "learn/problem/sample_normals.hpp"
+#include "learn/kernels/sample_normals.hpp"
 #include "learn/problem/streams.hpp"
 
 namespace cox::learn {

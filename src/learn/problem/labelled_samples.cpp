@@ -5,7 +5,7 @@
 
 #include "cox/base/random.hpp"
 
-#include "learn/problem/sample_normals.hpp"
+#include "learn/kernels/sample_normals.hpp"
 #include "learn/problem/streams.hpp"
 
 namespace cox::learn {

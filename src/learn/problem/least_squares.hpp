@@ -8,7 +8,7 @@
 #include "cox/base/random.hpp"
 #include "cox/learn/problem.hpp"
 
-#include "learn/problem/sample_normals.hpp"
+#include "learn/kernels/sample_normals.hpp"
 
 namespace cox::learn {
 

@@ -7,8 +7,8 @@
 
 #include "cox/learn/problem.hpp"
 
-#include "learn/problem/sample_normals.hpp"
-#include "learn/problem/step_kernels.hpp"
+#include "learn/kernels/sample_normals.hpp"
+#include "learn/kernels/step_kernels.hpp"
 
 namespace cox::learn {
 

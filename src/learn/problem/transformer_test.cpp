@@ -9,7 +9,7 @@
 #include "cox/learn/learner.hpp"
 
 #include "learn/problem/dual_test.hpp"
-#include "learn/problem/sample_normals.hpp"
+#include "learn/kernels/sample_normals.hpp"
 
 namespace cox::learn {
 namespace {

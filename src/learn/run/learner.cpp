@@ -13,7 +13,7 @@
 #include "cox/learn/schedule.hpp"
 
 #include "learn/compress/compressor.hpp"
-#include "learn/problem/step_kernels.hpp"
+#include "learn/kernels/step_kernels.hpp"
 #include "learn/run/gossip_copies.hpp"
 #include "learn/run/loss_scale.hpp"
 #include "learn/run/shard_copies.hpp"

@@ -20,7 +20,7 @@ using AddNormals = void (*)(const std::uint32_t* key, std::size_t n, float* sums
 /// each 32 come from words i and i + 16 (Box and Muller 1958). None is beyond 6.77. For noise and features, not for what
 /// secrets or rare events depend on. Why not RandomStream::normals32: it takes half as long again.
 /// Cost: under a nanosecond per draw, and a block of Philox per sample. Threads: const, no state.
-/// Held by: src/learn/problem/sample_normals_test.cpp (moments, quantiles, correlations, all instruction sets)
+/// Held by: src/learn/kernels/sample_normals_test.cpp (moments, quantiles, correlations, all instruction sets)
 class SampleNormals {
  public:
   SampleNormals(std::int64_t seed, std::uint32_t stream)

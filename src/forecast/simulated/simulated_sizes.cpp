@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forecast/answer/simulated_sizes.hpp"
+#include "forecast/simulated/simulated_sizes.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,11 +17,11 @@
 #include "cox/simulate/outcome.hpp"
 #include "cox/simulate/spread.hpp"
 
-#include "forecast/answer/asked_sizes.hpp"
-#include "forecast/answer/estimate_json.hpp"
 #include "forecast/law/monotone_cubic.hpp"
+#include "forecast/project/estimate_json.hpp"
 #include "forecast/regimes/simulated_scaling.hpp"
 #include "forecast/scenario/resize.hpp"
+#include "forecast/simulated/asked_sizes.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -118,61 +118,8 @@ double goes_on_beyond(const std::vector<CheckedSize>& all, std::int64_t ranks) {
                   (std::log(static_cast<double>(ranks)) - x[last]));
 }
 
-/// A quantile is at least the one before.
-void raise(TimeBand& band, const TimeBand& least) {
-  band = {std::max(band.value, least.value), std::max(band.low, least.low), std::max(band.high, least.high)};
-}
-
-/// Whether steps are as good as independent, so that they can be counted.
-bool is_fresh(const model::NoiseSource& n) {
-  constexpr double kLittle = 0.3;
-  return n.off || (n.pattern == model::NoisePattern::EveryStep && n.correlation <= kLittle);
-}
-
-/// Between which places of the sorted steps a quantile lies, `sigmas` deviations of the binomial on either side.
-std::pair<double, double> places_of(double q, std::int64_t steps, double sigmas) {
-  const double sd = std::sqrt(q * (1 - q) / static_cast<double>(steps));
-  return {std::max(q - sigmas * sd, 0.0), std::min(q + sigmas * sd, 1.0)};
-}
-
-/// Whether a quantile of so many steps is another one than forecast. Nothing is longer than the longest only where a longer one would be there.
-bool differs(const QuantileSketch& lengths, double q, const TimeBand& forecast) {
-  constexpr double kSigmas = 2.8;
-  const auto [low, high] = places_of(q, lengths.count(), kSigmas);
-  const double value = forecast.value.count();
-  return lengths.quantile(low) > (1 + kRounding) * value ||
-         (high < 1 && lengths.quantile(high) < (1 - kRounding) * value);
-}
-
-SimulatedOver over(const QuantileSketch& lengths, double q, const TimeBand& forecast) {
-  constexpr double kSigmas = 1.645;
-  const auto [low, high] = places_of(q, lengths.count(), kSigmas);
-  const double value = forecast.value.count();
-  return {.value = lengths.quantile(q) / value,
-          .low = lengths.quantile(low) / value,
-          .high = lengths.quantile(high) / value};
-}
-
-double cv_of(const QuantileSketch& lengths) {
-  constexpr std::int64_t kMost = 1'000;
-  const std::int64_t points = std::min(lengths.count(), kMost);
-  Welford all;
-  for (std::int64_t i = 0; i < points; ++i)
-    all.add(lengths.quantile((static_cast<double>(i) + 0.5) / static_cast<double>(points)));
-  return all.mean() > 0 ? all.stddev() / all.mean() : 0;
-}
-
 double apart(std::int64_t a, std::int64_t b) {
   return std::abs(std::log(static_cast<double>(a) / static_cast<double>(b)));
-}
-
-/// A part of the way from a to b, and a band that holds both; at an end its own.
-SimulatedOver between(const SimulatedOver& a, const SimulatedOver& b, double part) {
-  if (part <= 0) return a;
-  if (part >= 1) return b;
-  return {.value = a.value * std::pow(b.value / a.value, part),
-          .low = std::min(a.low, b.low),
-          .high = std::max(a.high, b.high)};
 }
 
 /// Of a size among those simulated; where those beside it vary as forecast that is 1.
@@ -182,30 +129,10 @@ SpreadRatios spread_at(const std::vector<CheckedSize>& sizes, std::int64_t ranks
   const CheckedSize& a = above == sizes.begin() || above == sizes.end() ? b : *std::prev(above);
   const SpreadRatios from = a.spread.value_or(SpreadRatios{}), to = b.spread.value_or(SpreadRatios{});
   const double part = a.ranks < b.ranks ? apart(a.ranks, ranks) / apart(a.ranks, b.ranks) : 1;
-  return {.median = between(from.median, to.median, part),
-          .p95 = between(from.p95, to.p95, part),
-          .p99 = between(from.p99, to.p99, part),
-          .cv = from.cv * std::pow(to.cv / from.cv, part)};
+  return between(from, to, part);
 }
 
-void scale(TimeBand& band, const SimulatedOver& by) {
-  band = {by.value * band.value, std::min(by.low * band.value, by.value * band.low),
-          std::max(by.high * band.value, by.value * band.high)};
-}
-
-/// Quantiles and CV as they were simulated.
-void vary_as(SizePoint& p, const SpreadRatios& by) {
-  scale(p.median, by.median);
-  scale(p.p95, by.p95);
-  scale(p.p99, by.p99);
-  scale(p.p999, by.p99);
-  raise(p.p95, p.median);
-  raise(p.p99, p.p95);
-  raise(p.p999, p.p99);
-  p.cv *= by.cv;
-}
-
-/// The same of a size among these.
+/// Quantiles and CV of a size become those of its neighbours.
 void take_spread(SizePoint& p, const std::vector<CheckedSize>& sizes) {
   if (std::ranges::any_of(sizes, [](const CheckedSize& s) { return s.spread.has_value(); }))
     vary_as(p, spread_at(sizes, p.ranks));
@@ -293,24 +220,9 @@ OverPartsAt over_parts(const CheckedSizes& simulated) {
 
 void find_spread(CheckedSizes& simulated, const model::Scenario& scenario,
                  const std::function<SizePoint(std::int64_t ranks)>& forecast) {
-  if (!std::ranges::all_of(scenario.noise, is_fresh)) return;
-  constexpr std::int64_t kFewest = 100;
-  std::vector<CheckedSize*> sizes;
+  if (!steps_are_fresh(scenario)) return;
   for (std::vector<CheckedSize>* of : {&simulated.sizes, &simulated.asked})
-    for (CheckedSize& s : *of) sizes.push_back(&s);
-  for (CheckedSize* const size : sizes) {
-    CheckedSize& s = *size;
-    if (s.lengths.count() < kFewest) continue;
-    const SizePoint p = forecast(s.ranks);
-    if (!differs(s.lengths, 0.5, p.median) && !differs(s.lengths, 0.95, p.p95) &&
-        !differs(s.lengths, 0.99, p.p99))
-      continue;
-    const double cv = cv_of(s.lengths);
-    s.spread = SpreadRatios{.median = over(s.lengths, 0.5, p.median),
-                            .p95 = over(s.lengths, 0.95, p.p95),
-                            .p99 = over(s.lengths, 0.99, p.p99),
-                            .cv = p.cv > 0 && cv > 0 ? cv / p.cv : 1};
-  }
+    for (CheckedSize& s : *of) s.spread = spread_of(s.lengths, forecast(s.ranks));
 }
 
 namespace {

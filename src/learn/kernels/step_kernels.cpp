@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/problem/step_kernels.hpp"
+#include "learn/kernels/step_kernels.hpp"
 
 namespace cox::learn {
 

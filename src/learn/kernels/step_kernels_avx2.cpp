@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
 #define COX_STEP_KERNELS kStepAvx2
-#include "learn/problem/step_kernels.inc"
+#include "learn/kernels/step_kernels.inc"

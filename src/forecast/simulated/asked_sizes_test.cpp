@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forecast/answer/asked_sizes.hpp"
+#include "forecast/simulated/asked_sizes.hpp"
 
 #include <gtest/gtest.h>
 

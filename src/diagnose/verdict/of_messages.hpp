@@ -21,7 +21,7 @@ namespace cox::diagnose {
 ///          named where it works for more than half of its time and some worker waits for a fifth of its own while it does.
 ///          At most that would be saved; of a worker at most its excess over all turns, of the time from its first wait to its last.
 /// Where clocks cannot be compared, the server is not asked. Empty where there is no server. Cost: O(waits log waits).
-/// Held by: src/diagnose/naming/of_messages_test.cpp, tests/e2e/train/served_test.sh
+/// Held by: src/diagnose/verdict/of_messages_test.cpp, tests/e2e/train/served_test.sh
 [[nodiscard]] std::vector<Finding> findings_of_messages(const Matched& matched);
 
 }  // namespace cox::diagnose

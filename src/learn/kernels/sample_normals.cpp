@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/problem/sample_normals.hpp"
+#include "learn/kernels/sample_normals.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forecast/answer/simulated_sizes.hpp"
+#include "forecast/simulated/simulated_sizes.hpp"
 
 #include <gtest/gtest.h>
 

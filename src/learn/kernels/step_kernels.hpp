@@ -10,7 +10,7 @@
 namespace cox::learn {
 
 /// All variants make the same bits: each element by the operations that are written, sums in eight lanes.
-/// Held by: src/learn/problem/step_kernels_test.cpp
+/// Held by: src/learn/kernels/step_kernels_test.cpp
 struct StepKernels {
   /// g = s c (y - b); half the sum of g (y - b), in double. Lane i has elements i, i + 8, ...; the last n mod 8 are in lane 0.
   double (*slopes)(std::size_t n, const float* y, const float* b, const float* c, float s,

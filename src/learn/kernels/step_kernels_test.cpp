@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/problem/step_kernels.hpp"
+#include "learn/kernels/step_kernels.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "learn/problem/sample_normals.hpp"
+#include "learn/kernels/sample_normals.hpp"
 
 namespace cox::learn {
 namespace {

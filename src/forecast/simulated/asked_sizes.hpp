@@ -13,10 +13,10 @@
 #include "cox/forecast/project.hpp"
 #include "cox/model/scenario.hpp"
 
-#include "forecast/answer/simulated_sizes.hpp"
 #include "forecast/calibrate/parts.hpp"
 #include "forecast/project/project.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
+#include "forecast/simulated/simulated_sizes.hpp"
 
 namespace cox::forecast {
 
@@ -24,14 +24,14 @@ namespace cox::forecast {
 /// `simulate_sizes` plays, up to 256 ranks where messages share links or are disturbed 4 of half as many, beyond 4,096 as many as
 /// `simulate_far_sizes`. Ascending, `by_parts` and `forecast` left empty. What is simulated at a size is the same whatever else is asked.
 /// Errors: none; what `simulate` refuses is left out. Threads: same result for any number.
-/// Held by: src/forecast/answer/asked_sizes_test.cpp
+/// Held by: src/forecast/simulated/asked_sizes_test.cpp
 [[nodiscard]] std::vector<CheckedSize> simulate_asked_sizes(const model::Scenario& scenario, Scaling scaling,
                                                             const std::vector<std::int64_t>& asked,
                                                             const CheckedSizes& known, int threads);
 
 /// The forecast at a size that was simulated itself: communication is that of this size, without noise; where the step differs from
 /// what parts and the sizes around it say by more than its interval and half a per cent, it is the one simulated. Bands hold its interval.
-/// Fills `by_parts` and `forecast`. Held by: src/forecast/answer/asked_sizes_test.cpp
+/// Fills `by_parts` and `forecast`. Held by: src/forecast/simulated/asked_sizes_test.cpp
 [[nodiscard]] SizePoint point_of_asked(CheckedSize& size, const Parts& parts, const RestOfScenario& rest,
                                        ProjectOptions options);
 
@@ -41,11 +41,11 @@ namespace cox::forecast {
 /// Formula: ln of simulated over parts moves by variance v for an e-fold of ranks; between a and b it is known but for
 ///          v (x - a)(b - x) / (b - a), below the first but for v times the distance. v is the mean of squared misses over that; of two
 ///          sizes, of their difference. Ends: Student's t of as many degrees of freedom as there are misses.
-/// 0 at a size that was simulated, beyond the last (`widen` has a rule for it), and where there is one alone. Held by: src/forecast/answer/asked_sizes_test.cpp
+/// 0 at a size that was simulated, beyond the last (`widen` has a rule for it), and where there is one alone. Held by: src/forecast/simulated/asked_sizes_test.cpp
 [[nodiscard]] double between_sizes(std::span<const CheckedSize> sizes, std::int64_t ranks);
 
 /// Where steps of weak scaling get shorter with the ranks, by more than half a per cent: by what, and whether both sizes were
-/// simulated. Held by: src/forecast/answer/asked_sizes_test.cpp
+/// simulated. Held by: src/forecast/simulated/asked_sizes_test.cpp
 [[nodiscard]] std::vector<std::string> shorter_steps(const Projection& projection,
                                                      const CheckedSizes& simulated);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "diagnose/naming/of_messages.hpp"
+#include "diagnose/verdict/of_messages.hpp"
 
 #include <gtest/gtest.h>
 

@@ -16,23 +16,9 @@
 #include "cox/model/scenario.hpp"
 
 #include "forecast/project/project.hpp"
+#include "forecast/simulated/spread.hpp"
 
 namespace cox::forecast {
-
-/// Of the steps that were simulated over what is forecast: the value, and where it lies by so many steps (90 %).
-struct SimulatedOver {
-  double value = 1;
-  double low = 1;
-  double high = 1;
-};
-
-/// How steps vary, simulated over forecast.
-struct SpreadRatios {
-  SimulatedOver median{};
-  SimulatedOver p95{};
-  SimulatedOver p99{};
-  double cv = 1;
-};
 
 struct CheckedSize {
   std::int64_t ranks = 0;
@@ -79,7 +65,7 @@ enum class SimulatedRange : std::uint8_t {
 /// Errors:  none; what `simulate` refuses is in `left_out`.
 /// Cost:    4 sizes x 16 replicas x 65,536 ranks and steps; where messages share links or are disturbed 2 x 4 x 1,024. Threads:
 ///          same result for any number.
-/// Held by: src/forecast/answer/simulated_sizes_test.cpp
+/// Held by: src/forecast/simulated/simulated_sizes_test.cpp
 [[nodiscard]] CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen,
                                           SimulatedRange range, Scaling scaling,
                                           const std::function<TimeBand(std::int64_t ranks)>& forecast,
@@ -87,7 +73,7 @@ enum class SimulatedRange : std::uint8_t {
 
 /// What steps are simulated to take over what the parts say: the weighted mean of the sizes (of logarithms) where each is within its
 /// interval and half a per cent of it, else a monotone cubic of the logarithm of ranks through them, level beyond them. Empty where all
-/// agree. Held by: src/forecast/answer/simulated_sizes_test.cpp
+/// agree. Held by: src/forecast/simulated/simulated_sizes_test.cpp
 [[nodiscard]] OverPartsAt over_parts(const CheckedSizes& simulated);
 
 /// Bands hold the interval of what was simulated at that size; at one that was not simulated, as much as at the nearest
@@ -99,14 +85,14 @@ void widen(SizePoint& point, const CheckedSizes& simulated, const OverPartsAt& o
 void hold(SizePoint& point, const CheckedSize& size);
 
 /// One size, mean over replicas: up to 4,096 ranks (256 where messages share links or are disturbed), and beyond as a far one.
-/// Nothing where it is not cheap, or refused. Threads: same result for any number. Held by: src/forecast/answer/asked_sizes_test.cpp
+/// Nothing where it is not cheap, or refused. Threads: same result for any number. Held by: src/forecast/simulated/asked_sizes_test.cpp
 [[nodiscard]] std::optional<CheckedSize> simulate_size(const model::Scenario& scenario, Scaling scaling,
                                                        std::int64_t ranks, int threads);
 
 /// Fills `spread` where the 95th or 99th percentile, or the median, that is forecast lies outside of the interval that so many steps have for
 /// theirs (99.5 %) by more than half a per cent: a tail that messages draw is in no part, and what a ring absorbs of lateness neither. At least
 /// 100 steps. Not where noise lasts from step to step: then a replica's steps are few draws.
-/// Held by: src/forecast/answer/simulated_sizes_test.cpp
+/// Held by: src/forecast/simulated/simulated_sizes_test.cpp
 void find_spread(CheckedSizes& simulated, const model::Scenario& scenario,
                  const std::function<SizePoint(std::int64_t ranks)>& forecast);
 
@@ -122,18 +108,18 @@ void find_spread(CheckedSizes& simulated, const model::Scenario& scenario,
 /// times up to thirteen steps, as many as take little, or three times three; only those of which a step evaluates little, by how that grows up to `from`. What is simulated at a size is the same
 /// whatever is asked. Where messages share links or are disturbed, and without noise, there is none: then the price of communication is
 /// simulated as it is. Errors: none; what `simulate` refuses ends the list.
-/// Cost: a second or two a size. Threads: same result for any number. Held by: src/forecast/answer/simulated_sizes_test.cpp
+/// Cost: a second or two a size. Threads: same result for any number. Held by: src/forecast/simulated/simulated_sizes_test.cpp
 [[nodiscard]] std::vector<CheckedSize> simulate_far_sizes(
     const model::Scenario& scenario, Scaling scaling, std::int64_t from, std::int64_t asked,
     const std::function<TimeBand(std::int64_t ranks)>& forecast, int threads);
 
 /// `near`, and beyond its sizes what steps of `far` take over that: ln of it goes smoothly from 0 at `from` to each size, and is level beyond
-/// them. Empty where all agree. Held by: src/forecast/answer/simulated_sizes_test.cpp
+/// them. Empty where all agree. Held by: src/forecast/simulated/simulated_sizes_test.cpp
 [[nodiscard]] OverPartsAt over_parts_far(OverPartsAt near, std::int64_t from,
                                          const std::vector<CheckedSize>& far);
 
 /// Beyond the largest of `simulated`, work that varies may hide more of what communication grows by: up to all that ranks wait for each other.
-/// `rest`: the price of communication. Held by: src/forecast/answer/simulated_sizes_test.cpp
+/// `rest`: the price of communication. Held by: src/forecast/simulated/simulated_sizes_test.cpp
 void widen_by_hidden(SizePoint& point, const CheckedSizes& simulated, const RestAt& rest);
 
 }  // namespace cox::forecast
