@@ -133,7 +133,9 @@ class Model {
     // Strong scaling: the same work in all, so a rank's is a part of it that goes down with the ranks.
     const double worth = project_.scaling == Scaling::Strong ? static_cast<double>(parts_.ranks) / n : 1;
     double own = 0;
-    for (const PositionParts& p : parts.positions) own += p.level.value.count();
+    for (const PositionParts& p :
+         parts.positions)  // so many named ranks at any size do another's part, not more
+      if (!p.fixed) own += p.level.value.count();
     const std::int64_t more = std::max<std::int64_t>(ranks + 1, std::llround(1.01 * n));
     const std::int64_t less = std::max<std::int64_t>(1, 2 * ranks - more);
     const Seconds chord = rest(size(more), f.rest).value - rest(size(less), f.rest).value;

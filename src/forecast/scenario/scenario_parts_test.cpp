@@ -9,6 +9,8 @@
 #include "cox/simulate/outcome.hpp"
 
 #include "forecast/law/maximum.hpp"
+#include "forecast/regimes/amplification.hpp"
+#include "forecast/regimes/parts_job.hpp"
 #include "forecast/scenario/resize.hpp"
 
 namespace cox::forecast {
@@ -267,6 +269,24 @@ TEST(PartsOfScenario, EachSourceIsSwitchedOffUnderItsName) {
             parts_of(job(8, 2, {named}))->positions[0].residual.deviation());
   EXPECT_TRUE(sources->positions(3)[0].residual.is_constant());
   EXPECT_EQ(sources->positions(3)[0].level.value, Seconds{10e-3});
+}
+
+TEST(PartsOfScenario, ANamedRankMakesStepsLongerByWhatItIsSlower) {
+  NoiseSource slow = source(NoiseLaw::Constant, 0, Rank, Persistent);
+  slow.mean_ratio = 0.1;
+  slow.ranks = {3};
+  model::Scenario s = job(16, 1, {slow});
+  const auto parts = parts_of(s);
+  ASSERT_TRUE(parts) << parts.error().to_string();
+  ASSERT_EQ(parts->positions.size(), 2U) << "the rank, and the others";
+  const auto sources = work_sources_of(s);
+  ASSERT_TRUE(sources) << sources.error().to_string();
+  PartsJobOptions options{.sources = *sources, .replicates = 0};
+  const ScalingJob scaling = job_of_parts(*parts, options).job;
+  const double work = parts->positions[0].level.value.count();
+  const double step = work + parts->rest.value.count();
+  for (const std::int64_t ranks : {16, 64})
+    EXPECT_NEAR(amplification_of(scaling, ranks).whole, 1 + 0.1 * work / step, 1e-9);
 }
 
 TEST(PartsOfScenario, TwoSourcesOfOneNameAreTold) {

@@ -42,11 +42,12 @@ model::Scenario simulated_at(const model::Scenario& scenario, std::int64_t ranks
   model::Scenario s = resized(scenario, ranks, scaling);
   std::erase_if(s.noise, [](const model::NoiseSource& n) { return n.pattern == model::NoisePattern::Once; });
   // The first step may be longer than those that follow, and a drift goes on: all of the job's steps, if there is time.
-  const std::int64_t room = (is_played(s) ? kPlayedRankSteps : kRankSteps) / ranks;
-  s.job.steps = static_cast<int>(
-      std::min<std::int64_t>(s.job.steps, std::max<std::int64_t>(room, is_played(s) ? 4 : 20)));
   const bool quiet = std::ranges::all_of(s.noise, &model::NoiseSource::off);
   s.replicas = is_played(s) ? (quiet ? 1 : 4) : (quiet ? 4 : 16);
+  // What draws nothing is played once, so there is time for four times as many steps.
+  const std::int64_t room = (is_played(s) ? kPlayedRankSteps * (4 / s.replicas) : kRankSteps) / ranks;
+  s.job.steps = static_cast<int>(
+      std::min<std::int64_t>(s.job.steps, std::max<std::int64_t>(room, is_played(s) ? 4 : 20)));
   return s;
 }
 
@@ -383,11 +384,11 @@ std::optional<CheckedSize> simulated_far(const model::Scenario& scenario, Scalin
   return CheckedSize{.ranks = ranks, .step = spread.mean, .half_width = spread.half_width_95};
 }
 
-/// Eight replicas of as many steps as near sizes have; where they are played on links, four of half as many.
+/// Eight replicas of as many steps as near sizes have; where they are played on links, four of half as many, or one of all.
 std::optional<CheckedSize> simulated_near(const model::Scenario& scenario, Scaling scaling,
                                           std::int64_t ranks, int threads) {
   model::Scenario s = simulated_at(scenario, ranks, scaling);
-  if (is_played(s)) s.job.steps = std::max(s.job.steps / 2, std::min(s.job.steps, 4));
+  if (is_played(s) && s.replicas > 1) s.job.steps = std::max(s.job.steps / 2, std::min(s.job.steps, 4));
   s.plays_links = model::engine_for(s) == model::EngineKind::Flow;
   s.failures = {};
   s.start = {};

@@ -173,6 +173,13 @@ Status Plan::play_inside_workers() {
 std::vector<std::string> Plan::unmodelled_among_workers() const {
   const model::PolicySpec& policy = scenario_.policy;
   std::vector<std::string> all;
+  // A step has a network of its own, and workers that do not wait for each other may be in different ones.
+  const bool apart = !scenario_.cluster.classes.empty() ||
+                     std::ranges::any_of(scenario_.noise, [](const model::NoiseSource& n) { return !n.off; });
+  if (policy.kind == model::PolicyKind::LocalSgd && policy.local_steps > 1 && apart &&
+      workers_share_links() && (workers_send_inside() || leaves_node(tensor_) || leaves_node(context_)))
+    all.emplace_back(
+        "cards and links that workers share which are in different steps between averages: each step has them to itself");
   if (policy.in_step()) return all;
   if (!server_network_ && engine_for(scenario_) == model::EngineKind::Flow)
     all.emplace_back(

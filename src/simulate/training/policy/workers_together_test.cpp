@@ -150,5 +150,28 @@ TEST(WorkersTogether, WhereNobodyMeetsEachIsAsAlone) {
   }
 }
 
+// Between averages workers may be in different steps, and each step has a network of its own: a worker that is 60 ms late, whose first step meets the
+// second one of the other, does so unslowed. Said where something makes them drift apart and they share a card.
+TEST(WorkersTogether, LocalStepsThatMayMeetAreSaid) {
+  const auto said = [](const model::Scenario& s) {
+    const auto out = simulate_training(s, {});
+    EXPECT_TRUE(out) << out.error().to_string();
+    return out && std::ranges::any_of(out->not_modelled, [](const std::string& line) {
+             return line.find("different steps between averages") != std::string::npos;
+           });
+  };
+  model::Scenario s = behind_one_card(PolicyKind::LocalSgd);
+  s.policy.local_steps = 2;
+  s.job.steps = 2;
+  EXPECT_FALSE(said(s)) << "all are in one step";
+  s.noise = {jitter(0.2)};
+  EXPECT_TRUE(said(s));
+  s.policy.local_steps = 1;
+  EXPECT_FALSE(said(s)) << "all meet after each";
+  s.policy.local_steps = 2;
+  s.job.places.rule = model::PlaceRule::Packed;
+  EXPECT_FALSE(said(s)) << "a node each";
+}
+
 }  // namespace
 }  // namespace cox::simulate
