@@ -9,8 +9,8 @@
 #include "cox/learn/learner.hpp"
 #include "cox/learn/optimize.hpp"
 
-#include "learn/problem/dual_test.hpp"
 #include "learn/kernels/sample_normals.hpp"
+#include "learn/problem/dual_test.hpp"
 
 namespace cox::learn {
 namespace {

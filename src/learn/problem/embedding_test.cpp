@@ -13,8 +13,8 @@
 #include "cox/learn/optimize.hpp"
 
 #include "learn/compress/compressor.hpp"
-#include "learn/problem/dual_test.hpp"
 #include "learn/kernels/sample_normals.hpp"
+#include "learn/problem/dual_test.hpp"
 
 namespace cox::learn {
 namespace {

@@ -8,8 +8,8 @@
 #include "cox/learn/drawn.hpp"
 #include "cox/learn/learner.hpp"
 
-#include "learn/problem/dual_test.hpp"
 #include "learn/kernels/sample_normals.hpp"
+#include "learn/problem/dual_test.hpp"
 
 namespace cox::learn {
 namespace {
