@@ -126,17 +126,18 @@ TEST(BetweenSizes, WhatANeighbourMissesIsNotKnownBetween) {
   EXPECT_GT(between_sizes(std::vector{size_of(32, 1, 0), size_of(64, 1.05, 0)}, 48), 0.05);
 }
 
-SizePoint point(std::int64_t ranks, double step, double rest) {
+SizePoint point(std::int64_t ranks, Seconds step, Seconds rest) {
   SizePoint p;
   p.ranks = ranks;
-  p.mean = {Seconds{step}, Seconds{step}, Seconds{step}};
-  p.rest = Seconds{rest};
+  p.mean = {step, step, step};
+  p.rest = rest;
   return p;
 }
 
 TEST(AskedSizes, AStepThatGetsShorterIsSaidWithItsReason) {
   Projection projection;
-  projection.points = {point(32, 0.084, 0.004), point(64, 0.082, 0.002), point(128, 0.0819, 0.002)};
+  projection.points = {point(32, Seconds{0.084}, Seconds{0.004}), point(64, Seconds{0.082}, Seconds{0.002}),
+                       point(128, Seconds{0.0819}, Seconds{0.002})};
   CheckedSizes simulated;
   simulated.sizes = {size_of(32, 0.084, 0)};
   simulated.asked = {size_of(64, 0.082, 0)};
