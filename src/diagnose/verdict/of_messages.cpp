@@ -103,20 +103,39 @@ std::optional<Finding> slow_server(const Matched& matched, const std::vector<OfR
   return finding_of(matched.rank(s), e, e.held_ratio);
 }
 
-std::optional<Finding> slow_worker(const Matched& matched, const std::vector<OfRank>& ranks, std::size_t s,
-                                   std::size_t r) {
+/// Of the workers, ascending: medians of their turns, and what three of four of a worker's turns do not exceed.
+struct Workers {
   std::vector<double> medians;
-  std::vector<double> pooled;
-  for (std::size_t o = 0; o < ranks.size(); ++o) {
-    if (o == s || o == r) continue;
-    medians.push_back(quantile(ranks[o].turns, 0.5));
-    pooled.insert(pooled.end(), ranks[o].turns.begin(), ranks[o].turns.end());
+  std::vector<double> upper;
+};
+Workers workers_of(const std::vector<OfRank>& ranks, std::size_t server) {
+  Workers all;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    if (r == server) continue;
+    all.medians.push_back(quantile(ranks[r].turns, 0.5));
+    all.upper.push_back(quantile(ranks[r].turns, 1 - kQuarter));
   }
-  if (medians.size() < 2) return std::nullopt;
-  const double others = quantile(medians, 0.5);
-  const double upper = quantile(pooled, 1 - kQuarter);
+  std::ranges::sort(all.medians);
+  std::ranges::sort(all.upper);
+  return all;
+}
+
+/// Of sorted values without `one` of them.
+double median_without(std::span<const double> sorted, double one) {
+  const auto skipped = static_cast<std::size_t>(std::ranges::lower_bound(sorted, one) - sorted.begin());
+  const auto at = [&](std::size_t i) { return sorted[i < skipped ? i : i + 1]; };
+  const std::size_t left = sorted.size() - 1;
+  return (at((left - 1) / 2) + at(left / 2)) / 2;
+}
+
+std::optional<Finding> slow_worker(const Matched& matched, const std::vector<OfRank>& ranks,
+                                   const Workers& workers, std::size_t r) {
+  constexpr std::size_t kLeastWorkers = 3;  // of two neither is the usual one
+  if (workers.medians.size() < kLeastWorkers) return std::nullopt;
   const std::vector<double>& own = ranks[r].turns;
   const double work = quantile(own, 0.5);
+  const double others = median_without(workers.medians, work);
+  const double upper = median_without(workers.upper, quantile(own, 1 - kQuarter));
   const auto longer = std::count_if(own.begin(), own.end(), [&](double t) { return t > upper; });
   const double cycle = in_seconds(ranks[r].time()) / static_cast<double>(own.size());
   const double chance = binomial_upper_tail(longer, std::ssize(own), kQuarter);
@@ -143,9 +162,10 @@ std::vector<Finding> findings_of_messages(const Matched& matched) {
   for (std::size_t r = 0; r < matched.ranks(); ++r) ranks.push_back(look_at(matched, r));
   if (std::ranges::any_of(ranks, [](const OfRank& r) { return r.turns.size() < kLeastTurns; })) return {};
   std::vector<Finding> found;
+  const Workers workers = workers_of(ranks, *server);
   for (std::size_t r = 0; r < ranks.size(); ++r)
     if (r != *server)
-      if (auto f = slow_worker(matched, ranks, *server, r)) found.push_back(*std::move(f));
+      if (auto f = slow_worker(matched, ranks, workers, r)) found.push_back(*std::move(f));
   std::stable_sort(found.begin(), found.end(),
                    [](const Finding& a, const Finding& b) { return *a.gain_at_most > *b.gain_at_most; });
   if (auto f = slow_server(matched, ranks, *server)) found.insert(found.begin(), *std::move(f));

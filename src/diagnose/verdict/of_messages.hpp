@@ -17,7 +17,7 @@ namespace cox::diagnose {
 /// that 19 of 20 waits of each other rank name, with at least 20 turns.
 /// Formula: a worker is named where the median of its turns is at least 1.2 times the others' (the median of their medians, of
 ///          two and more), so much longer that it is a twentieth of what a turn and its wait take, and more of its turns are
-///          longer than three of four of the others' than chance gives (binomial, p < 1e-4 over all workers). The server is
+///          longer than three of four of another's (the median over the others) than chance gives (binomial, p < 1e-4 over all workers). The server is
 ///          named where it works for more than half of its time and some worker waits for a fifth of its own while it does.
 ///          At most that would be saved; of a worker at most its excess over all turns, of the time from its first wait to its last.
 /// Where clocks cannot be compared, the server is not asked. Empty where there is no server. Cost: O(waits log waits).

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "cox/base/number_text.hpp"
+#include "cox/base/stats.hpp"
 #include "cox/base/units_text.hpp"
 
 #include "forecast/scenario/resize.hpp"
@@ -18,12 +20,7 @@ namespace cox::forecast {
 namespace {
 
 constexpr double kShorter = 5e-3;
-
-/// 95th percentile of Student's t.
-double end_of(std::size_t freedom) {
-  constexpr double kEnds[] = {6.314, 2.920, 2.353, 2.132, 2.015, 1.943};
-  return freedom == 0 ? 0 : freedom <= std::size(kEnds) ? kEnds[freedom - 1] : 1.9;
-}
+constexpr double kEnd = 0.05;  // beyond each end of a band
 
 struct Knot {
   double x;      // ln ranks
@@ -107,7 +104,7 @@ double between_sizes(std::span<const CheckedSize> sizes, std::int64_t ranks) {
     const auto above = std::ranges::lower_bound(knots, x, {}, &Knot::x);
     open = std::max(bridge(std::prev(above)->x, x, above->x), 0.0);
   }
-  return std::expm1(end_of(freedom) * std::sqrt(variance * open));
+  return std::expm1(student_quantile(kEnd, static_cast<std::int64_t>(freedom)) * std::sqrt(variance * open));
 }
 
 std::vector<std::string> shorter_steps(const Projection& projection, const CheckedSizes& simulated) {
