@@ -257,7 +257,7 @@ model::Schedule chain_of(int ranks) {
 
 /// Hosts 0 to 3 pass 1 MB on at 1 GB/s, the first from `begin` on. To each of the three that receive it comes as much from a host of
 /// its own, at 0.5, 2 and 3.5 ms. When what each sent is there, in ms.
-std::array<double, 3> passed_on(double begin) {
+std::array<Seconds, 3> passed_on(Seconds begin) {
   model::Cluster cluster;
   cluster.nodes = 7;
   cluster.nic = {.latency = {}, .bandwidth = Bandwidth::gbyte_per_s(1)};
@@ -269,15 +269,14 @@ std::array<double, 3> passed_on(double begin) {
   const model::Schedule four = chain_of(4);
   const model::Schedule two = chain_of(2);
   const FlowCourseId ours = engine.begin({.schedule = &four, .rank_of = {0, 1, 2, 3}});
-  for (int p = 0; p < 4; ++p) engine.arrive(ours, p, Seconds{begin * kMilli});
+  for (int p = 0; p < 4; ++p) engine.arrive(ours, p, begin);
   for (int k = 0; k < 3; ++k) {
     const FlowCourseId other = engine.begin({.schedule = &two, .rank_of = {4 + k, 1 + k}});
     for (const int p : {0, 1}) engine.arrive(other, p, Seconds{(0.5 + 1.5 * k) * kMilli});
   }
-  std::array<double, 3> at{};
+  std::array<Seconds, 3> at{};
   while (const auto one = engine.next())
-    if (one->course == ours && one->place < 3)
-      at.at(static_cast<std::size_t>(one->place)) = one->at / Seconds{kMilli};
+    if (one->course == ours && one->place < 3) at.at(static_cast<std::size_t>(one->place)) = one->at;
   return at;
 }
 
@@ -285,10 +284,10 @@ std::array<double, 3> passed_on(double begin) {
 // later at each host.
 TEST(Sensitivity, ADifferenceDoublesWhereAnotherMessageComes) {
   for (const double e : {0.0, 1e-3, 1e-6}) {
-    const std::array<double, 3> at = passed_on(e);
-    EXPECT_NEAR(at[0], 1.5 + 2 * e, 1e-11);
-    EXPECT_NEAR(at[1], 3.0 + 4 * e, 1e-11);
-    EXPECT_NEAR(at[2], 4.5 + 8 * e, 1e-11);
+    const std::array<Seconds, 3> at = passed_on(Seconds{e * kMilli});
+    EXPECT_NEAR(at[0] / Seconds{kMilli}, 1.5 + 2 * e, 1e-11);
+    EXPECT_NEAR(at[1] / Seconds{kMilli}, 3.0 + 4 * e, 1e-11);
+    EXPECT_NEAR(at[2] / Seconds{kMilli}, 4.5 + 8 * e, 1e-11);
   }
 }
 
