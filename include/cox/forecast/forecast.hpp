@@ -162,10 +162,11 @@ struct Forecast {
   std::int64_t margins_at = 0;       ///< that size
   std::vector<std::string>
       not_seen;  ///< what would change the answer and is not in the data, one sentence each
-  std::vector<std::string> left_out{};    ///< of the inputs, one sentence each
-  std::optional<Control> control{};       ///< where it was asked for
-  std::optional<DrawnStructure> drawn{};  ///< where it was asked for
-  std::optional<JobWords> job_words{};    ///< of a stated job, as the next one
+  std::vector<std::string> left_out{};      ///< of the inputs, one sentence each
+  std::optional<Control> control{};         ///< where it was asked for
+  std::optional<LearnedControl> learned{};  ///< where it was asked for
+  std::optional<DrawnStructure> drawn{};    ///< where it was asked for
+  std::optional<JobWords> job_words{};      ///< of a stated job, as the next one
   std::optional<ControlledJob> controlled_job{};
 
   /// At `seen_ranks`; 1 where nothing fails.
@@ -229,8 +230,10 @@ class MadeForecast {
   /// Errors: forecast-035 (there is no scenario to change), those of the parts.
   [[nodiscard]] Status add_control(const ControlQuestion& question, const ReadEvidence& evidence,
                                    const Question& asked);
-  /// What levers and sizes of a Scenario do to learning, beside what they do to throughput. Behind `add_control`, whose levers it takes.
-  /// Errors: forecast-038 (the input is no Scenario of training steps); those of the question's `learn`.
+  /// What levers and sizes do to learning, beside what they do to throughput: of a Scenario, or of Runs, whose calibrated Scenario is
+  /// learned, each rank as a worker. Behind `add_control`, whose levers it takes.
+  /// Errors: forecast-038 (no Scenario of training steps, a calibrated one that does not reproduce the Run, ranks that are not
+  /// replicas); those of the question's `learn`.
   [[nodiscard]] Status add_learning(const LearningQuestion& question, const ReadEvidence& evidence,
                                     const Question& asked);
   /// The first screen, a line each.

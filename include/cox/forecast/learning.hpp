@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "cox/base/result.hpp"
+#include "cox/forecast/levers.hpp"
+#include "cox/forecast/regimes.hpp"
 #include "cox/model/scenario.hpp"
 
 namespace cox::forecast {
@@ -27,6 +29,37 @@ struct LearningQuestion {
   LearnJobs learn{};
   std::string what{};               ///< that is learned, for a sentence
   std::int64_t most_workers = 256;  ///< replicas of the largest size that is learned
+};
+
+/// A lever in samples that count. Ratios over the job as it is; intervals of 90 %, Student's t over seeds on logarithms.
+struct LearnedLever {
+  std::string name{};
+  std::int64_t ranks = 0;  ///< at which it is compared
+  LeverRatio
+      throughput{};  ///< `LeverEffect`'s, times its `one_sum`: over the job as it is, with all that it has
+  LeverRatio samples{};  ///< until the target
+  /// Samples over throughput: half widths add as roots of squares, for their draws have nothing in common
+  LeverRatio time{};
+  std::string why_not{};  ///< it has no number, and why; empty = it has
+};
+
+/// A size in samples that count, over the size that was said.
+struct LearnedSize {
+  std::int64_t ranks = 0;
+  double throughput = 1;
+  LeverRatio samples{};
+  double time_ratio = 1;  ///< to the target: samples over throughput
+  std::string why_not{};
+};
+
+/// Levers and sizes with what they do to learning.
+struct LearnedControl {
+  std::string what{};
+  std::vector<LearnedLever> levers{};
+  std::vector<LearnedSize> sizes{};
+  Regimes regimes{};         ///< of progress: throughput over samples to the target; `range.to` 0 = none
+  std::string no_regimes{};  ///< why there are none
+  std::vector<std::string> notes{};  ///< one sentence each
 };
 
 }  // namespace cox::forecast

@@ -59,7 +59,6 @@ struct FullForecast : Forecast {
   RunParameters run{};                 ///< what Runs tell beside own work; empty for other inputs
   std::optional<StructureDetail> detail{};    ///< where it was asked for
   std::optional<FullControl> full_control{};  ///< `control` is what a page shows of it
-  std::optional<LearnedControl> learned{};    ///< where it was asked for
 };
 
 /// Reads nothing, prints nothing.

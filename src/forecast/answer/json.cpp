@@ -226,7 +226,9 @@ Json json_of(const LeverRatio& r) {
 Json json_of(const LearnedControl& c) {
   Json j{{"what", c.what}, {"levers", Json::array()}, {"sizes", Json::array()}};
   for (const LearnedLever& l : c.levers) {
-    Json one{{"lever", l.name}, {"not_computed", l.why_not.empty() ? Json(nullptr) : Json(l.why_not)}};
+    Json one{{"lever", l.name},
+             {"ranks", l.ranks},
+             {"not_computed", l.why_not.empty() ? Json(nullptr) : Json(l.why_not)}};
     if (l.why_not.empty()) {
       one["throughput_ratio"] = json_of(l.throughput);
       one["samples_ratio"] = json_of(l.samples);

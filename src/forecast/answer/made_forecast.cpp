@@ -13,9 +13,12 @@
 #include "forecast/answer/forecast.hpp"
 #include "forecast/answer/node_hours.hpp"
 #include "forecast/answer/stated.hpp"
+#include "forecast/control/carried.hpp"
 #include "forecast/learned/learned.hpp"
 #include "forecast/regimes/parts_job.hpp"
 #include "forecast/sample/read.hpp"
+#include "forecast/scenario/as_training.hpp"
+#include "forecast/scenario/resize.hpp"
 #include "forecast/ways/sample_answer.hpp"
 
 namespace cox::forecast {
@@ -99,6 +102,45 @@ DrawnStep drawn_steps(const FullForecast& f, const Asked& asked) {
   options.project.growth = f.growth;
   options.unseen = f.calibrated;
   return drawn_steps_of(*f.parts, options);
+}
+
+tl::unexpected<Error> nothing_to_learn(const std::string& why) {
+  return fail(Error{
+      .code = Errc::Unsupported,
+      .id = "forecast-038",
+      .message = "what a sample is worth is learned under training steps, and the input has none: " + why,
+      .hint = "leave --learn out, or give a scenario with workload = \"training\"",
+      .where = {}});
+}
+
+/// As it was given, or the calibrated one of Runs with each rank as a worker.
+Result<model::Scenario> scenario_to_learn(const FullForecast& f, const Evidence& evidence) {
+  if (evidence.scenario) {
+    if (!std::holds_alternative<model::TrainingJob>(evidence.scenario->job.work))
+      return nothing_to_learn("the scenario's steps are those of a collective");
+    return *evidence.scenario;
+  }
+  if (!f.calibrated || !f.scenario)
+    return nothing_to_learn(f.no_scenario.empty() ? "there is no Run" : f.no_scenario);
+  if (const std::string why = why_no_workers(f.told); !why.empty()) return nothing_to_learn(why);
+  if (std::holds_alternative<model::TrainingJob>(f.scenario->job.work)) return *f.scenario;
+  return as_training(*f.scenario);
+}
+
+/// Tables of levers with what each makes of the Scenario, by size.
+std::vector<LeversToLearn> levers_to_learn(const FullForecast& f, const model::Scenario& scenario) {
+  std::vector<LeversToLearn> out;
+  if (!f.full_control) return out;
+  const auto add = [&](const std::optional<LeverTable>& table, std::int64_t ranks) {
+    if (!table) return;
+    const bool here = ranks == f.seen_ranks || ranks % unit_of(scenario) != 0;
+    out.push_back(
+        {.table = *table, .levers = levers_of(here ? scenario : resized(scenario, ranks)), .ranks = ranks});
+  };
+  add(f.full_control->played, f.seen_ranks);
+  add(f.full_control->levers,
+      f.calibrated && f.full_control->levers ? f.full_control->levers->ranks : f.seen_ranks);
+  return out;
 }
 
 }  // namespace
@@ -242,22 +284,20 @@ Status MadeForecast::add_control(const ControlQuestion& question, const ReadEvid
 
 Status MadeForecast::add_learning(const LearningQuestion& question, const ReadEvidence& evidence,
                                   const Question& asked) {
-  const std::optional<model::Scenario>& scenario = evidence.all().scenario;
-  if (!scenario || !std::holds_alternative<model::TrainingJob>(scenario->job.work))
-    return fail(Error{.code = Errc::Unsupported,
-                      .id = "forecast-038",
-                      .message = "what a sample is worth is learned under a Scenario of training steps, and "
-                                 "the input is none",
-                      .hint = "leave --learn out, or give a scenario with workload = \"training\"",
-                      .where = {}});
-  LearnedJob job{.scenario = *scenario,
+  COX_TRY(const model::Scenario scenario, scenario_to_learn(*whole_, evidence.all()));
+  LearnedJob job{.scenario = scenario,
+                 .levers = levers_to_learn(*whole_, scenario),
                  .throughput = throughput_job(*whole_, asked_of(asked)),
                  .ranks = whole_->seen_ranks,
                  .sizes = asked.sizes,
                  .grows = asked.scaling == Scaling::Weak,
                  .threads = asked.threads};
-  if (whole_->full_control && whole_->full_control->levers) job.levers = *whole_->full_control->levers;
   COX_TRY(whole_->learned, learned_control(job, question));
+  if (whole_->calibrated)
+    whole_->learned->notes.insert(
+        whole_->learned->notes.begin(),
+        "a Run does not tell what it learns: each rank is taken as a worker with its own samples, all "
+        "gradients as one sum");
   return {};
 }
 

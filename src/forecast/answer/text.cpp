@@ -360,12 +360,19 @@ void add_learned_levers(Lines& out, const LearnedControl& c) {
   if (c.levers.empty()) return;
   out.push_back(TextLine::row(fmt::format("{:<19} {:>6} {:>8} {:>14} {:>9} {:>14}", "", "rate", "samples",
                                           "90 % interval", "to target", "90 % interval")));
-  for (const LearnedLever& l : c.levers)
+  std::int64_t ranks = c.levers.front().ranks;
+  const bool one_size =
+      std::ranges::all_of(c.levers, [&](const LearnedLever& l) { return l.ranks == ranks; });
+  ranks = one_size ? ranks : 0;
+  for (const LearnedLever& l : c.levers) {
+    if (l.ranks != ranks) out.push_back(TextLine::row(fmt::format("on {} ranks", grouped(l.ranks))));
+    ranks = l.ranks;
     out.push_back(l.why_not.empty()
                       ? TextLine::row(fmt::format("{:<19} {:>6.3f} {:>8.3f} {:>14} {:>9.3f} {:>14}", l.name,
                                                   l.throughput.value, l.samples.value, interval(l.samples),
                                                   l.time.value, interval(l.time)))
                       : TextLine::row(fmt::format("{:<19} no number: {}", l.name, l.why_not)));
+  }
 }
 
 /// Sizes, and where more of them stop to pay, when samples count by what they are worth.

@@ -12,8 +12,22 @@ namespace {
 
 using model::Collective;
 
-/// Why it is not known what happens where ranks do not wait for all others in every step; empty = it is.
-std::string why_together(const ToldSteps& told) {
+/// Why this lever does not apply; empty = it does, nothing where it is none of those that a Run can be asked.
+std::optional<std::string> why_not(std::string_view lever, const ToldSteps& told) {
+  if (lever == "pacing")
+    return "what early ranks take from late ones is not in a Scenario of a Run: --pace of cox observe tries "
+           "it live";
+  if (lever == "backup-workers" || lever == "local-steps") return why_no_workers(told);
+  if (lever == "bounded-staleness") {
+    std::string why = why_no_workers(told);
+    return why.empty() && told.bytes <= Bytes{} ? "how much the ranks exchange is not told" : why;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string why_no_workers(const ToldSteps& told) {
   if (told.synchronisations > 1)
     return fmt::format("a step has {} synchronisations, and which of them sums gradients is not told",
                        told.synchronisations);
@@ -22,21 +36,6 @@ std::string why_together(const ToldSteps& told) {
     return "the ranks meet in no sum of gradients";
   return {};
 }
-
-/// The same of this lever; nothing where it is none of those that a Run can be asked.
-std::optional<std::string> why_not(std::string_view lever, const ToldSteps& told) {
-  if (lever == "pacing")
-    return "what early ranks take from late ones is not in a Scenario of a Run: --pace of cox observe tries "
-           "it live";
-  if (lever == "backup-workers" || lever == "local-steps") return why_together(told);
-  if (lever == "bounded-staleness") {
-    std::string why = why_together(told);
-    return why.empty() && told.bytes <= Bytes{} ? "how much the ranks exchange is not told" : why;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::vector<Lever> carried_levers(const model::Scenario& training, const ToldSteps& told) {
   std::vector<Lever> out;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cox/base/units.hpp"
@@ -21,6 +22,10 @@ struct ToldSteps {
   model::Collective meets_in = model::Collective::Other;  ///< Other = not known
   Bytes bytes{};                                          ///< of it; zero = not known
 };
+
+/// Why ranks of a Run are no workers of data parallelism, of which it is known what happens where they do not wait for all others in every
+/// step; empty = they are. Held by: src/forecast/answer/part_control_test.cpp
+[[nodiscard]] std::string why_no_workers(const ToldSteps& told);
 
 /// Who waits for whom; those that do not apply too, with why. Layers, buckets, placement and cards are not in a Run, and what it tells of
 /// ranks, links and failures changes its parts instead (`part_levers`). `training`: as `as_training` makes it.

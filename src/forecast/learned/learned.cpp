@@ -36,23 +36,18 @@ LeverRatio ratio_around(double log_value, double half) {
 /// What is asked, and to whom each answer goes.
 struct JobsToLearn {
   std::vector<model::Scenario> jobs{};  ///< the job as it is first
-  std::vector<std::size_t> lever_at{};  ///< of each row: its job; 0 = it changes no sample
   std::vector<std::int64_t> ranks{};    ///< of the sizes, ascending
   std::size_t first_size = 0;           ///< their first job
 };
 
-void add_lever_jobs(const model::Scenario& scenario, const LeverTable& table, JobsToLearn& out) {
-  const std::vector<Lever> all = levers_of(scenario);
-  for (const LeverEffect& effect : table.levers) {
-    if (!effect.why_not.empty()) continue;
-    const auto lever = std::ranges::find(all, effect.names.front(), &Lever::name);
-    COX_ASSERT(lever != all.end(), "a table of this scenario's levers");
-    out.lever_at.push_back(lever->learning.empty() ? 0 : out.jobs.size());
-    if (lever->learning.empty()) continue;
-    out.jobs.push_back(scenario);
-    lever->apply(out.jobs.back());
-  }
-}
+/// A row of levers, and where its answers will be.
+struct LeverRow {
+  const LeverEffect& effect;
+  std::int64_t ranks = 0;
+  std::size_t as_it_is = 0;  ///< the job without it, at its size
+  std::size_t with = 0;      ///< 0 = it changes no sample
+  std::string why_not{};     ///< it is not learned, and why; empty = it is
+};
 
 /// Of the size asked: why it is not learned; empty = it is.
 std::string why_not_at(const model::Scenario& scenario, std::int64_t from, std::int64_t ranks,
@@ -63,6 +58,54 @@ std::string why_not_at(const model::Scenario& scenario, std::int64_t from, std::
   if (replicas * (ranks / from) > most_workers)
     return fmt::format("more than {} replicas are not learned", grouped(most_workers));
   return {};
+}
+
+/// The same of levers, whose size need not be the scenario's.
+std::string why_no_levers_at(const LearnedJob& job, std::int64_t ranks, std::int64_t most_workers) {
+  if (ranks == job.ranks) return {};
+  if (!job.grows) return "a batch that is shared out among more workers is not learned";
+  return why_not_at(job.scenario, job.ranks, ranks, most_workers);
+}
+
+void add_lever_row(LeverRow row, const LeversToLearn& of, JobsToLearn& jobs, std::vector<LeverRow>& out) {
+  const LeverEffect& effect = row.effect;
+  const auto lever = std::ranges::find(of.levers, effect.names.front(), &Lever::name);
+  if (effect.range) {
+    row.why_not = fmt::format("its rate is only known to be between {:.3f} and {:.3f}", effect.throughput.low,
+                              effect.throughput.high);
+  } else if (!effect.learning.empty() && row.why_not.empty()) {
+    if (lever == of.levers.end() || !lever->apply) {
+      row.why_not = "what it does to learning is not known";
+    } else if (!lever->why_not.empty()) {
+      row.why_not = lever->why_not;
+    } else {
+      row.with = jobs.jobs.size();
+      jobs.jobs.push_back(jobs.jobs[row.as_it_is]);
+      lever->apply(jobs.jobs.back());
+    }
+  } else if (effect.learning.empty()) {
+    row.why_not.clear();  // its size need not be learned
+  }
+  out.push_back(std::move(row));
+}
+
+std::vector<LeverRow> add_lever_jobs(const LearnedJob& job, std::int64_t most_workers, JobsToLearn& jobs) {
+  std::vector<LeverRow> out;
+  for (const LeversToLearn& of : job.levers) {
+    const std::string why_not = why_no_levers_at(job, of.ranks, most_workers);
+    std::size_t as_it_is = 0;
+    const bool learned = std::ranges::any_of(
+        of.table.levers, [](const LeverEffect& e) { return e.why_not.empty() && !e.learning.empty(); });
+    if (of.ranks != job.ranks && why_not.empty() && learned) {
+      as_it_is = jobs.jobs.size();
+      jobs.jobs.push_back(resized(job.scenario, of.ranks));
+    }
+    for (const LeverEffect& effect : of.table.levers)
+      if (effect.why_not.empty())
+        add_lever_row({.effect = effect, .ranks = of.ranks, .as_it_is = as_it_is, .why_not = why_not}, of,
+                      jobs, out);
+  }
+  return out;
 }
 
 void add_size_jobs(const model::Scenario& scenario, std::int64_t from, const std::vector<std::int64_t>& asked,
@@ -79,23 +122,39 @@ void add_size_jobs(const model::Scenario& scenario, std::int64_t from, const std
 
 using Answers = std::vector<SamplesToTarget>;
 
-void fill_levers(const LeverTable& table, const JobsToLearn& asked, const Answers& answers,
-                 LearnedControl& out) {
-  std::size_t row = 0;
-  for (const LeverEffect& effect : table.levers) {
-    if (!effect.why_not.empty()) continue;
-    const std::size_t at = asked.lever_at[row++];
-    LearnedLever one{.name = effect.names.front(), .throughput = effect.throughput};
-    if (at > 0 && answers[at].by_seed.empty())
-      one.why_not = answers[at].why_not;
-    else if (at > 0)
-      one.samples = ratio_of(answers[at].by_seed, answers.front().by_seed);
+LeverRatio product(const LeverRatio& a, const LeverRatio& b) {
+  return ratio_around(std::log(a.value * b.value), std::hypot(half_of_log(a), half_of_log(b)));
+}
+
+/// Over the job as it is, also where the lever leaves buckets and overlap out.
+LeverRatio rate_of(const LeverEffect& effect) {
+  return effect.one_sum ? product(effect.throughput, *effect.one_sum) : effect.throughput;
+}
+
+void fill_levers(const std::vector<LeverRow>& rows, const Answers& answers, LearnedControl& out) {
+  for (const LeverRow& row : rows) {
+    LearnedLever one{.name = row.effect.names.front(),
+                     .ranks = row.ranks,
+                     .throughput = rate_of(row.effect),
+                     .why_not = row.why_not};
+    const std::vector<double>& as_it_is = answers[row.as_it_is].by_seed;
+    if (row.with > 0 && as_it_is.empty())
+      one.why_not =
+          fmt::format("the job as it is, on {} ranks: {}", grouped(row.ranks), answers[row.as_it_is].why_not);
+    else if (row.with > 0 && answers[row.with].by_seed.empty())
+      one.why_not = answers[row.with].why_not;
+    else if (row.with > 0)
+      one.samples = ratio_of(answers[row.with].by_seed, as_it_is);
     const double half = std::hypot(half_of_log(one.samples), half_of_log(one.throughput));
     one.time = ratio_around(std::log(one.samples.value / one.throughput.value), half);
-    if (at > 0 && answers[at].at_edge)
+    if (row.with > 0 && answers[row.with].at_edge)
       out.notes.push_back(one.name + ": its best step size is at the end of those that were tried");
     out.levers.push_back(std::move(one));
   }
+  if (std::ranges::any_of(rows, [](const LeverRow& r) { return r.effect.one_sum.has_value(); }))
+    out.notes.emplace_back(
+        "backup-workers and bounded-staleness are simulated with gradients as one sum behind the work, and are "
+        "compared here with the job as it is");
 }
 
 /// Samples by size, of one seed or (seed = -1) their geometric means; sizes up to the first that has none.
@@ -182,7 +241,7 @@ ScalingJob in_samples_that_count(const ScalingJob& job, const std::vector<double
 Result<LearnedControl> learned_control(const LearnedJob& job, const LearningQuestion& question) {
   LearnedControl out{.what = question.what};
   JobsToLearn jobs{.jobs = {job.scenario}};
-  add_lever_jobs(job.scenario, job.levers, jobs);
+  const std::vector<LeverRow> rows = add_lever_jobs(job, question.most_workers, jobs);
   if (job.grows)
     add_size_jobs(job.scenario, job.ranks, job.sizes, question.most_workers, jobs);
   else
@@ -198,7 +257,7 @@ Result<LearnedControl> learned_control(const LearnedJob& job, const LearningQues
               .message = "the job as it is learns nothing to compare with: " + answers.front().why_not,
               .hint = "learn an easier problem, with less noise or a smaller condition",
               .where = {}});
-  fill_levers(job.levers, jobs, answers, out);
+  fill_levers(rows, answers, out);
   if (job.grows) {
     fill_sizes(job, question.most_workers, jobs, answers, out);
     fill_regimes(job, jobs, answers, out);

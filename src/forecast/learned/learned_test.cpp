@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "forecast/answer/forecast.hpp"
+#include "support/forecast_sample.hpp"
 #include "support/noisy_training.hpp"
 
 namespace cox::forecast {
@@ -143,6 +144,78 @@ TEST(Learned, StrongScalingLeavesWhatASampleIsWorth) {
   EXPECT_EQ(here.asked.size(), 6U);
   EXPECT_NE(here.text().find("strong scaling leaves the batch"), std::string::npos) << here.text();
   EXPECT_TRUE(here.json()["learning"]["regimes"].is_null());
+}
+
+// 16 ranks of a Run and a lever's rate at 64: who does not wait is learned at 16, half the ranks at 64 beside the job of that size.
+TEST(Learned, OfARunTheCalibratedScenarioIsLearnedAtTheSizeOfEachRate) {
+  FullForecast whole;
+  Evidence samples;
+  samples.samples.push_back(test::sample_of({.residual = 10}, 4, 4, 200, 3));
+  Asked of;
+  of.sizes = {64};
+  of.project.replicates = 20;
+  of.goodness.simulations = 20;
+  whole = make_forecast(samples, of).value();
+  whole.full_control.emplace();
+  const auto row = [](std::string name, std::string learning, bool range = false) {
+    LeverEffect e{.names = {std::move(name)},
+                  .does = {},
+                  .learning = std::move(learning),
+                  .why_not = {},
+                  .range = range};
+    e.throughput = {1.5, 1.4, 1.6};
+    return e;
+  };
+  LeverTable played, parts;
+  played.ranks = 16;
+  played.levers = {row("local-steps", "drift")};
+  played.levers[0].one_sum = LeverRatio{.value = 0.8, .low = 0.8, .high = 0.8};
+  parts.ranks = 64;
+  parts.levers = {row("faster-links", ""), row("fewer-ranks", "a smaller batch"), row("overlap", "", true),
+                  row("unheard-of", "something")};
+  whole.full_control->played = played;
+  whole.full_control->levers = parts;
+  MadeForecast made(whole);
+  std::vector<model::Scenario> asked;
+  Question question;
+  question.sizes = {64};
+  const Status learned = made.add_learning(proportional(asked), ReadEvidence(), question);
+  ASSERT_TRUE(learned) << learned.error().message;
+  // As it is; local steps; as it is on 64, half of those; sizes 32 to 256.
+  ASSERT_EQ(asked.size(), 8U);
+  const auto replicas = [&](std::size_t i) { return asked[i].job.as<model::TrainingJob>().layout.data; };
+  EXPECT_EQ(replicas(0), 16);
+  EXPECT_EQ(asked[1].policy.kind, model::PolicyKind::LocalSgd);
+  EXPECT_EQ(replicas(2), 64);
+  EXPECT_EQ(replicas(3), 32);
+  const std::vector<LearnedLever>& levers = made.shown().learned->levers;
+  ASSERT_EQ(levers.size(), 5U);
+  EXPECT_EQ(levers[0].ranks, 16);
+  EXPECT_NEAR(levers[0].samples.value, 1.5, 1e-12);
+  EXPECT_NEAR(levers[0].throughput.value, 1.2, 1e-12) << "over the job as it is, not over that of one sum";
+  EXPECT_NEAR(levers[0].time.value, 1.25, 1e-12);
+  EXPECT_EQ(levers[1].ranks, 64);
+  EXPECT_EQ(levers[1].samples.value, 1);
+  EXPECT_NEAR(levers[2].samples.value, 0.5, 1e-12) << "over the job of 64 ranks";
+  EXPECT_NE(levers[3].why_not.find("between 1.400 and 1.600"), std::string::npos) << levers[3].why_not;
+  EXPECT_NE(levers[4].why_not, "");
+  ASSERT_FALSE(made.shown().learned->notes.empty());
+  EXPECT_NE(made.shown().learned->notes.front().find("each rank is taken as a worker"), std::string::npos);
+}
+
+TEST(Learned, RanksOfARunThatAreNoReplicasAreRefused) {
+  Evidence samples;
+  samples.samples.push_back(test::sample_of({.residual = 10}, 4, 4, 50, 3));
+  Asked of;
+  of.sizes = {64};
+  FullForecast whole = make_forecast(samples, of).value();
+  whole.told.roles = 2;
+  MadeForecast made(whole);
+  std::vector<model::Scenario> asked;
+  const Status learned = made.add_learning(proportional(asked), ReadEvidence(), {});
+  ASSERT_FALSE(learned);
+  EXPECT_EQ(learned.error().id, "forecast-038");
+  EXPECT_NE(learned.error().message.find("a worker is more than one rank"), std::string::npos);
 }
 
 TEST(Learned, WhatHasNoGradientsIsRefused) {

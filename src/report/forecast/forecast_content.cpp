@@ -362,6 +362,7 @@ ForecastPage page_of(const Forecast& f, std::vector<Artefact> artefacts) {
   for (const auto* list : {&f.not_seen, &f.contradictions, &f.projection.notes, &f.left_out})
     page.limits.insert(page.limits.end(), list->begin(), list->end());
   if (f.control) add_control(*f.control, page);
+  page.learned = f.learned;
   if (f.controlled_job) add_stated_control(*f.controlled_job, page);
   page.control_curve = forecast::curve_with_control(f, page.curve, page.controlled);
   page.artefacts = std::move(artefacts);

@@ -102,7 +102,8 @@ std::string boundary_text(const RegimeBoundary& b) {
   return grouped(b.ranks);
 }
 
-std::string transitions(const forecast::Regimes& r) {
+/// `most`: what N* is the size of.
+std::string transitions(const forecast::Regimes& r, std::string_view most = "most throughput") {
   std::string rows;
   const auto add = [&](std::string_view name, std::string_view meaning, const forecast::TransitionBand& t) {
     const std::string range = r.replicates > 0 ? fmt::format(" <span class=\"quiet\">{} to {}</span>",
@@ -111,11 +112,13 @@ std::string transitions(const forecast::Regimes& r) {
     rows += fmt::format(
         "<tr><th scope=\"row\">{} <span class=\"quiet\">{}</span></th><td class=\"n\" data-label=\"ranks\">{}{}</td><td data-label=\"made by\">{}</td></tr>\n",
         name, meaning, boundary_text(t.value), range,
-        t.value.inside() ? html(t.because.empty() ? "no single mechanism" : t.because) : "not reached");
+        t.value.inside() ? html(t.because.empty() ? "no single mechanism" : t.because)
+        : t.value.place == RegimeBoundary::Place::Below ? "crossed before"
+                                                        : "not reached");
   };
   add("N1", "linear to sublinear", r.n1);
   add("N2", "sublinear to post-linear", r.n2);
-  add("N*", "most throughput", r.n_star);
+  add("N*", most, r.n_star);
   std::string notes;
   for (const std::string& note : r.notes) notes += "<li>" + html(note) + "</li>\n";
   return "<div class=\"scroll\" tabindex=\"0\"><table class=\"analysis\">\n<thead><tr><th scope=\"col\">boundary</th><th "
@@ -367,9 +370,79 @@ std::string lever_table(const ForecastPage& page) {
       "levers", "Every lever alone",
       caption(fmt::format("Ratios to the job as it is, {}; 90 % intervals under each number. Margin: the "
                           "smallest change of one parameter that crosses the next bend. Prices are stated, "
-                          "not measured. What a lever does to learning is not included.",
-                          at)) +
+                          "not measured. What a lever does to learning is {}.",
+                          at, page.learned ? "below" : "not included")) +
           lever_rows(t) + played_table(page.played));
+}
+
+std::string not_learned_row(std::string_view name, int columns, std::string_view why) {
+  return fmt::format(
+      "<tr><th scope=\"row\">{}</th><td colspan=\"{}\" class=\"quiet\" data-label=\"no number\">{}</td></tr>\n",
+      html(name), columns, html(why));
+}
+
+std::string learned_head(const std::vector<std::string_view>& columns) {
+  std::string heads;
+  for (const std::string_view name : columns)
+    heads += fmt::format("<th scope=\"col\"{}>{}</th>", heads.empty() ? "" : " class=\"n\"", name);
+  return "<div class=\"scroll\" tabindex=\"0\"><table class=\"stack\">\n<thead><tr>" + heads +
+         "</tr></thead>\n<tbody>\n";
+}
+
+std::string learned_levers(const forecast::LearnedControl& c) {
+  if (c.levers.empty()) return {};
+  std::string rows;
+  for (const forecast::LearnedLever& l : c.levers) {
+    rows += l.why_not.empty()
+                ? fmt::format("<tr><th scope=\"row\">{}</th><td class=\"n\" data-label=\"ranks\">{}</td>",
+                              html(l.name), grouped(l.ranks)) +
+                      lever_cell("throughput", l.throughput, false) +
+                      lever_cell("samples", l.samples, false) +
+                      lever_cell("time to the target", l.time, false) + "</tr>\n"
+                : not_learned_row(l.name, 4, l.why_not);
+  }
+  return learned_head({"lever", "ranks", "throughput", "samples", "time to the target"}) + rows +
+         "</tbody></table></div>\n";
+}
+
+std::string learned_sizes(const forecast::LearnedControl& c) {
+  if (c.sizes.empty()) return {};
+  std::string rows;
+  for (const forecast::LearnedSize& s : c.sizes) {
+    rows +=
+        s.why_not.empty()
+            ? fmt::format(
+                  "<tr><th scope=\"row\">{}</th><td class=\"n\" data-label=\"throughput\">{}</td>{}<td class=\"n\" "
+                  "data-label=\"time to the target\">{:.3f}</td></tr>\n",
+                  grouped(s.ranks), plain_number(s.throughput, 4), lever_cell("samples", s.samples, false),
+                  s.time_ratio)
+            : not_learned_row(grouped(s.ranks), 3, s.why_not);
+  }
+  return "<h3>Sizes, over the size seen</h3>\n" +
+         learned_head({"ranks", "throughput", "samples", "time to the target"}) + rows +
+         "</tbody></table></div>\n";
+}
+
+/// Levers and sizes by the time to a target.
+std::string learned(const ForecastPage& page) {
+  if (!page.learned) return {};
+  const forecast::LearnedControl& c = *page.learned;
+  std::string notes;
+  for (const std::string& note : c.notes) notes += "<li>" + html(note) + "</li>\n";
+  if (!c.no_regimes.empty())
+    notes += "<li>" + html("Bends in samples that count: " + c.no_regimes) + "</li>\n";
+  return section(
+      "learning", "Time to a target",
+      caption(fmt::format(
+          "Learned by real gradients in virtual time: {}. Samples that count until the target, each job at its own best "
+          "step size, and samples over throughput; ratios to the job as it is, 90 % intervals under each number. A "
+          "problem of this size says nothing of how well a large model generalises.",
+          c.what)) +
+          learned_levers(c) + learned_sizes(c) +
+          (c.no_regimes.empty() ? "<h3>Where it bends, when samples count by what they are worth</h3>\n" +
+                                      transitions(c.regimes, "least time to the target")
+                                : "") +
+          (notes.empty() ? "" : "<ul class=\"limits\">\n" + notes + "</ul>\n"));
 }
 
 std::string monitoring(const ForecastPage& page) {
@@ -424,7 +497,7 @@ Result<std::string> render_forecast(const ForecastPage& page) {
       "<main>\n<section id=\"verdict\"><p class=\"eyebrow\">Forecast</p>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n</section>\n",
       html(page.headline), html(page.lead));
   out += definition(page) + recognition(page) + observations(page) + projection(page) + metrics(page) +
-         lever_table(page);
+         lever_table(page) + learned(page);
   out += section("decision", "Decision implication", list_of(page.implications));
   out += monitoring(page);
   out += section("limits", "What this forecast does not know", list_of(page.limits));

@@ -75,8 +75,9 @@ struct ForecastPage {
   std::string
       no_structure{};  ///< why there are no `kept`, `coupling` and `path`, where nobody saw who waits for whom
   std::optional<forecast::LeverTable> levers{};
-  std::optional<forecast::LeverTable> played{};  ///< of a Run: simulated with its calibrated Scenario
-  std::optional<forecast::LeverSet> control{};   ///< what reaches the target
+  std::optional<forecast::LeverTable> played{};       ///< of a Run: simulated with its calibrated Scenario
+  std::optional<forecast::LearnedControl> learned{};  ///< levers and sizes in samples that count
+  std::optional<forecast::LeverSet> control{};        ///< what reaches the target
   std::string target{};
   std::string transition{};  ///< transition type: what control does to the regime
   std::vector<Monitored> monitored{};

@@ -114,6 +114,32 @@ TEST(ForecastPage, LeversThatWereSimulatedStandBehindThoseOfTheParts) {
   EXPECT_LT(page->find("Who waits for whom"), page->find("id=\"decision\""));
 }
 
+TEST(ForecastPage, WhatLeversDoToLearningStandsBehindThem) {
+  ForecastPage sample = test::sample_forecast();
+  EXPECT_EQ(render_forecast(sample)->find("id=\"learning\""), std::string::npos);
+  EXPECT_NE(render_forecast(sample)->find("learning is not included"), std::string::npos);
+  sample.learned = forecast::LearnedControl{
+      .what = "a <quadratic>",
+      .levers = {{.name = "local-steps",
+                  .ranks = 16,
+                  .throughput = {1.1, 1.05, 1.15},
+                  .samples = {1.25, 1.2, 1.3},
+                  .time = {1.136, 1.08, 1.2}},
+                 {.name = "asynchronous", .ranks = 16, .why_not = "it diverges"}},
+      .sizes = {{.ranks = 64, .throughput = 3.4, .samples = {2.2, 2.1, 2.3}, .time_ratio = 0.647},
+                {.ranks = 4096, .why_not = "more than 256 replicas are not learned"}},
+      .no_regimes = "no larger size was learned"};
+  const std::string page = render_forecast(sample).value_or("");
+  const std::size_t at = page.find("id=\"learning\"");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_LT(page.find("id=\"levers\""), at);
+  EXPECT_LT(at, page.find("id=\"decision\""));
+  for (const std::string_view part : {"a &lt;quadratic&gt;", "1.136", "1.080 to 1.200", "it diverges",
+                                      "0.647", "more than 256 replicas", "no larger size was learned"})
+    EXPECT_NE(page.find(part, at), std::string::npos) << part;
+  EXPECT_EQ(page.find("learning is not included"), std::string::npos);
+}
+
 // On a narrow screen a lever is a list of its figures: each has its name.
 TEST(ForecastPage, CellsOfLeversHaveTheirNames) {
   ForecastPage sample = test::sample_forecast();
