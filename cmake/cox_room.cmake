@@ -95,14 +95,32 @@ function(cox_tests_in_parts name)
   endforeach()
 endfunction()
 
-# cox_room(<target> [RUNS_ONCE] [SHARES_PROCESS] [ROOM <folder>] FOLDERS ... [SOURCES ...] HEADERS ... DEPENDS ... LINK ... OPTIONS ...)
+# Some suites of a program as one test each (several suites joined by `:` too), for they compute what is dear once per process; the others
+# each test by itself.
+function(cox_discover_tests name)
+  set(others "")
+  foreach(suites IN LISTS ARGN)
+    string(REPLACE ":" ".*:" filter "${suites}.*")
+    string(REGEX REPLACE ":.*" "" first "${suites}")
+    string(APPEND others ":${filter}")
+    add_test(NAME unit/${name}/${first} COMMAND ${name}_test "--gtest_filter=${filter}")
+    set_tests_properties(unit/${name}/${first} PROPERTIES LABELS unit TIMEOUT 600 COST 100)
+  endforeach()
+  if(others)
+    string(REGEX REPLACE "^:" "-" others "${others}")
+    set(others TEST_FILTER "${others}")
+  endif()
+  gtest_discover_tests(${name}_test TEST_PREFIX "unit/${name}/" ${others} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS unit)
+endfunction()
+
+# cox_room(<target> [RUNS_ONCE] [SHARES_PROCESS] [ROOM <folder>] FOLDERS ... [SOURCES ...] HEADERS ... DEPENDS ... LINK ... OPTIONS ... TOGETHER ...)
 # One room = one folder under src/ and include/cox/ = one library cox_<target> with alias cox::<target>.
 # A room may hold a second target (trace_import beside trace_read); it then names its folder with ROOM.
 # FOLDERS are its sub-rooms (`.`: the folder itself): every source in them is built, every *_test.cpp is a test.
-# RUNS_ONCE: nothing in it is worth much optimising. SHARES_PROCESS: sanitized, its tests run in parts. LINK lists
-# third-party targets that stay private to the room. Paths are relative to the calling folder.
+# RUNS_ONCE: nothing in it is worth much optimising. SHARES_PROCESS: sanitized, its tests run in parts. TOGETHER: as
+# cox_discover_tests. LINK lists third-party targets that stay private to the room. Paths are relative to the calling folder.
 function(cox_room name)
-  cmake_parse_arguments(ARG "RUNS_ONCE;SHARES_PROCESS" "ROOM" "FOLDERS;SOURCES;HEADERS;DEPENDS;LINK;PUBLIC_LINK;OPTIONS;TEST_LINK" ${ARGN})
+  cmake_parse_arguments(ARG "RUNS_ONCE;SHARES_PROCESS" "ROOM" "FOLDERS;SOURCES;HEADERS;DEPENDS;LINK;PUBLIC_LINK;OPTIONS;TEST_LINK;TOGETHER" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "cox_room(${name}): got '${ARG_UNPARSED_ARGUMENTS}', expected a keyword first")
   endif()
@@ -140,7 +158,7 @@ function(cox_room name)
     if(COX_SANITIZE AND ARG_SHARES_PROCESS)
       cox_tests_in_parts(${name})
     else()
-      gtest_discover_tests(${name}_test TEST_PREFIX "unit/${name}/" DISCOVERY_TIMEOUT 60 PROPERTIES LABELS unit)
+      cox_discover_tests(${name} ${ARG_TOGETHER})
     endif()
   endif()
 endfunction()

@@ -17,34 +17,12 @@
 #include "cox/evaluate/computations.hpp"
 #include "cox/study/study.hpp"
 
+#include "evaluate/all_studies_for_tests.hpp"
+
 namespace cox::evaluate {
 namespace {
 
 using namespace study;
-
-const std::vector<Study>& studies() {
-  static const std::vector<Study> all = [] {
-    auto read = read_studies(COX_STUDIES);
-    EXPECT_TRUE(read) << read.error().to_string();
-    return read ? *read : std::vector<Study>{};
-  }();
-  return all;
-}
-
-/// Computed once for all tests.
-const AnsweredStudy* answer_of(const std::string& name) {
-  static std::map<std::string, AnsweredStudy> made;
-  if (const auto at = made.find(name); at != made.end()) return &at->second;
-  for (const Study& s : studies()) {
-    if (s.name != name) continue;
-    auto a = run_study(s, computations(), {.threads = 2});
-    EXPECT_TRUE(a) << a.error().to_string();
-    if (!a) return nullptr;
-    return &made.emplace(name, *std::move(a)).first->second;
-  }
-  ADD_FAILURE() << "no study " << name;
-  return nullptr;
-}
 
 TEST(AllStudies, EnginesAgreeWithTheirOracles) {
   std::size_t checks = 0;
