@@ -8,6 +8,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -167,13 +168,36 @@ class NoCancel {
   int before_ = 0;
 };
 
+/// Nor is it interrupted: a handler of the program's that records an event would wait for a lock that this thread holds, and one
+/// that jumps out of it would keep the lock for ever. Faults still come. Two system calls.
+class Undisturbed {
+ public:
+  Undisturbed() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
+      sigdelset(&all, fault);
+    blocked_ = sigprocmask(SIG_BLOCK, &all, &before_) == 0;
+  }
+  ~Undisturbed() {
+    if (blocked_) sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  Undisturbed(const Undisturbed&) = delete;
+  Undisturbed& operator=(const Undisturbed&) = delete;
+
+ private:
+  NoCancel whole_{};
+  sigset_t before_{};
+  bool blocked_ = false;
+};
+
 /// Ends recording for good and takes the hooks out.
 void switch_off(std::uint32_t reason) noexcept;
 
 // memory.cpp
 /// Memory for header and slots; false and errno where there is none.
 [[nodiscard]] bool start_memory(const WriterOptions& options) noexcept;
-/// Puts memory behind the first `wanted` slots, so that no event takes a page fault.
+/// Puts memory behind the first `wanted` slots, so that no event takes a page fault. Callers are undisturbed.
 void make_ready(std::uint32_t wanted) noexcept;
 /// A chunk for the caller alone, or null where all memory is in use.
 [[nodiscard]] ChunkHeader* claim_chunk(ChunkKind kind, std::uint32_t tid) noexcept;

@@ -80,7 +80,7 @@ void seal(ThreadCursor& c) noexcept {
     return false;
   }
   const int saved_errno = errno;
-  const NoCancel whole;
+  const Undisturbed whole;
   if (c.tid == 0) c.tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
   // With each: a destructor of the program's that comes after ours may call again, and ours comes again then.
   g.threads->set_specific(g.thread_end, &c);
@@ -148,7 +148,7 @@ class MetaLock {
 }  // namespace
 
 void add_locality(const char* lines, std::size_t bytes) noexcept {
-  const NoCancel whole;
+  const Undisturbed whole;
   const MetaLock lock;
   if (std::byte* at = meta_entry(MetaKind::Locality, bytes)) {
     memcpy(at, lines, bytes);
@@ -158,7 +158,7 @@ void add_locality(const char* lines, std::size_t bytes) noexcept {
 
 void last_note(const char* text) noexcept {
   const std::size_t length = strnlen(text, kLastNoteRoom - sizeof(MetaHead));
-  const NoCancel whole;
+  const Undisturbed whole;
   const MetaLock lock;
   if (std::byte* at = meta_entry(MetaKind::Note, length, 0)) {
     memcpy(at, text, length);
@@ -341,7 +341,7 @@ std::uint32_t define_communicator(std::uint64_t identity, std::int32_t size, std
   const std::size_t ranges = for_each_range(members, member_count, [](const MetaRanks&) {});
   const bool as_ranges = ranges * sizeof(MetaRanks) < member_count * sizeof(std::int32_t);
   const std::size_t list = as_ranges ? ranges * sizeof(MetaRanks) : member_count * sizeof(std::int32_t);
-  const NoCancel whole;
+  const Undisturbed whole;
   const MetaLock lock;
   const std::uint32_t number = g.communicators.load() + 1;
   // A list too long for a chunk is left out; the identity still matches the members.
@@ -377,7 +377,7 @@ void note(const char* text) noexcept {
     if (have == nullptr && slot.compare_exchange_strong(have, text)) break;
   }
   const std::size_t length = strnlen(text, 512);
-  const NoCancel whole;
+  const Undisturbed whole;
   const MetaLock lock;
   if (std::byte* at = meta_entry(MetaKind::Note, length)) {
     memcpy(at, text, length);

@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -315,6 +317,38 @@ TEST_F(GuestWriter, EachThreadWritesToChunksOfItsOwn) {
   std::vector<bool> seen(records.size());
   for (const RawRecord& r : records) seen.at(r.bytes) = true;
   EXPECT_EQ(std::count(seen.begin(), seen.end(), true), static_cast<std::ptrdiff_t>(records.size()));
+}
+
+// A handler of the program's that records while its thread takes a chunk waited for ever for what that thread held.
+TEST_F(GuestWriter, AHandlerThatRecordsWaitsForNobody) {
+  const std::string dir = dir_.string();
+  constexpr std::uint64_t kEvents = 400'000;
+  static std::atomic<std::uint64_t> handled{0};
+  ASSERT_EQ(in_child([&] {
+              std::thread([] {
+                sigset_t all;
+                sigfillset(&all);
+                pthread_sigmask(SIG_SETMASK, &all, nullptr);
+                sleep(60);
+                _exit(9);
+              }).detach();
+              guest::open({.dir = dir.c_str()}, {.rank = 0});
+              struct sigaction act {};
+              act.sa_handler = [](int) {
+                for (int i = 0; i < 100; ++i) record(1);
+                ++handled;
+              };
+              sigaction(SIGALRM, &act, nullptr);
+              const itimerval often{.it_interval = {0, 50}, .it_value = {0, 50}};
+              setitimer(ITIMER_REAL, &often, nullptr);
+              for (std::uint64_t i = 0; i < kEvents; ++i) record(i);
+              const itimerval never{};
+              setitimer(ITIMER_REAL, &never, nullptr);
+              guest::close();
+              return handled > 100 ? 0 : 2;
+            }),
+            0);
+  EXPECT_GE(records_of(only_file()).size(), 1000U);
 }
 
 TEST_F(GuestWriter, MaxSizeKeepsTheFirstChunksAndTheNewestAndCountsTheRest) {
