@@ -15,6 +15,7 @@ Shards::Shards(int workers, int shards, std::optional<int> staleness, FirstRead 
   workers_.assign(static_cast<std::size_t>(workers),
                   Worker{.read = std::vector<std::int64_t>(version_.size(), held ? 0 : kNone),
                          .held = held ? shards : 0,
+                         .needed = shards,
                          .reads = !held});
   if (held) return;
   for (int w = 0; w < workers; ++w)
@@ -24,7 +25,9 @@ Shards::Shards(int workers, int shards, std::optional<int> staleness, FirstRead 
 }
 
 void Shards::release(int worker, std::vector<int>& released) {
-  workers_[static_cast<std::size_t>(worker)].reads = true;
+  Worker& w = workers_[static_cast<std::size_t>(worker)];
+  w.reads = true;
+  w.needed = shards();
   released.push_back(worker);
 }
 
@@ -32,7 +35,7 @@ void Shards::delivered(int worker, int shard, std::vector<int>& released) {
   Worker& w = workers_[static_cast<std::size_t>(worker)];
   std::int64_t& read = w.read[static_cast<std::size_t>(shard)];
   std::int64_t& version = version_[static_cast<std::size_t>(shard)];
-  COX_ASSERT(read != kNone && !w.reads, "a piece of what was read of all shards");
+  COX_ASSERT(read >= 0 && !w.reads, "a piece of what was read of all shards");
   released.clear();
   events_.clear();
   events_.push_back({.kind = StreamEvent::Kind::Delivered,
@@ -43,6 +46,7 @@ void Shards::delivered(int worker, int shard, std::vector<int>& released) {
   events_.push_back({.kind = StreamEvent::Kind::Advanced,
                      .update = {.worker = worker, .version_applied = ++version, .shard = shard}});
   if (--w.held > 0) return;
+  if (w.needed < shards()) std::ranges::fill(w.read, kNone);
   const bool was_slowest = w.steps++ == slowest_;
   const std::int64_t before = slowest_;
   if (was_slowest) slowest_ = std::ranges::min_element(workers_, {}, &Worker::steps)->steps;
@@ -60,19 +64,32 @@ void Shards::delivered(int worker, int shard, std::vector<int>& released) {
   }
 }
 
+void Shards::needs(int worker, std::span<const int> shards) {
+  Worker& w = workers_[static_cast<std::size_t>(worker)];
+  COX_ASSERT(w.reads && w.held == 0 && !shards.empty(), "a worker that reads next, and something");
+  std::ranges::fill(w.read, kNotNeeded);
+  for (const int s : shards) {
+    std::int64_t& read = w.read[static_cast<std::size_t>(s)];
+    COX_ASSERT(read == kNotNeeded, "a shard is needed once");
+    read = kNone;
+  }
+  w.needed = static_cast<int>(shards.size());
+}
+
 void Shards::read(int worker, int shard) {
   Worker& w = workers_[static_cast<std::size_t>(worker)];
   std::int64_t& read = w.read[static_cast<std::size_t>(shard)];
   COX_ASSERT(w.reads && read == kNone, "a worker reads each shard once, when it is released");
   events_.clear();
   read = version_[static_cast<std::size_t>(shard)];
-  w.reads = ++w.held < shards();
+  w.reads = ++w.held < w.needed;
   events_.push_back(
       {.kind = StreamEvent::Kind::Read, .update = {.worker = worker, .version_read = read, .shard = shard}});
 }
 
-ShardLedgers::ShardLedgers(int workers, int shards)
-    : ledgers_(static_cast<std::size_t>(shards), Ledger(workers)),
+ShardLedgers::ShardLedgers(int workers, int shards, StepReads reads)
+    : reads_(reads),
+      ledgers_(static_cast<std::size_t>(shards), Ledger(workers)),
       workers_(static_cast<std::size_t>(workers), Pieces{.held = shards}) {}
 
 /// What holds between shards; behind the event's own ledger, which knows its worker.
@@ -87,7 +104,7 @@ bool ShardLedgers::whole(const StreamEvent& event) {
       ++w.held;
       return true;
     case StreamEvent::Kind::Delivered:
-      if (!w.delivers && w.held != shards()) return false;
+      if (!w.delivers && w.held != shards() && reads_ == StepReads::All) return false;
       w.delivers = --w.held > 0;
       return true;
     case StreamEvent::Kind::Abandoned:
@@ -115,6 +132,12 @@ bool ShardLedgers::take(const StreamEvent& event) {
            (event.kind == StreamEvent::Kind::Read ? " reads, and some of its pieces are not there"
                                                   : " delivers a piece, and has not read all shards");
   return false;
+}
+
+bool ShardLedgers::ended_step(const StreamEvent& event) const {
+  if (event.kind != StreamEvent::Kind::Delivered) return false;
+  const auto at = static_cast<std::size_t>(event.update.worker);
+  return shards() == 1 || (at < workers_.size() && workers_[at].held == 0);
 }
 
 bool ShardLedgers::conserved() const {

@@ -117,6 +117,61 @@ TEST(Shards, OneShardIsThePolicy) {
   }
 }
 
+// Steps that need some of the shards, drawn anew: ledgers hold, and shards that no step needed stay at their version.
+TEST(Shards, AStepReadsAndBringsWhatItNeeds) {
+  constexpr int kWorkers = 5, kShards = 4;
+  for (const std::optional<int> bound : {std::optional<int>{}, std::optional(1)}) {
+    Shards rules(kWorkers, kShards, bound, FirstRead::None);
+    ShardLedgers ledgers(kWorkers, kShards, StepReads::Some);
+    std::vector<std::vector<int>> needs(kWorkers);
+    std::vector<std::tuple<int, int, bool>> can;
+    std::vector<std::int64_t> brought(kShards);
+    int steps_ended = 0, steps_begun = 0;
+    const auto follow = [&] {
+      for (const StreamEvent& e : rules.events()) {
+        ASSERT_TRUE(ledgers.take(e)) << ledgers.error();
+        ASSERT_TRUE(ledgers.conserved());
+        steps_ended += ledgers.ended_step(e) ? 1 : 0;
+      }
+    };
+    const auto begin = [&](int w, std::uint64_t k) {
+      std::vector<int>& mine = needs[static_cast<std::size_t>(w)];
+      mine.clear();
+      // Never shard 3, and one at least.
+      for (int s = 0; s < 3; ++s)
+        if (draw(5, 8 * k + static_cast<std::uint64_t>(s)) % 2 == 0) mine.push_back(s);
+      if (mine.empty()) mine.push_back(static_cast<int>(k % 3));
+      rules.needs(w, mine);
+      for (const int s : mine) can.emplace_back(w, s, false);
+      ++steps_begun;
+    };
+    follow();
+    for (int w = 0; w < kWorkers; ++w) begin(w, static_cast<std::uint64_t>(w));
+    std::vector<int> released;
+    for (std::uint64_t k = 100; k < 3100 && !::testing::Test::HasFatalFailure(); ++k) {
+      const auto pick = static_cast<std::ptrdiff_t>(draw(6, k) % can.size());
+      const auto [worker, shard, delivers] = can[static_cast<std::size_t>(pick)];
+      can.erase(can.begin() + pick);
+      if (!delivers) {
+        rules.read(worker, shard);
+        follow();
+        const auto reads = [w = worker](const auto& c) { return std::get<0>(c) == w && !std::get<2>(c); };
+        if (std::ranges::none_of(can, reads))
+          for (const int s : needs[static_cast<std::size_t>(worker)]) can.emplace_back(worker, s, true);
+        continue;
+      }
+      ++brought[static_cast<std::size_t>(shard)];
+      rules.delivered(worker, shard, released);
+      follow();
+      for (const int w : released) begin(w, k);
+    }
+    EXPECT_GT(steps_ended, 500);
+    EXPECT_LE(steps_begun - steps_ended, kWorkers) << "whoever waits for the slowest has ended";
+    EXPECT_EQ(rules.version(3), 0);
+    for (int s = 0; s < 3; ++s) EXPECT_EQ(rules.version(s), brought[static_cast<std::size_t>(s)]);
+  }
+}
+
 // The bound holds steps of workers together on all shards. When a worker reads a shard, each other has brought at least the pieces of
 // all steps up to s before its own, and none beyond s + 1 behind it until it delivers: no age is above (N - 1)(2 s + 1), as on
 // one shard.

@@ -83,6 +83,11 @@ class Problem {
   virtual void initial(std::span<float> x) const = 0;
   /// g = mean gradient over the shard at x. Returns the shard's mean loss.
   virtual double gradient(std::span<const float> x, const Shard& shard, std::span<float> g) = 0;
+  /// Adds the parameters that a gradient over the shard reads and writes: it is 0 elsewhere, whatever the parameters. A range twice where
+  /// it is needed twice. A problem that says nothing needs all of them.
+  virtual void touched(const Shard& /*shard*/, std::vector<ParameterUnit>& ranges) const {
+    ranges.push_back({.first = 0, .count = parameters()});
+  }
   /// In order, without gaps. A problem that says nothing is one unit.
   [[nodiscard]] virtual std::vector<ParameterUnit> units() const {
     return {{.first = 0, .count = parameters()}};

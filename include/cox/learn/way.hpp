@@ -43,6 +43,12 @@ enum class Sharding : std::uint8_t {
   Memory,    ///< blocks of one memory, which workers read and write without a lock (Hogwild)
 };
 
+/// Servers with a shard each.
+struct ServerSpec {
+  bool sparse_pulls = false;  ///< a step reads and brings only the parameters that its samples need
+  Bandwidth apply{};          ///< gradients that a server applies; zero: that takes no time
+};
+
 /// The default is synchronous data parallelism.
 struct Way {
   std::string name = "synchronous";  ///< as it was asked for
@@ -54,6 +60,7 @@ struct Way {
   sync::GossipGraph graph = sync::GossipGraph::Ring;  ///< Gossip
   Sharding sharding = Sharding::Servers;              ///< Shards
   int shards = 1;                                     ///< Shards; 0 = as many as workers
+  ServerSpec server{};                                ///< Shards on servers
   std::int64_t probe = 50;                            ///< Bound: steps of each worker between two probes
   AgeWeight weight = AgeWeight::None;
   double decay = 0;  ///< of exponential weights, per version
@@ -83,7 +90,7 @@ struct Way {
 /// `age-weighted` (asynchronous with weight 1 / (1 + age), or exp(-decay x age) where `decay` is given), `local-sgd`, `post-local`, `diloco`, `fedprox`, `scaffold`,
 /// `fedavg` (the last three with `fraction`, the part of the workers that each round draws), `drop` (the k slowest of a step are
 /// interrupted), `time-out` (all who are not there so many seconds behind the first), `gossip-ring`, `gossip-exponential`, `groups-asynchronous`, `groups-bounded-wait`,
-/// `curvature-bound` (bounded-wait whose bound is at most `staleness` and follows a probe every `probe` steps), `groups-local-sgd` (every step inside a group, between `group`s as the rest of the word says), `sharded-asynchronous` and `sharded-bounded-wait` (`servers` with versions of their own), `pipedream` (as many stages as workers),
+/// `curvature-bound` (bounded-wait whose bound is at most `staleness` and follows a probe every `probe` steps), `groups-local-sgd` (every step inside a group, between `group`s as the rest of the word says), `sharded-asynchronous` and `sharded-bounded-wait` (`servers` with versions of their own; `pull=sparse`: of what a step needs; `apply` gigabytes of gradients a second), `pipedream` (as many stages as workers),
 /// `hogwild` (`blocks` of memory without locks), then what differs from the defaults; behind a plus what it is compressed by, as `synchronous+top-k,keep=0.01`. Local SGD with one local step and a mean is synchronous: gradients are
 /// averaged. Errors: learn-001, one line that says what is allowed. Held by: src/learn/run/way_test.cpp
 [[nodiscard]] Result<Way> read_way(std::string_view text);

@@ -21,7 +21,7 @@ enum class FirstRead : std::uint8_t {
 };
 
 /// A step of a worker reads every shard once, in any order and at any time, and brings each a piece of its update, again in any
-/// order. A piece is applied when it comes and makes the next version of its shard, so shards' clocks differ: what a worker works with
+/// order; with sparse pulls it reads and brings those that it needs (`needs`). A piece is applied when it comes and makes the next version of its shard, so shards' clocks differ: what a worker works with
 /// need not be what all shards had at any one time. A worker reads for its next step once all its pieces are there; with
 /// a bound it waits while it is more than so many steps ahead of the slowest.
 /// The events of one shard are a stream that `Ledger` takes; of one shard alone they are those of `Policy` (asynchronous,
@@ -35,7 +35,10 @@ class Shards {
   /// The worker's piece for the shard is there. `released` gets the workers that may begin to read, in rank order; it is cleared
   /// first. Pre: the worker has read all shards (asserted), and this one's piece was not there.
   void delivered(int worker, int shard, std::vector<int>& released);
-  /// The worker takes the newest version of the shard. Pre: it was released, and has not (asserted).
+  /// The worker's next step reads and brings these shards alone; those after it all again, unless it is said anew.
+  /// Pre: it was released and has read none; there is one at least, none twice (asserted).
+  void needs(int worker, std::span<const int> shards);
+  /// The worker takes the newest version of the shard. Pre: it was released, needs it, and has not (asserted).
   void read(int worker, int shard);
 
   /// What the last call, or the beginning, made happen, in order; until the next one.
@@ -49,9 +52,11 @@ class Shards {
 
  private:
   static constexpr std::int64_t kNone = -1;
+  static constexpr std::int64_t kNotNeeded = -2;
   struct Worker {
-    std::vector<std::int64_t> read{};  ///< version of each shard; kNone = holds none
+    std::vector<std::int64_t> read{};  ///< version of each shard; kNone = holds none, kNotNeeded = nor will
     int held = 0;                      ///< shards that it holds
+    int needed = 0;                    ///< shards of its step
     bool reads = false;                ///< it is released, and has not read all of them
     std::int64_t steps = 0;
   };
@@ -69,16 +74,24 @@ class Shards {
   std::vector<StreamEvent> events_;
 };
 
-/// A ledger for each shard, and what holds between them: a worker brings pieces of what it has read of all shards, and reads again
-/// when all of them are there. Of one shard: a ledger. Cost: O(1) per event. Threads: one owner. Held by: src/sync/shards_test.cpp
+/// What a step reads.
+enum class StepReads {
+  All,   ///< every shard
+  Some,  ///< those that it needs: sparse pulls
+};
+
+/// A ledger for each shard, and what holds between them: a worker brings pieces of what it has read of all shards (of those it needs), and
+/// reads again when all of them are there. Of one shard: a ledger. Cost: O(1) per event. Threads: one owner. Held by: src/sync/shards_test.cpp
 class ShardLedgers {
  public:
-  ShardLedgers(int workers, int shards);
+  ShardLedgers(int workers, int shards, StepReads reads = StepReads::All);
   /// False where the event cannot be; `error` then says why, and nothing more is taken.
   bool take(const StreamEvent& event);
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] const Ledger& of(int shard) const { return ledgers_[static_cast<std::size_t>(shard)]; }
   [[nodiscard]] int shards() const { return static_cast<int>(ledgers_.size()); }
+  /// Whether `event`, the last that was taken, brought the last piece of its worker's step.
+  [[nodiscard]] bool ended_step(const StreamEvent& event) const;
   /// Whether ages are conserved on every shard.
   [[nodiscard]] bool conserved() const;
 
@@ -89,6 +102,7 @@ class ShardLedgers {
     int held = 0;
     bool delivers = false;  ///< some are there, others are not
   };
+  StepReads reads_;
   std::vector<Ledger> ledgers_;
   std::vector<Pieces> workers_;
   std::string error_;

@@ -41,8 +41,8 @@ Result<int> workers_under(const model::Scenario& scenario, const Way& way) {
 
 Status stream_way(const model::Scenario& scenario, const Way& way, const model::Compression& wire,
                   std::int64_t steps, std::uint64_t seed, const simulate::UpdateSink& sink,
-                  const BoundNow& bound) {
-  if (way.rule != Rule::Policy) return stream_ruled(scenario, way, wire, steps, seed, sink, bound);
+                  const Beside& beside) {
+  if (way.rule != Rule::Policy) return stream_ruled(scenario, way, wire, steps, seed, sink, beside);
   return simulate::stream_updates(under(scenario, way, wire, steps), seed, sink, way.synchronous_steps);
 }
 

@@ -23,11 +23,10 @@ namespace cox::learn {
 /// Errors: learn-002 (groups that do not divide the replicas), those of simulate.
 [[nodiscard]] Result<int> workers_under(const model::Scenario& scenario, const Way& way);
 
-/// `bound`: what a bound that follows the curvature is now.
 /// Every event of one run of at most `steps` steps of each worker. Errors: those of simulate::stream_updates.
 /// Held by: src/learn/answer/cluster_test.cpp
 [[nodiscard]] Status stream_way(const model::Scenario& scenario, const Way& way,
                                 const model::Compression& wire, std::int64_t steps, std::uint64_t seed,
-                                const simulate::UpdateSink& sink, const BoundNow& bound = {});
+                                const simulate::UpdateSink& sink, const Beside& beside = {});
 
 }  // namespace cox::learn

@@ -17,9 +17,16 @@
 #include "cox/model/scenario.hpp"
 #include "cox/sync/ages.hpp"
 
+#include "learn/drive/server_load.hpp"
 #include "learn/stability/bound_follower.hpp"
 
 namespace cox::learn {
+
+/// A server with a shard, in one run.
+struct ServerResult {
+  ServerLoad load{};
+  sync::AgeCounts ages{};  ///< of applied pieces
+};
 
 /// One way with one rate and one seed.
 struct Attempt {
@@ -46,6 +53,7 @@ struct Attempt {
   std::optional<ScaledSteps> scaled{};  ///< where the way has a loss scale
 
   std::optional<BoundFollower> bound{};  ///< where the way's bound follows the curvature
+  std::vector<ServerResult> servers{};   ///< where each has a shard
 
   [[nodiscard]] sync::AgeCounts all_ages() const;
 };

@@ -7,6 +7,7 @@
 #include "learn/answer/comparison.hpp"
 #include "learn/answer/json_parts.hpp"
 #include "learn/answer/scaled.hpp"
+#include "learn/answer/servers.hpp"
 
 namespace cox::learn {
 namespace {
@@ -47,6 +48,7 @@ Json json_of(const Attempt& a) {
                                           {"first_curvature", b.first_curvature()},
                                           {"last_curvature", b.last_curvature()}};
                             })},
+          {"servers", a.servers.empty() ? Json(nullptr) : json_of(a.servers)},
           {"loss_scale", or_null(a.scaled, [](const ScaledSteps& scaled) { return json_of(scaled); })}};
 }
 

@@ -15,6 +15,7 @@
 
 #include "learn/answer/cluster.hpp"
 #include "learn/answer/refusal.hpp"
+#include "learn/answer/sparse_needs.hpp"
 #include "learn/stability/measured.hpp"
 
 namespace cox::learn {
@@ -41,9 +42,9 @@ Result<Crew> crew_of(const Terms& s, const Way& way) {
 class Busiest {
  public:
   explicit Busiest(int workers) : applied_(static_cast<std::size_t>(workers)) {}
-  void take(const sync::StreamEvent& e) {
-    if (e.kind == sync::StreamEvent::Kind::Delivered && e.update.applied && e.update.shard == 0)
-      applied_[static_cast<std::size_t>(e.update.worker)] += e.update.steps;
+  /// A step of a worker is there, with all that it brings.
+  void take(const sync::Update& u) {
+    if (u.applied) applied_[static_cast<std::size_t>(u.worker)] += u.steps;
   }
   [[nodiscard]] int worker() const {
     return static_cast<int>(std::ranges::max_element(applied_) - applied_.begin());
@@ -250,7 +251,16 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
   }
   const model::Compression wire = wire_of(way, racers.front()->problem());
   COX_CHECK(check_wire(way, wire));
-  sync::ShardLedgers ledger(crew.workers, way.shards_of(crew.workers));
+  const int shards = way.shards_of(crew.workers);
+  const bool sparse = way.server.sparse_pulls;
+  std::vector<ServerLoad> loads;
+  Beside beside{.loads = &loads};
+  if (way.rule == Rule::Bound) beside.bound = [&] { return racers.front()->bound(); };
+  if (sparse) {
+    COX_TRY(beside.needs, needs_of(racers.front()->problem(), crew.share, crew.workers, shards));
+  }
+  sync::ShardLedgers ledger(crew.workers, shards, sparse ? sync::StepReads::Some : sync::StepReads::All);
+  std::vector<sync::AgeCounts> shard_ages(way.rule == Rule::Shards ? static_cast<std::size_t>(shards) : 0);
   Busiest busiest(crew.workers);
   sync::StreamAges ages(crew.workers);
   Seconds last{};
@@ -263,10 +273,12 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
         const bool possible = ledger.take(e);
         COX_ASSERT(possible, "a policy's stream keeps its ledger");
         last = at;
-        busiest.take(e);
         ages.take(e);
+        if (!shard_ages.empty() && e.kind == sync::StreamEvent::Kind::Delivered)
+          shard_ages[static_cast<std::size_t>(e.update.shard)].add(e.update.age());
+        if (ledger.ended_step(e)) busiest.take(e.update);
         // Nobody goes on alone when others are out of steps.
-        if (e.kind == sync::StreamEvent::Kind::Delivered && e.update.shard == 0)
+        if (ledger.ended_step(e))
           over = over ||
                  (steps[static_cast<std::size_t>(e.update.worker)] += e.update.steps) >= s.question.steps;
         bool any = false;
@@ -277,11 +289,13 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
         }
         return any && !(over && e.kind == sync::StreamEvent::Kind::Advanced);
       },
-      way.rule == Rule::Bound ? BoundNow([&] { return racers.front()->bound(); }) : BoundNow{}));
+      beside));
   std::vector<Attempt> attempts;
   for (std::size_t r = 0; r < racers.size(); ++r) {
     attempts.push_back(racers[r]->end(last, ages, busiest));
     attempts.back().sent = sent_by(s, way, wire, attempts.back());
+    for (std::size_t k = 0; k < loads.size(); ++k)
+      attempts.back().servers.push_back({.load = loads[k], .ages = shard_ages[k]});
   }
   return attempts;
 }

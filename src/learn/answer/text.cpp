@@ -12,6 +12,7 @@
 #include "learn/answer/ages.hpp"
 #include "learn/answer/comparison.hpp"
 #include "learn/answer/scaled.hpp"
+#include "learn/answer/servers.hpp"
 #include "learn/answer/text_table.hpp"
 
 namespace cox::learn {
@@ -130,7 +131,8 @@ std::string reason_of(const Comparison& c) {
                      both ? "and each takes" : "but each takes", best.sample_time_ratio,
                      best.sent_bytes > 0 && best.sent_bytes < first.sent_bytes / 2
                          ? fmt::format(", for {:.2g} x the bytes", best.sent_bytes / first.sent_bytes)
-                     : best.way.policy.kind == model::PolicyKind::Asynchronous
+                     : best.way.policy.kind == model::PolicyKind::Asynchronous &&
+                             first.way.policy.kind != model::PolicyKind::Asynchronous
                          ? std::string(", for nobody waits for the slowest")
                          : std::string());
 }
@@ -206,6 +208,7 @@ void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
     add_scaled(w, lines);
     add_experts(w, lines);
     add_bound(w, lines);
+    add_pace_of_servers(w, lines);
     if (w.at_edge)
       lines.push_back(fmt::format("{}: its best rate is at the end of those that were tried", w.way.name));
   }
@@ -272,6 +275,7 @@ std::vector<TextLine> text_lines(const Comparison& c, const model::Scenario& sce
       "samples: computed until the target; age: versions that others made meanwhile; rate: x that asked for");
   lines.emplace_back();
   add_ages(c, lines);
+  add_servers(c, lines);
   add_expenses(c, scenario, lines);
   if (!first.all_reached())
     lines.push_back(fmt::format("no ratios: {} did not reach the target on every seed", first.way.name));

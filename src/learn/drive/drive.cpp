@@ -9,7 +9,7 @@ namespace cox::learn {
 
 Status stream_ruled(const model::Scenario& scenario, const Way& way, const model::Compression& wire,
                     std::int64_t steps, std::uint64_t seed, const simulate::UpdateSink& sink,
-                    const BoundNow& bound) {
+                    const Beside& beside) {
   COX_ASSERT(way.rule != Rule::Policy, "simulate plays policies");
   COX_TRY(const ComputeTimes compute, ComputeTimes::make(scenario, steps, seed));
   const Prices prices(scenario, wire);
@@ -29,11 +29,14 @@ Status stream_ruled(const model::Scenario& scenario, const Way& way, const model
       drive_gossip(compute, prices, way, sink);
       break;
     case Rule::Shards:
-      drive_shards(compute, prices, way, pipeline_times(scenario), sink);
+      if (way.sharding == Sharding::Servers)
+        drive_servers(compute, prices, way, sink, beside);
+      else
+        drive_shards(compute, prices, way, pipeline_times(scenario), sink);
       break;
     case Rule::Groups:
     case Rule::Bound:
-      drive_groups(compute, prices, way, sink, bound);
+      drive_groups(compute, prices, way, sink, beside.bound);
       break;
   }
   return {};

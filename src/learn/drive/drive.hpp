@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "cox/base/result.hpp"
 #include "cox/learn/way.hpp"
@@ -14,18 +15,29 @@
 
 #include "learn/drive/compute_times.hpp"
 #include "learn/drive/prices.hpp"
+#include "learn/drive/server_load.hpp"
 
 namespace cox::learn {
 
 /// The bound that holds from now on; asked after each update. Empty: the policy's own stays.
 using BoundNow = std::function<int()>;
 
+/// How much of each shard step `step` of a worker reads and brings: into `parts`, one for each, as a part of the shard's bytes; 0 = nothing.
+using StepNeeds = std::function<void(int worker, std::int64_t step, std::vector<double>& parts)>;
+
+/// What a driver asks and tells beside the stream.
+struct Beside {
+  BoundNow bound{};
+  StepNeeds needs{};                         ///< sparse pulls; empty: all of every shard
+  std::vector<ServerLoad>* loads = nullptr;  ///< of servers with a shard each, when the run is over
+};
+
 /// Every event of one run under the way's rules, in order of time, until a worker is out of `steps` steps or the sink ends it.
 /// Pre: the way's rule is not Policy (asserted). Errors: those of ComputeTimes; learn-002 (numbers that do not fit the workers).
 /// Deterministic. Held by: src/learn/drive/drive_test.cpp
 [[nodiscard]] Status stream_ruled(const model::Scenario& scenario, const Way& way,
                                   const model::Compression& wire, std::int64_t steps, std::uint64_t seed,
-                                  const simulate::UpdateSink& sink, const BoundNow& bound = {});
+                                  const simulate::UpdateSink& sink, const Beside& beside = {});
 
 /// Rounds: whoever has delivered is summed, whoever is newly drawn reads the parameters from one who was there.
 void drive_rounds(const ComputeTimes& compute, const Prices& prices, const Way& way, std::uint64_t seed,
@@ -45,9 +57,12 @@ struct PipelineTimes {
   Seconds message{};   ///< activations between stages: those of a layer, in the mean
 };
 [[nodiscard]] PipelineTimes pipeline_times(const model::Scenario& scenario);
-/// Shards: servers with ports of their own; blocks of one memory; or stages, each of which takes an equal part of what its worker's step
+/// Shards: blocks of one memory; or stages, each of which takes an equal part of what its worker's step
 /// computes, whose draws come again after the job's steps.
 void drive_shards(const ComputeTimes& compute, const Prices& prices, const Way& way,
                   const PipelineTimes& stages, const simulate::UpdateSink& sink);
+/// Servers with a shard and ports of their own. Held by: src/learn/drive/drive_servers_test.cpp
+void drive_servers(const ComputeTimes& compute, const Prices& prices, const Way& way,
+                   const simulate::UpdateSink& sink, const Beside& beside);
 
 }  // namespace cox::learn

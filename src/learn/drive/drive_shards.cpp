@@ -2,155 +2,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <queue>
-#include <tuple>
 #include <vector>
 
+#include "cox/base/assert.hpp"
 #include "cox/sync/shards.hpp"
 
 #include "learn/drive/drive.hpp"
-#include "learn/drive/server_port.hpp"
+#include "learn/drive/shards_told.hpp"
 
 namespace cox::learn {
 namespace {
-
-std::optional<int> bound_of(const Way& way) {
-  return way.policy.kind == model::PolicyKind::BoundedWait ? std::optional(way.policy.staleness)
-                                                           : std::nullopt;
-}
-
-/// Rules, and who hears of them.
-class ShardsTold {
- public:
-  ShardsTold(sync::Shards rules, const simulate::UpdateSink& sink) : rules_(std::move(rules)), sink_(sink) {
-    tell(Seconds{});
-  }
-  [[nodiscard]] bool over() const { return over_; }
-  [[nodiscard]] int shards() const { return rules_.shards(); }
-  void end() { over_ = true; }
-  void read(int worker, int shard, Seconds at) {
-    if (over_) return;
-    rules_.read(worker, shard);
-    tell(at);
-  }
-  /// Those that may begin to read.
-  const std::vector<int>& delivered(int worker, int shard, Seconds at) {
-    released_.clear();
-    if (over_) return released_;
-    rules_.delivered(worker, shard, released_);
-    tell(at);
-    return released_;
-  }
-
- private:
-  void tell(Seconds at) {
-    for (const sync::StreamEvent& e : rules_.events())
-      if (!over_) over_ = !sink_(e, at);
-  }
-
-  sync::Shards rules_;
-  const simulate::UpdateSink& sink_;
-  std::vector<int> released_;
-  bool over_ = false;
-};
-
-/// Steps that each worker has begun.
-class StepsUsed {
- public:
-  explicit StepsUsed(const ComputeTimes& compute)
-      : compute_(compute), used_(static_cast<std::size_t>(compute.workers())) {}
-  /// How long the worker's next step computes; nothing where it is out of steps.
-  std::optional<Seconds> next(int worker) {
-    std::int64_t& step = used_[static_cast<std::size_t>(worker)];
-    if (step == compute_.steps()) return std::nullopt;
-    return compute_.of(worker, step++);
-  }
-
- private:
-  const ComputeTimes& compute_;
-  std::vector<std::int64_t> used_;
-};
-
-/// When, what, whose, of which shard. Of one time: in this order of what.
-template <class What>
-using ShardEvent = std::tuple<Seconds, What, int, int>;
-template <class What>
-using ShardEvents = std::priority_queue<ShardEvent<What>, std::vector<ShardEvent<What>>, std::greater<>>;
-
-/// A server a shard. A worker's pieces leave one after the other, worker w's first to server w mod S, so that not all begin at one; a
-/// server takes one after the other, and sends one after the other: its version is that of when it begins to send.
-class ServersDrive {
- public:
-  ServersDrive(const ComputeTimes& compute, const Prices& prices, const Way& way,
-               const simulate::UpdateSink& sink)
-      : told_(sync::Shards(compute.workers(), way.shards, bound_of(way)), sink),
-        used_(compute),
-        own_(static_cast<std::size_t>(compute.workers()),
-             ServerPort(prices.occupied() / way.shards, prices.latency())),
-        in_(static_cast<std::size_t>(way.shards), ServerPort(prices.occupied() / way.shards, Seconds{})),
-        out_(static_cast<std::size_t>(way.shards),
-             ServerPort((prices.parameters() - prices.latency()) / way.shards, prices.latency())),
-        missing_(own_.size()) {
-    for (int w = 0; w < compute.workers(); ++w) compute_step(w, Seconds{});
-  }
-
-  void play() {
-    while (!told_.over() && !events_.empty()) {
-      const auto [at, what, worker, shard] = events_.top();
-      events_.pop();
-      switch (what) {
-        case What::Computed:
-          for (int k = 0; k < told_.shards(); ++k)
-            events_.emplace(own_[index(worker)].pass(at), What::Arrived, worker,
-                            (worker + k) % told_.shards());
-          break;
-        case What::Arrived:
-          // Its last byte is there; the server takes it when those before it are through.
-          events_.emplace(in_[index(shard)].begin(at), What::Taken, worker, shard);
-          break;
-        case What::Taken:
-          for (const int w : told_.delivered(worker, shard, at)) ask(w, at);
-          break;
-        case What::Read:
-          told_.read(worker, shard, at);
-          events_.emplace(at + out_[index(shard)].service() + out_[index(shard)].latency(), What::Got, worker,
-                          shard);
-          break;
-        case What::Got:
-          if (--missing_[index(worker)] == 0) compute_step(worker, at);
-          break;
-      }
-    }
-  }
-
- private:
-  enum class What : std::uint8_t { Taken, Read, Arrived, Got, Computed };
-  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
-  /// Every server sends its shard when its turn comes.
-  void ask(int worker, Seconds at) {
-    missing_[index(worker)] = told_.shards();
-    for (int k = 0; k < told_.shards(); ++k) {
-      const int shard = (worker + k) % told_.shards();
-      events_.emplace(out_[index(shard)].begin(at), What::Read, worker, shard);
-    }
-  }
-  void compute_step(int worker, Seconds at) {
-    if (const auto takes = used_.next(worker))
-      events_.emplace(at + *takes, What::Computed, worker, 0);
-    else
-      told_.end();
-  }
-
-  ShardsTold told_;
-  StepsUsed used_;
-  std::vector<ServerPort> own_;  ///< of workers
-  std::vector<ServerPort> in_, out_;
-  std::vector<int> missing_;  ///< shards that a worker waits for
-  ShardEvents<What> events_;
-};
 
 /// One memory: a step begins with reading block after block and ends with writing them, each for its part of the time of a message of
 /// all gradients; nobody waits for anybody. Worker w begins with block w mod B: sweeps in one order and at one pace never meet halfway.
@@ -294,12 +156,13 @@ void drive_shards(const ComputeTimes& compute, const Prices& prices, const Way& 
                   const PipelineTimes& stages, const simulate::UpdateSink& sink) {
   switch (way.sharding) {
     case Sharding::Servers:
-      return ServersDrive(compute, prices, way, sink).play();
+      break;
     case Sharding::Memory:
       return MemoryDrive(compute, prices, way, sink).play();
     case Sharding::Pipeline:
       return PipelineDrive(compute, stages, sink).play();
   }
+  COX_ASSERT(false, "servers have a driver of their own");
 }
 
 PipelineTimes pipeline_times(const model::Scenario& scenario) {

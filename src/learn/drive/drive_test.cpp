@@ -155,17 +155,16 @@ TEST(Drive, ABoundThatChangesHoldsFromThenOn) {
   ASSERT_TRUE(way);
   sync::Ledger ledger(4);
   std::int64_t before = 0, after = 0;
-  const Status streamed = stream_ruled(
-      s, *way, {}, 200, 1,
-      [&](const sync::StreamEvent& e, Seconds) {
-        EXPECT_TRUE(ledger.take(e)) << ledger.error();
-        if (e.kind == sync::StreamEvent::Kind::Delivered) {
-          std::int64_t& most = ledger.version() > 200 ? after : before;
-          most = std::max(most, e.update.age());
-        }
-        return true;
-      },
-      [&] { return ledger.version() < 100 ? 20 : 0; });
+  const Status streamed = stream_ruled(s, *way, {}, 200, 1,
+                                       [&](const sync::StreamEvent& e, Seconds) {
+                                         EXPECT_TRUE(ledger.take(e)) << ledger.error();
+                                         if (e.kind == sync::StreamEvent::Kind::Delivered) {
+                                           std::int64_t& most = ledger.version() > 200 ? after : before;
+                                           most = std::max(most, e.update.age());
+                                         }
+                                         return true;
+                                       },
+                                       {.bound = [&] { return ledger.version() < 100 ? 20 : 0; }});
   ASSERT_TRUE(streamed);
   EXPECT_GT(ledger.version(), 300);
   EXPECT_GT(before, 3) << "(N - 1) (2 s + 1) of a bound of 0";

@@ -127,6 +127,18 @@ void Embedding::backward(std::span<const float> x, std::span<float> g) {
     }
 }
 
+void Embedding::touched(const Shard& shard, std::vector<ParameterUnit>& ranges) const {
+  const auto width = static_cast<std::int64_t>(width_);
+  std::vector<std::size_t> keys(bag_);
+  for (std::int64_t i = 0; i < shard.count; ++i) {
+    keys_of(shard.first + i, false, keys);
+    for (const std::size_t key : keys)
+      ranges.push_back({.first = static_cast<std::int64_t>(key) * width, .count = width});
+  }
+  const std::int64_t dense = tensors_[kWeightsOfClasses].first;
+  ranges.push_back({.first = dense, .count = parameters() - dense});
+}
+
 double Embedding::gradient(std::span<const float> x, const Shard& shard, std::span<float> g) {
   COX_ASSERT(x.size() == g.size() && static_cast<std::int64_t>(x.size()) == parameters() && shard.count > 0,
              "sizes are the problem's");

@@ -30,6 +30,8 @@ class Embedding final : public Problem {
   [[nodiscard]] std::span<const Tensor> tensors() const override { return tensors_; }
   void initial(std::span<float> x) const override;
   double gradient(std::span<const float> x, const Shard& shard, std::span<float> g) override;
+  /// A range for each key that is drawn, and one for what stands behind the table.
+  void touched(const Shard& shard, std::vector<ParameterUnit>& ranges) const override;
   [[nodiscard]] Score score(std::span<const float> x) override;
   [[nodiscard]] Flops flops() const override;
 

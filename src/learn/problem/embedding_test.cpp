@@ -159,6 +159,32 @@ TEST(Embedding, OnlyTouchedRowsMoveUnlessTheOptimizerRemembers) {
 
 /// Asynchronous workers: the versions between reading and applying that touched the same row. Draws are independent of
 /// ages, so their mean is the mean age times the chance that a sample touches it, 1 - (1 - share)^bag.
+// A gradient is 0 outside of what a shard says that it touches, and does not depend on what is there.
+TEST(Embedding, WhatAGradientTouchesIsSaid) {
+  Embedding p(kSmall);
+  std::vector<float> x(index(p.parameters())), g(x.size()), again(x.size());
+  p.initial(x);
+  for (const Shard& shard : {Shard{.first = 0, .count = 1}, Shard{.first = 7, .count = 3}}) {
+    std::vector<ParameterUnit> ranges;
+    p.touched(shard, ranges);
+    std::vector<char> touched(x.size(), 0);
+    for (const ParameterUnit& r : ranges)
+      std::fill_n(touched.begin() + static_cast<std::ptrdiff_t>(r.first), r.count, static_cast<char>(1));
+    EXPECT_LT(std::ranges::count(touched, 1), p.parameters());
+    p.gradient(x, shard, g);
+    std::vector<float> other = x;
+    std::size_t moved = 0;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      if (touched[k] == 0) other[k] += 1;
+      if (touched[k] == 0) EXPECT_EQ(g[k], 0.0F) << k;
+      moved += g[k] != 0 ? 1 : 0;
+    }
+    EXPECT_EQ(moved, static_cast<std::size_t>(std::ranges::count(touched, 1))) << "and nothing too much";
+    p.gradient(other, shard, again);
+    EXPECT_EQ(g, again);
+  }
+}
+
 TEST(Embedding, HotRowsConflictAndRareOnesDoNot) {
   Embedding p(kTable);
   constexpr int kWorkers = 8;

@@ -14,6 +14,7 @@ ShardCopies::ShardCopies(const Problem& problem, const OptimizerSpec& optimizer,
   held_.assign(index(workers), newest_);
   gradients_.assign(index(workers), std::vector<float>(newest_.size()));
   pieces_.assign(index(workers), 0);
+  reads_.assign(index(workers), 0);
   delivered_.assign(count_, 0);
   for (int s = 0; s < shards; ++s) {
     const Tensor piece{.name = "shard",
@@ -25,6 +26,7 @@ ShardCopies::ShardCopies(const Problem& problem, const OptimizerSpec& optimizer,
 }
 
 void ShardCopies::read(int worker, int shard) {
+  ++reads_[index(worker)];
   std::copy(newest_.begin() + static_cast<std::ptrdiff_t>(first(shard)),
             newest_.begin() + static_cast<std::ptrdiff_t>(first(shard + 1)),
             held_[index(worker)].begin() + static_cast<std::ptrdiff_t>(first(shard)));
@@ -33,8 +35,10 @@ void ShardCopies::read(int worker, int shard) {
 bool ShardCopies::deliver(int worker, int shard) {
   delivered_[index(shard)] = worker;
   int& there = pieces_[index(worker)];
-  if (++there < shards()) return false;
-  there = 0;
+  int& reads = reads_[index(worker)];
+  // A first step holds all shards without having read any.
+  if (++there < (reads > 0 ? reads : shards())) return false;
+  there = reads = 0;
   return true;
 }
 

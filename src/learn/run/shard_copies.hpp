@@ -14,7 +14,8 @@
 namespace cox::learn {
 
 /// Shard s of S has the parameters from floor(s d / S) on. A worker's copy is put together of what it read of each, whenever that
-/// was; its gradient is taken there once, when its first piece is delivered, and each shard's optimizer steps with its own piece.
+/// was; its gradient is taken there once, when its first piece is delivered, and each shard's optimizer steps with its own piece. Of a shard
+/// that a step did not read it has what it read last; a step that needs no more does not look at it.
 /// Memory: two copies of the parameters for each worker. Threads: one owner. Held by: src/learn/run/shard_copies_test.cpp
 class ShardCopies {
  public:
@@ -28,23 +29,28 @@ class ShardCopies {
   [[nodiscard]] std::span<float> gradient(int worker) { return gradients_[index(worker)]; }
   /// Whether none of its step's pieces is there.
   [[nodiscard]] bool begins(int worker) const { return pieces_[index(worker)] == 0; }
-  /// One more is. True: all are.
+  /// One more is. True: all are, of those that the step read.
   bool deliver(int worker, int shard);
   /// The shard's next version, with the piece of the worker that delivered last; the step's rate is `factor` times the optimizer's.
   void advance(int shard, double factor);
   [[nodiscard]] std::int64_t steps(int shard) const { return optimizers_[index(shard)].steps(); }
   [[nodiscard]] std::span<const float> newest() const { return newest_; }
   [[nodiscard]] int shards() const { return static_cast<int>(optimizers_.size()); }
+  /// The first parameter of shard `shard` of `shards`; of shard `shards`: their number.
+  [[nodiscard]] static std::size_t first_of(std::size_t parameters, std::size_t shards, std::size_t shard) {
+    return parameters * shard / shards;
+  }
 
  private:
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
-  [[nodiscard]] std::size_t first(int shard) const { return newest_.size() * index(shard) / count_; }
+  [[nodiscard]] std::size_t first(int shard) const { return first_of(newest_.size(), count_, index(shard)); }
 
   std::size_t count_;
   std::vector<float> newest_;
   std::vector<std::vector<float>> held_;
   std::vector<std::vector<float>> gradients_;
   std::vector<int> pieces_;     ///< of each worker's step, that are there
+  std::vector<int> reads_;      ///< of each worker's step
   std::vector<int> delivered_;  ///< last to each shard: whose
   std::vector<Optimizer> optimizers_;
 };

@@ -58,5 +58,19 @@ TEST(ShardCopies, ACopyIsPutTogetherOfWhatWasRead) {
   }
 }
 
+// A step that read two of three shards is over when the pieces of these two are there.
+TEST(ShardCopies, AStepIsOverWithThePiecesThatItRead) {
+  const auto problem = make_problem({.dimension = 6, .condition = 1});
+  ASSERT_TRUE(problem);
+  ShardCopies copies(**problem, {.rate = 1}, 3, 1);
+  for (const int s : {0, 1}) EXPECT_FALSE(copies.deliver(0, s));
+  EXPECT_TRUE(copies.deliver(0, 2));
+  for (const int s : {2, 0}) copies.read(0, s);
+  EXPECT_FALSE(copies.deliver(0, 0));
+  EXPECT_FALSE(copies.begins(0));
+  EXPECT_TRUE(copies.deliver(0, 2));
+  EXPECT_TRUE(copies.begins(0));
+}
+
 }  // namespace
 }  // namespace cox::learn

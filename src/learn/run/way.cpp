@@ -52,6 +52,8 @@ struct Numbers {
   double time_out = 0;  ///< seconds
   std::int64_t group = 2;
   std::int64_t blocks = 16;
+  std::int64_t sparse = 0;
+  double apply = 0;  ///< gigabytes a second
 };
 
 /// Rules whose parameters have versions in parts.
@@ -78,9 +80,12 @@ void set_shards(std::string_view name, const Numbers& n, Way& way) {
   way.shards = way.sharding == Sharding::Pipeline ? 0
                : way.sharding == Sharding::Memory ? static_cast<int>(n.blocks)
                                                   : static_cast<int>(n.servers);
+  way.server.sparse_pulls = n.sparse != 0;
+  way.server.apply = Bandwidth::gbyte_per_s(n.apply);
 }
 
 constexpr double kMostSteps = 1e9;
+constexpr std::array<std::string_view, 2> kPulls{"dense", "sparse"};
 
 std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
   std::vector<Setting> all;
@@ -109,6 +114,10 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
   if (name == "drop" || name == "fedavg") all.push_back({"k", &n.dropped, 0, 1 << 20});
   if (name == "time-out" || name == "fedavg") all.push_back({"seconds", &n.time_out, 0, 1e9});
   if (name.starts_with("groups-")) all.push_back({"group", &n.group, 1, 1 << 20});
+  if (name.starts_with("sharded-")) {
+    all.push_back({.key = "pull", .value = &n.sparse, .least = 0, .most = 1, .words = kPulls});
+    all.push_back({"apply", &n.apply, 0, 1e6});
+  }
   if (name == "hogwild") all.push_back({"blocks", &n.blocks, 1, 1 << 20});
   if (name == "curvature-bound") all.push_back({"probe", &way.probe, 1, kMostSteps});
   if (name == "age-weighted") all.push_back({"decay", &way.decay, 0, 100});

@@ -49,6 +49,11 @@ TEST(Way, WordsAndTheirNumbers) {
   EXPECT_EQ(groups.group, 4);
   EXPECT_EQ(groups.policy.kind, PolicyKind::BoundedWait);
   EXPECT_EQ(groups.policy.staleness, 2);
+  const Way servers = way("sharded-asynchronous,servers=3,pull=sparse,apply=2.5");
+  EXPECT_EQ(servers.shards, 3);
+  EXPECT_TRUE(servers.server.sparse_pulls);
+  EXPECT_EQ(servers.server.apply, Bandwidth::gbyte_per_s(2.5));
+  EXPECT_FALSE(way("sharded-bounded-wait,pull=dense").server.sparse_pulls);
   EXPECT_EQ(way("gossip-ring").rule, Rule::Gossip);
   EXPECT_EQ(way("gossip-exponential").graph, sync::GossipGraph::Exponential);
   EXPECT_FALSE(read_way("gossip-ring+int8"));
@@ -70,7 +75,8 @@ TEST(Way, WordsAndTheirNumbers) {
 TEST(Way, WhatCannotBeReadIsOneLineThatSaysWhatCan) {
   for (const char* text : {"", "sync", "backup,backups", "backup,backups=-1", "synchronous,staleness=1",
                            "local-sgd,local-steps=0", "diloco,outer-momentum=1", "local-sgd,local-steps=x",
-                           "drop,local-steps=2", "fedavg,fraction=0", "local-sgd,fraction=0.5"}) {
+                           "drop,local-steps=2", "fedavg,fraction=0", "local-sgd,fraction=0.5",
+                           "sharded-asynchronous,pull=some", "asynchronous,pull=sparse", "hogwild,apply=1"}) {
     const auto read = read_way(text);
     ASSERT_FALSE(read) << text;
     EXPECT_EQ(read.error().id, "learn-001");

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "learn/answer/servers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "cox/base/number_text.hpp"
+#include "cox/base/stats.hpp"
+#include "cox/base/units_text.hpp"
+
+#include "learn/answer/text_table.hpp"
+
+namespace cox::learn {
+namespace {
+
+constexpr std::size_t kMostRows = 8;
+
+/// Of one server, over all seeds.
+struct ServerSum {
+  std::size_t server = 0;
+  double part = 0, busy = 0, queue = 0;  ///< means
+  std::int64_t deepest = 0;
+  sync::AgeCounts ages{};
+};
+
+std::vector<ServerSum> summed(const WayResult& w) {
+  std::vector<ServerSum> all;
+  for (const Attempt& a : w.attempts) {
+    all.resize(std::max(all.size(), a.servers.size()));
+    for (std::size_t s = 0; s < a.servers.size(); ++s) {
+      const ServerLoad& load = a.servers[s].load;
+      const auto over = static_cast<double>(w.attempts.size());
+      all[s].server = s;
+      all[s].part += load.part / over;
+      all[s].busy += load.busy() / over;
+      all[s].queue += load.queue() / over;
+      all[s].deepest = std::max(all[s].deepest, load.deepest);
+      all[s].ages.merge(a.servers[s].ages);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+void add_servers(const Comparison& c, std::vector<TextLine>& lines) {
+  bool any = false;
+  for (const WayResult& w : c.ways) {
+    std::vector<ServerSum> all = summed(w);
+    if (all.empty()) continue;
+    const std::size_t left_out = all.size() - std::min(all.size(), kMostRows);
+    if (left_out > 0) {
+      std::ranges::stable_sort(all, [](const auto& a, const auto& b) { return a.busy > b.busy; });
+      all.resize(kMostRows);
+    }
+    lines.push_back(fmt::format("servers of {}{}:", w.way.name,
+                                left_out > 0
+                                    ? fmt::format(", the {} busiest of {}", kMostRows,
+                                                  grouped(static_cast<std::int64_t>(kMostRows + left_out)))
+                                    : ""));
+    std::vector<std::vector<std::string>> rows{
+        {"server", "load", "busy", "queue", "deepest", "age p50", "p99", "largest"}};
+    for (const ServerSum& s : all)
+      rows.push_back({std::to_string(s.server), percent(s.part), percent(s.busy),
+                      fmt::format("{:.2f}", s.queue), grouped(s.deepest), grouped(s.ages.quantile(0.5)),
+                      grouped(s.ages.quantile(0.99)), grouped(s.ages.largest())});
+    for (TextLine& line : text_table(rows)) lines.push_back(std::move(line));
+    any = true;
+  }
+  if (!any) return;
+  lines.emplace_back(
+      "load: of the bytes of all updates; busy: its port, or applying; queue: updates that wait");
+  lines.emplace_back();
+}
+
+void add_pace_of_servers(const WayResult& w, std::vector<TextLine>& lines) {
+  const std::vector<ServerSum> all = summed(w);
+  if (all.size() < 2) return;
+  const auto hot = std::ranges::max_element(all, {}, &ServerSum::busy);
+  double others = 0;
+  for (const ServerSum& s : all) others += &s == &*hot ? 0 : s.busy / static_cast<double>(all.size() - 1);
+  constexpr double kSetsThePace = 0.9;
+  if (hot->busy < kSetsThePace || others > hot->busy / 2) return;
+  lines.push_back(fmt::format("{}: server {} sets the pace: busy {} of the time, the others {} in the mean",
+                              w.way.name, hot->server, percent(hot->busy), percent(others)));
+}
+
+Json json_of(const std::vector<ServerResult>& servers) {
+  Json all = Json::array();
+  for (const ServerResult& s : servers)
+    all.push_back({{"updates", s.load.pieces},
+                   {"load_share", s.load.part},
+                   {"busy_share", s.load.busy()},
+                   {"mean_queue", s.load.queue()},
+                   {"deepest_queue", s.load.deepest},
+                   {"mean_age", s.ages.mean()},
+                   {"p50_age", s.ages.quantile(0.5)},
+                   {"p99_age", s.ages.quantile(0.99)},
+                   {"largest_age", s.ages.largest()}});
+  return all;
+}
+
+}  // namespace cox::learn

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "cox/sync/shards.hpp"
+
+#include "learn/drive/drive.hpp"
+#include "learn/drive/job_for_tests.hpp"
+
+namespace cox::learn {
+namespace {
+
+struct Served {
+  std::vector<sync::StreamEvent> events{};
+  std::vector<Seconds> at{};
+  std::vector<ServerLoad> loads{};
+  std::vector<double> mean_age{};  ///< by shard
+};
+
+/// Ledgers of all shards hold at every event, and times do not fall.
+Served serve(const model::Scenario& s, const char* word, std::int64_t steps, int workers,
+             const StepNeeds& needs = {}) {
+  const auto way = read_way(word);
+  EXPECT_TRUE(way) << word;
+  Served out;
+  sync::ShardLedgers ledgers(workers, way->shards, needs ? sync::StepReads::Some : sync::StepReads::All);
+  const Status streamed = stream_ruled(s, *way, {}, steps, 1,
+                                       [&](const sync::StreamEvent& e, Seconds at) {
+                                         EXPECT_TRUE(ledgers.take(e)) << word << ": " << ledgers.error();
+                                         EXPECT_TRUE(ledgers.conserved());
+                                         EXPECT_TRUE(out.at.empty() || at >= out.at.back()) << word;
+                                         out.events.push_back(e);
+                                         out.at.push_back(at);
+                                         return ledgers.error().empty();
+                                       },
+                                       {.needs = needs, .loads = &out.loads});
+  EXPECT_TRUE(streamed);
+  for (int shard = 0; shard < way->shards; ++shard) out.mean_age.push_back(ledgers.of(shard).mean_age());
+  return out;
+}
+
+StepNeeds always(std::vector<double> parts) {
+  return [parts](int, std::int64_t, std::vector<double>& to) { to = parts; };
+}
+
+// Who needs all of every shard is served as who does not say what it needs.
+TEST(DriveServers, SparsePullsOfEverythingAreDense) {
+  model::Scenario s = testing::job(6, Bandwidth::gbyte_per_s(2));
+  testing::make_uneven(s, 0.3);
+  for (const char* word : {"sharded-asynchronous,servers=3", "sharded-bounded-wait,servers=2,staleness=1",
+                           "sharded-asynchronous,servers=3,apply=4"}) {
+    Served dense = serve(s, word, 20, 6);
+    const Served sparse = serve(s, word, 20, 6, always(std::vector<double>(dense.loads.size(), 1.0)));
+    const auto applied = [](const Served& of) {
+      std::vector<std::pair<double, int>> out;
+      for (std::size_t i = 0; i < of.events.size(); ++i)
+        if (of.events[i].kind == sync::StreamEvent::Kind::Delivered)
+          out.emplace_back(of.at[i].count(), of.events[i].update.worker);
+      return out;
+    };
+    EXPECT_EQ(applied(dense), applied(sparse)) << word;
+  }
+}
+
+// Two servers of which one is hot: 8 workers need all of shard 0 and a tenth of shard 1. 40 MB hold a port of 2 GB/s for 20 ms, so that
+// server 0 takes a round of all in 160 ms, whatever the other does, and nobody's own step takes as long.
+TEST(DriveServers, TheHottestServerSetsThePace) {
+  const model::Scenario s = testing::job(8, Bandwidth::gbyte_per_s(2));
+  const Served hot = serve(s, "sharded-asynchronous,servers=2", 60, 8, always({1, 0.1}));
+  EXPECT_NEAR(hot.at.back().count() / 60, 0.160, 0.005);
+  ASSERT_EQ(hot.loads.size(), 2U);
+  EXPECT_GT(hot.loads[0].busy(), 0.95);
+  EXPECT_NEAR(hot.loads[1].busy(), hot.loads[0].busy() / 10, 0.01);
+  EXPECT_NEAR(hot.loads[0].part, 1 / 1.1, 1e-3);
+  EXPECT_GT(hot.loads[0].queue(), 10 * hot.loads[1].queue());
+  EXPECT_LE(hot.loads[0].deepest, 7);
+  // The same bytes, spread: both servers have 11 ms of each worker, 88 ms a round; a step alone takes 30 + 2 x 22 ms.
+  const Served spread = serve(s, "sharded-asynchronous,servers=2", 60, 8, always({0.55, 0.55}));
+  EXPECT_LT(spread.at.back().count() / 60, 0.115);
+  // A shard that nobody needs has no version.
+  const Served cold = serve(s, "sharded-asynchronous,servers=2", 20, 8, always({1, 0}));
+  for (const sync::StreamEvent& e : cold.events)
+    EXPECT_TRUE(e.update.shard == 0 || e.kind == sync::StreamEvent::Kind::Abandoned);
+  EXPECT_EQ(cold.loads[1].pieces, 0);
+}
+
+// 80 MB at 0.8 GB/s are applied in 100 ms, longer than all else: four workers make ten updates a second, each three versions old.
+// Of the four one is applied, and 30 ms of computing with what messages take keep 0.3646 away; the others wait.
+TEST(DriveServers, AServerThatAppliesSlowlyHasAQueue) {
+  const model::Scenario s = testing::job(4);
+  const Served slow = serve(s, "sharded-asynchronous,servers=1,apply=0.8", 100, 4);
+  EXPECT_NEAR(slow.at.back().count() / 100, 0.4, 0.004);
+  EXPECT_GT(slow.loads[0].busy(), 0.98);
+  EXPECT_NEAR(slow.mean_age[0], 3, 0.05);
+  EXPECT_NEAR(slow.loads[0].queue(), 4 - 1 - 0.3646, 0.05);
+  EXPECT_EQ(slow.loads[0].deepest, 3);
+  // Four servers apply a quarter each.
+  const Served four = serve(s, "sharded-asynchronous,servers=4,apply=0.8", 100, 4);
+  EXPECT_NEAR(four.at.back().count() / 100, 0.1, 0.01);
+  // Where applying takes no time nothing is said to be applied.
+  EXPECT_EQ(serve(s, "sharded-asynchronous,servers=1", 10, 4).loads[0].applied, Seconds{});
+}
+
+}  // namespace
+}  // namespace cox::learn
