@@ -79,6 +79,7 @@ std::vector<std::int64_t> AgeCounts::by_age() const {
 }
 
 void StreamAges::take(const StreamEvent& event) {
+  if (event.update.worker == kServer) return;
   const auto worker = static_cast<std::size_t>(event.update.worker);
   if (event.kind == StreamEvent::Kind::Joined && worker >= of_.size()) of_.resize(worker + 1);
   if (event.kind == StreamEvent::Kind::Delivered && event.update.applied) of_[worker].add(event.update.age());

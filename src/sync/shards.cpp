@@ -9,7 +9,7 @@
 namespace cox::sync {
 
 Shards::Shards(int workers, int shards, std::optional<int> staleness, FirstRead first)
-    : staleness_(staleness), version_(static_cast<std::size_t>(shards)) {
+    : staleness_(staleness), version_(static_cast<std::size_t>(shards)), serves_(version_.size(), 1) {
   COX_ASSERT(workers > 0 && shards > 0, "shards that somebody works with");
   const bool held = first == FirstRead::Held;
   workers_.assign(static_cast<std::size_t>(workers),
@@ -36,6 +36,7 @@ void Shards::delivered(int worker, int shard, std::vector<int>& released) {
   std::int64_t& read = w.read[static_cast<std::size_t>(shard)];
   std::int64_t& version = version_[static_cast<std::size_t>(shard)];
   COX_ASSERT(read >= 0 && !w.reads, "a piece of what was read of all shards");
+  COX_ASSERT(serves_[static_cast<std::size_t>(shard)] != 0, "somebody serves the shard");
   released.clear();
   events_.clear();
   events_.push_back({.kind = StreamEvent::Kind::Delivered,
@@ -80,11 +81,35 @@ void Shards::read(int worker, int shard) {
   Worker& w = workers_[static_cast<std::size_t>(worker)];
   std::int64_t& read = w.read[static_cast<std::size_t>(shard)];
   COX_ASSERT(w.reads && read == kNone, "a worker reads each shard once, when it is released");
+  COX_ASSERT(serves_[static_cast<std::size_t>(shard)] != 0, "somebody serves the shard");
   events_.clear();
   read = version_[static_cast<std::size_t>(shard)];
   w.reads = ++w.held < w.needed;
   events_.push_back(
       {.kind = StreamEvent::Kind::Read, .update = {.worker = worker, .version_read = read, .shard = shard}});
+}
+
+void Shards::tell_of_server(StreamEvent::Kind kind, int shard, std::int64_t version) {
+  events_.assign(1, {.kind = kind, .update = {.worker = kServer, .version_read = version, .shard = shard}});
+}
+
+void Shards::copied(int shard) {
+  COX_ASSERT(serves_[static_cast<std::size_t>(shard)] != 0, "somebody serves the shard");
+  tell_of_server(StreamEvent::Kind::Read, shard, version(shard));
+}
+
+void Shards::server_left(int shard) {
+  char& serves = serves_[static_cast<std::size_t>(shard)];
+  COX_ASSERT(serves != 0, "somebody serves the shard");
+  serves = 0;
+  tell_of_server(StreamEvent::Kind::Left, shard, version(shard));
+}
+
+void Shards::server_joined(int shard, std::int64_t version) {
+  char& serves = serves_[static_cast<std::size_t>(shard)];
+  COX_ASSERT(serves == 0, "nobody serves the shard");
+  serves = 1;
+  tell_of_server(StreamEvent::Kind::Joined, shard, version);
 }
 
 ShardLedgers::ShardLedgers(int workers, int shards, StepReads reads)
@@ -138,6 +163,12 @@ bool ShardLedgers::ended_step(const StreamEvent& event) const {
   if (event.kind != StreamEvent::Kind::Delivered) return false;
   const auto at = static_cast<std::size_t>(event.update.worker);
   return shards() == 1 || (at < workers_.size() && workers_[at].held == 0);
+}
+
+std::int64_t ShardLedgers::lost() const {
+  std::int64_t all = 0;
+  for (const Ledger& l : ledgers_) all += l.lost();
+  return all;
 }
 
 bool ShardLedgers::conserved() const {

@@ -189,6 +189,51 @@ TEST(Shards, ABoundHoldsWorkersTogether) {
   for (int s = 0; s < 4; ++s) EXPECT_LE(walk.ledgers.of(s).largest_age(), 2 * (2 * 2 + 1));
 }
 
+// Servers that die and standbys that have what they took last: no version is given twice, ages are conserved, and what was lost is counted.
+TEST(Shards, AStandbyGoesOnWithWhatItHas) {
+  ShardWalk walk(4, 3, std::nullopt);
+  std::int64_t lost = 0, copied = 0;
+  for (std::uint64_t k = 0; k < 3000 && !::testing::Test::HasFatalFailure(); ++k) {
+    walk.step(draw(7, k));
+    if (k % 20 == 5) {
+      walk.rules.copied(1);
+      copied = walk.rules.version(1);
+      walk.follow();
+    }
+    if (k % 500 != 137) continue;
+    const std::int64_t version = walk.rules.version(1);
+    walk.rules.server_left(1);
+    walk.follow();
+    walk.rules.server_joined(1, copied);
+    walk.follow();
+    EXPECT_EQ(walk.rules.version(1), version);
+    lost += version - copied;
+    EXPECT_EQ(walk.ledgers.lost(), lost);
+  }
+  EXPECT_GT(lost, 0);
+}
+
+TEST(Ledger, AServerThatIsNotThereServesNobody) {
+  using Kind = StreamEvent::Kind;
+  const auto server = [](Kind kind, std::int64_t version) {
+    return StreamEvent{.kind = kind, .update = {.worker = kServer, .version_read = version}};
+  };
+  const StreamEvent update{.kind = Kind::Delivered, .update = {.worker = 0}};
+  Ledger gone(2);
+  ASSERT_TRUE(gone.take(server(Kind::Left, 0)));
+  EXPECT_FALSE(gone.take(update));
+  EXPECT_EQ(gone.error(), "worker 0 reads or delivers, and nobody serves");
+  Ledger twice(2);
+  EXPECT_FALSE(twice.take(server(Kind::Joined, 0)));
+  EXPECT_EQ(twice.error(), "a standby takes over from a server that is there");
+  Ledger unknown(2);
+  ASSERT_TRUE(unknown.take(update));
+  ASSERT_TRUE(unknown.take({.kind = Kind::Advanced, .update = {.worker = 0, .version_applied = 1}}));
+  ASSERT_TRUE(unknown.take(server(Kind::Left, 1)));
+  EXPECT_FALSE(unknown.take(server(Kind::Joined, 2)));
+  EXPECT_EQ(unknown.error(), "a standby takes over with version 2, which it has not read");
+}
+
 TEST(ShardLedgers, WhatCannotBeIsSaid) {
   const auto event = [](StreamEvent::Kind kind, int worker, int shard, std::int64_t version = 0) {
     return StreamEvent{

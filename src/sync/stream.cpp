@@ -52,9 +52,40 @@ bool Ledger::delivered(const Update& u) {
   return true;
 }
 
+bool Ledger::take_server(const StreamEvent& event) {
+  const std::int64_t read = event.update.version_read;
+  switch (event.kind) {
+    case StreamEvent::Kind::Read:
+      if (!serves_ || read != version_)
+        return wrong("a standby reads version " + std::to_string(read) + ", and " +
+                     (serves_ ? std::to_string(version_) + " is the newest" : "nobody serves it"));
+      copied_ = {copied_.back(), read};
+      return true;
+    case StreamEvent::Kind::Left:
+      if (!serves_) return wrong("a server leaves, and nobody serves");
+      serves_ = false;
+      return true;
+    case StreamEvent::Kind::Joined:
+      if (serves_) return wrong("a standby takes over from a server that is there");
+      if (read != version_ && std::ranges::count(copied_, read) == 0)
+        return wrong("a standby takes over with version " + std::to_string(read) + ", which it has not read");
+      serves_ = true;
+      lost_ += version_ - read;
+      return true;
+    default:
+      return wrong("a server does what workers do");
+  }
+}
+
 bool Ledger::take(const StreamEvent& event) {
   if (!error_.empty()) return false;
   const Update& u = event.update;
+  if (u.worker == kServer) return take_server(event);
+  const bool at_server = event.kind == StreamEvent::Kind::Read ||
+                         event.kind == StreamEvent::Kind::Delivered ||
+                         event.kind == StreamEvent::Kind::Advanced;
+  if (!serves_ && at_server)
+    return wrong("worker " + std::to_string(u.worker) + " reads or delivers, and nobody serves");
   const auto w = static_cast<std::size_t>(u.worker);
   if (event.kind == StreamEvent::Kind::Joined && u.worker >= 0) {
     if (w < read_.size())

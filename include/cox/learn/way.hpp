@@ -43,10 +43,22 @@ enum class Sharding : std::uint8_t {
   Memory,    ///< blocks of one memory, which workers read and write without a lock (Hogwild)
 };
 
+/// Who has a server's shard beside it.
+enum class Standby : std::uint8_t {
+  None,
+  Synchronous,   ///< gets each update before anybody sees its version
+  Asynchronous,  ///< gets a copy of the shard now and then
+};
+
 /// Servers with a shard each.
 struct ServerSpec {
   bool sparse_pulls = false;  ///< a step reads and brings only the parameters that its samples need
   Bandwidth apply{};          ///< gradients that a server applies; zero: that takes no time
+  Standby standby = Standby::None;
+  std::int64_t copy_every = 8;  ///< Asynchronous: updates from copy to copy at least
+  Seconds dies{};               ///< server `dead`; zero: none does
+  int dead = 0;
+  Seconds takes_over{0.1};  ///< from its death on until its standby serves
 };
 
 /// The default is synchronous data parallelism.
@@ -90,7 +102,7 @@ struct Way {
 /// `age-weighted` (asynchronous with weight 1 / (1 + age), or exp(-decay x age) where `decay` is given), `local-sgd`, `post-local`, `diloco`, `fedprox`, `scaffold`,
 /// `fedavg` (the last three with `fraction`, the part of the workers that each round draws), `drop` (the k slowest of a step are
 /// interrupted), `time-out` (all who are not there so many seconds behind the first), `gossip-ring`, `gossip-exponential`, `groups-asynchronous`, `groups-bounded-wait`,
-/// `curvature-bound` (bounded-wait whose bound is at most `staleness` and follows a probe every `probe` steps), `groups-local-sgd` (every step inside a group, between `group`s as the rest of the word says), `sharded-asynchronous` and `sharded-bounded-wait` (`servers` with versions of their own; `pull=sparse`: of what a step needs; `apply` gigabytes of gradients a second), `pipedream` (as many stages as workers),
+/// `curvature-bound` (bounded-wait whose bound is at most `staleness` and follows a probe every `probe` steps), `groups-local-sgd` (every step inside a group, between `group`s as the rest of the word says), `sharded-asynchronous` and `sharded-bounded-wait` (`servers` with versions of their own; `pull=sparse`: of what a step needs; `apply` gigabytes of gradients a second; `standby`, `every`, `dies`, `server`, `takes-over`: one that dies), `pipedream` (as many stages as workers),
 /// `hogwild` (`blocks` of memory without locks), then what differs from the defaults; behind a plus what it is compressed by, as `synchronous+top-k,keep=0.01`. Local SGD with one local step and a mean is synchronous: gradients are
 /// averaged. Errors: learn-001, one line that says what is allowed. Held by: src/learn/run/way_test.cpp
 [[nodiscard]] Result<Way> read_way(std::string_view text);

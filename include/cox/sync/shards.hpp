@@ -41,6 +41,13 @@ class Shards {
   /// The worker takes the newest version of the shard. Pre: it was released, needs it, and has not (asserted).
   void read(int worker, int shard);
 
+  /// The shard's standby takes its newest version. Pre: somebody serves it (asserted), as for the calls above.
+  void copied(int shard);
+  /// The shard's server is gone. What workers hold of it stays with them. Pre: as above.
+  void server_left(int shard);
+  /// The standby serves the shard from now on, with the parameters of `version`. Pre: nobody does (asserted).
+  void server_joined(int shard, std::int64_t version);
+
   /// What the last call, or the beginning, made happen, in order; until the next one.
   [[nodiscard]] std::span<const StreamEvent> events() const { return events_; }
   [[nodiscard]] int shards() const { return static_cast<int>(version_.size()); }
@@ -65,10 +72,12 @@ class Shards {
     return !staleness_ || w.steps - slowest_ <= std::int64_t{*staleness_};
   }
   void release(int worker, std::vector<int>& released);
+  void tell_of_server(StreamEvent::Kind kind, int shard, std::int64_t version);
 
   std::optional<int> staleness_;
   std::vector<Worker> workers_;
   std::vector<std::int64_t> version_;  ///< of each shard
+  std::vector<char> serves_;           ///< somebody, each shard
   std::vector<int> waiting_;           ///< for the slowest
   std::int64_t slowest_ = 0;
   std::vector<StreamEvent> events_;
@@ -92,6 +101,8 @@ class ShardLedgers {
   [[nodiscard]] int shards() const { return static_cast<int>(ledgers_.size()); }
   /// Whether `event`, the last that was taken, brought the last piece of its worker's step.
   [[nodiscard]] bool ended_step(const StreamEvent& event) const;
+  /// Updates that went with servers, over all shards.
+  [[nodiscard]] std::int64_t lost() const;
   /// Whether ages are conserved on every shard.
   [[nodiscard]] bool conserved() const;
 

@@ -4,11 +4,15 @@
 /// learns from either.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace cox::sync {
+
+/// In place of a worker: the server that holds the shard, or its standby.
+inline constexpr int kServer = -1;
 
 /// One update that was taken, or not.
 struct Update {
@@ -24,11 +28,13 @@ struct Update {
 /// What happened. At the beginning every worker has read version 0.
 struct StreamEvent {
   enum class Kind : std::uint8_t {
-    Read,       ///< `update.worker` took version `update.version_read`
+    Read,       ///< `update.worker` took version `update.version_read`; of kServer: the standby did
     Delivered,  ///< `update`
     Advanced,  ///< version `update.version_applied` exists: what was delivered and applied since the last one is in it
-    Left,    ///< `update.worker` is gone; what it works at is lost
-    Joined,  ///< `update.worker` is there; a Read follows
+    Left,  ///< `update.worker` is gone; what it works at is lost. Of kServer: nobody serves the shard
+    /// `update.worker` is there; a Read follows. Of kServer: the standby serves, with the parameters of `update.version_read`. The number
+    /// of the version stays, so that none is given twice: what was applied since then is lost
+    Joined,
     /// `update.worker` gives up what it had read, and begins nothing until it reads again: it was interrupted, or is not
     /// needed now. `update.steps`: those that it had begun, perhaps none
     Abandoned,
@@ -54,6 +60,8 @@ class Ledger {
   [[nodiscard]] std::int64_t discarded() const { return discarded_; }
   /// Reads that were given up.
   [[nodiscard]] std::int64_t abandoned() const { return abandoned_; }
+  /// Versions that went with a server whose standby did not have them.
+  [[nodiscard]] std::int64_t lost() const { return lost_; }
   /// Of applied updates.
   [[nodiscard]] std::int64_t largest_age() const { return largest_age_; }
   [[nodiscard]] double mean_age() const {
@@ -66,6 +74,7 @@ class Ledger {
  private:
   bool wrong(std::string why);
   bool delivered(const Update& u);
+  bool take_server(const StreamEvent& event);
   bool holds(const Update& u, const char* does);
   void put_down(int worker);
   [[nodiscard]] std::int64_t ages_in_flight() const { return in_flight_ * version_ - reads_in_flight_; }
@@ -79,6 +88,9 @@ class Ledger {
   std::int64_t applied_ = 0, discarded_ = 0, abandoned_ = 0, applied_ages_ = 0, delivered_ages_ = 0,
                aged_ = 0;
   std::int64_t largest_age_ = 0;
+  bool serves_ = true;                    ///< somebody, the parameters
+  std::array<std::int64_t, 2> copied_{};  ///< the last versions that the standby took; before, the first one
+  std::int64_t lost_ = 0;
   std::string error_;
 };
 

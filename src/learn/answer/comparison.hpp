@@ -28,6 +28,15 @@ struct ServerResult {
   sync::AgeCounts ages{};  ///< of applied pieces
 };
 
+/// A server that died in a run.
+struct ServerDeath {
+  int server = 0;
+  Seconds at{};
+  std::int64_t version = 0;               ///< of its shard
+  std::optional<Seconds> served_again{};  ///< when its standby did
+  std::int64_t lost = 0;                  ///< updates that the standby did not have
+};
+
 /// One way with one rate and one seed.
 struct Attempt {
   std::uint64_t seed = 0;
@@ -54,6 +63,7 @@ struct Attempt {
 
   std::optional<BoundFollower> bound{};  ///< where the way's bound follows the curvature
   std::vector<ServerResult> servers{};   ///< where each has a shard
+  std::optional<ServerDeath> death{};
 
   [[nodiscard]] sync::AgeCounts all_ages() const;
 };

@@ -219,6 +219,16 @@ Status check_shards(const Terms& s, const Way& way, int workers, std::int64_t pa
                 "learn a larger problem, or say fewer shards");
 }
 
+/// What an event of a server says of its death; `ledger` has taken it.
+void follow_server(const sync::StreamEvent& e, Seconds at, const sync::Ledger& ledger,
+                   std::optional<ServerDeath>& death) {
+  if (e.kind == sync::StreamEvent::Kind::Left)
+    death.emplace(ServerDeath{.server = e.update.shard, .at = at, .version = ledger.version()});
+  if (e.kind != sync::StreamEvent::Kind::Joined || !death) return;
+  death->served_again = at;
+  death->lost = ledger.lost();
+}
+
 }  // namespace
 
 Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<const double> factors,
@@ -260,6 +270,7 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
     COX_TRY(beside.needs, needs_of(racers.front()->problem(), crew.share, crew.workers, shards));
   }
   sync::ShardLedgers ledger(crew.workers, shards, sparse ? sync::StepReads::Some : sync::StepReads::All);
+  std::optional<ServerDeath> death;
   std::vector<sync::AgeCounts> shard_ages(way.rule == Rule::Shards ? static_cast<std::size_t>(shards) : 0);
   Busiest busiest(crew.workers);
   sync::StreamAges ages(crew.workers);
@@ -277,6 +288,7 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
         if (!shard_ages.empty() && e.kind == sync::StreamEvent::Kind::Delivered)
           shard_ages[static_cast<std::size_t>(e.update.shard)].add(e.update.age());
         if (ledger.ended_step(e)) busiest.take(e.update);
+        if (e.update.worker == sync::kServer) follow_server(e, at, ledger.of(e.update.shard), death);
         // Nobody goes on alone when others are out of steps.
         if (ledger.ended_step(e))
           over = over ||
@@ -294,6 +306,7 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
   for (std::size_t r = 0; r < racers.size(); ++r) {
     attempts.push_back(racers[r]->end(last, ages, busiest));
     attempts.back().sent = sent_by(s, way, wire, attempts.back());
+    attempts.back().death = death;
     for (std::size_t k = 0; k < loads.size(); ++k)
       attempts.back().servers.push_back({.load = loads[k], .ages = shard_ages[k]});
   }

@@ -89,6 +89,40 @@ void add_pace_of_servers(const WayResult& w, std::vector<TextLine>& lines) {
                               w.way.name, hot->server, percent(hot->busy), percent(others)));
 }
 
+bool unserved(const Attempt& a) {
+  return a.death && !a.death->served_again;
+}
+
+void add_death(const WayResult& w, std::vector<TextLine>& lines) {
+  std::int64_t least = 0, most = 0;
+  const ServerDeath* first = nullptr;
+  for (const Attempt& a : w.attempts) {
+    if (!a.death) continue;
+    if (!a.death->served_again) {
+      lines.push_back(fmt::format("{}, seed {}: server {} died at {}, version {}, and has no standby",
+                                  w.way.name, a.seed, a.death->server, to_string(a.death->at),
+                                  grouped(a.death->version)));
+      return;
+    }
+    least = first == nullptr ? a.death->lost : std::min(least, a.death->lost);
+    most = std::max(most, a.death->lost);
+    first = &*a.death;
+  }
+  if (first == nullptr) return;
+  lines.push_back(fmt::format("{}: server {} died at {}, its standby served from {} on; updates lost: {}{}",
+                              w.way.name, first->server, to_string(first->at),
+                              to_string(*first->served_again), grouped(least),
+                              least < most ? " to " + grouped(most) : ""));
+}
+
+Json json_of(const ServerDeath& death) {
+  return {{"server", death.server},
+          {"time_s", death.at.count()},
+          {"version", death.version},
+          {"served_again_s", death.served_again ? Json(death.served_again->count()) : Json(nullptr)},
+          {"lost_updates", death.lost}};
+}
+
 Json json_of(const std::vector<ServerResult>& servers) {
   Json all = Json::array();
   for (const ServerResult& s : servers)

@@ -16,6 +16,11 @@ namespace cox::learn {
 void add_servers(const Comparison& c, std::vector<TextLine>& lines);
 /// A line where one server sets the pace of all workers.
 void add_pace_of_servers(const WayResult& w, std::vector<TextLine>& lines);
+/// Whether a server is gone for good.
+[[nodiscard]] bool unserved(const Attempt& a);
+/// A line where a server died: which one, when, and what came of it.
+void add_death(const WayResult& w, std::vector<TextLine>& lines);
 [[nodiscard]] Json json_of(const std::vector<ServerResult>& servers);
+[[nodiscard]] Json json_of(const ServerDeath& death);
 
 }  // namespace cox::learn

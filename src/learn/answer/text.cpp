@@ -28,7 +28,9 @@ std::vector<std::string> row_of(const WayResult& w, const WayResult& first) {
   const auto lost = std::ranges::count_if(w.attempts, &Attempt::lost);
   if (!w.all_reached())
     return {name, lost > 0 ? fmt::format("{} diverged", lost)
-                           : fmt::format("{} of {}", w.reached(), w.attempts.size())};
+                  : std::ranges::any_of(w.attempts, unserved)
+                      ? std::string("a server died")
+                      : fmt::format("{} of {}", w.reached(), w.attempts.size())};
   if (w.time_ratio == 0)  // the first policy did not reach the target
     return {name,
             to_string(w.time),
@@ -209,6 +211,7 @@ void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
     add_experts(w, lines);
     add_bound(w, lines);
     add_pace_of_servers(w, lines);
+    add_death(w, lines);
     if (w.at_edge)
       lines.push_back(fmt::format("{}: its best rate is at the end of those that were tried", w.way.name));
   }

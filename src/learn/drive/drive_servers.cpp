@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "learn/drive/drive.hpp"
@@ -22,6 +24,11 @@ std::optional<int> bound_of(const Way& way) {
 /// server takes one after the other, applies one after the other, and sends one after the other: its version is that of when it begins to
 /// send. With sparse pulls all of these take the part of their time that the step needs of the shard; a server of which it needs nothing
 /// is not asked, and what is read for the first steps is there.
+///
+/// A standby has a copy of its server's shard. Synchronous: an update's version is there once it has gone to the standby, through the port
+/// that also sends parameters. Asynchronous: a copy of the whole shard goes the same way, one at a time. When a server dies, what waits at it
+/// is lost, and what is on its way to it: workers bring it, and ask again, when the standby serves; what it had begun to send comes. After
+/// that the shard has no standby.
 class ServersDrive {
  public:
   ServersDrive(const ComputeTimes& compute, const Prices& prices, const Way& way,
@@ -32,6 +39,8 @@ class ServersDrive {
                            needs_ ? sync::FirstRead::None : sync::FirstRead::Held),
               sink),
         used_(compute),
+        spec_(way.server),
+        watched_(way.server.dies > Seconds{} ? way.server.dead : -1),
         applies_(way.server.apply > Bandwidth{}),
         own_(index(compute.workers()), ServerPort(prices.occupied() / way.shards, prices.latency())),
         servers_(index(way.shards), server(prices, way)),
@@ -45,6 +54,7 @@ class ServersDrive {
       }
       compute_step(w, Seconds{});
     }
+    if (spec_.dies > Seconds{}) events_.emplace(spec_.dies, What::Died, 0, spec_.dead);
   }
 
   void play() {
@@ -62,9 +72,33 @@ class ServersDrive {
           take(worker, shard, at);
           break;
         case What::Applied:
-          for (const int w : told_.delivered(worker, shard, at)) ask(w, at);
+          if (stands_by(shard) && spec_.standby == Standby::Synchronous)
+            events_.emplace(servers_[index(shard)].out.pass(at, part(worker, shard)), What::Known, worker,
+                            shard);
+          else
+            deliver(worker, shard, at);
+          break;
+        case What::Known:
+          deliver(worker, shard, at);
+          break;
+        case What::CopyBegins:
+          told_.copied(shard, at);
+          servers_[index(shard)].copies = told_.version(shard);
+          events_.emplace(servers_[index(shard)].out.through(at), What::CopyThere, worker, shard);
+          break;
+        case What::CopyThere:
+          servers_[index(shard)].copying = false;
+          servers_[index(shard)].copied = servers_[index(shard)].copies;
+          copy_if_due(shard, at);
+          break;
+        case What::Died:
+          die(shard, at);
+          break;
+        case What::TookOver:
+          take_over(shard, at);
           break;
         case What::Read:
+          if (shard == watched_) std::erase(asked_, worker);
           told_.read(worker, shard, at);
           events_.emplace(servers_[index(shard)].out.through(at, part(worker, shard)), What::Got, worker,
                           shard);
@@ -78,13 +112,26 @@ class ServersDrive {
   }
 
  private:
-  enum class What : std::uint8_t { Applied, Read, Arrived, Got, Computed };
+  enum class What : std::uint8_t {
+    Died,
+    TookOver,
+    Applied,
+    Known,
+    CopyThere,
+    CopyBegins,
+    Read,
+    Arrived,
+    Got,
+    Computed
+  };
   struct Server {
     ServerPort in, out, apply;
     std::deque<Seconds> begins{};  ///< of pieces that wait: when they will no more
     std::int64_t pieces = 0, deepest = 0;
     double parts = 0;
     Seconds waited{};
+    std::int64_t copied = 0, copies = 0;  ///< versions: that the standby has, and of the copy on its way
+    bool copying = false;
   };
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   static Server server(const Prices& prices, const Way& way) {
@@ -100,6 +147,8 @@ class ServersDrive {
 
   /// Its last byte is there; the server takes it when those before it are through, and applies it when those are.
   void take(int worker, int shard, Seconds at) {
+    if (shard == watched_) brought_.push_back(worker);
+    if (shard == watched_ && gone_) return;
     Server& s = servers_[index(shard)];
     const double size = part(worker, shard);
     const Seconds taken = s.in.begin(at, size);
@@ -111,6 +160,50 @@ class ServersDrive {
     while (!s.begins.empty() && s.begins.front() <= at) s.begins.pop_front();
     if (begins > at) s.begins.push_back(begins);
     s.deepest = std::max(s.deepest, static_cast<std::int64_t>(s.begins.size()));
+  }
+  [[nodiscard]] bool stands_by(int shard) const {
+    return spec_.standby != Standby::None && (shard != watched_ || !took_over_);
+  }
+  void deliver(int worker, int shard, Seconds at) {
+    if (shard == watched_) std::erase(brought_, worker);
+    for (const int w : told_.delivered(worker, shard, at)) ask(w, at);
+    copy_if_due(shard, at);
+  }
+  void copy_if_due(int shard, Seconds at) {
+    Server& s = servers_[index(shard)];
+    if (spec_.standby != Standby::Asynchronous || !stands_by(shard) || s.copying ||
+        told_.version(shard) - s.copied < spec_.copy_every)
+      return;
+    s.copying = true;
+    events_.emplace(s.out.begin(at), What::CopyBegins, 0, shard);
+  }
+  /// What the server had to do is void.
+  void die(int shard, Seconds at) {
+    gone_ = true;
+    told_.server_left(shard, at);
+    if (spec_.standby == Standby::None) return told_.end();
+    ShardEvents<What> left;
+    for (; !events_.empty(); events_.pop()) {
+      const What what = std::get<1>(events_.top());
+      const bool of_server = what == What::Applied || what == What::Known || what == What::Read ||
+                             what == What::CopyBegins || what == What::CopyThere;
+      if (!of_server || std::get<3>(events_.top()) != shard) left.push(events_.top());
+    }
+    events_ = std::move(left);
+    events_.emplace(at + spec_.takes_over, What::TookOver, 0, shard);
+  }
+  void take_over(int shard, Seconds at) {
+    gone_ = false;
+    took_over_ = true;
+    Server& s = servers_[index(shard)];
+    told_.server_joined(shard, spec_.standby == Standby::Synchronous ? told_.version(shard) : s.copied, at);
+    s.begins.clear();
+    s.in.idle_from(at);
+    s.out.idle_from(at);
+    s.apply.idle_from(at);
+    for (const int w : std::exchange(brought_, {}))
+      events_.emplace(own_[index(w)].pass(at, part(w, shard)), What::Arrived, w, shard);
+    for (const int w : asked_) events_.emplace(s.out.begin(at, part(w, shard)), What::Read, w, shard);
   }
   /// Of the worker's next step.
   void say_needs(int worker) {
@@ -132,6 +225,8 @@ class ServersDrive {
     missing = 0;
     for_needed(worker, [&](int s) {
       ++missing;
+      if (s == watched_) asked_.push_back(worker);
+      if (s == watched_ && gone_) return;
       events_.emplace(servers_[index(s)].out.begin(at, part(worker, s)), What::Read, worker, s);
     });
   }
@@ -160,10 +255,15 @@ class ServersDrive {
   std::vector<ServerLoad>* loads_;
   ShardsTold told_;
   StepsUsed used_;
+  ServerSpec spec_;
+  int watched_;  ///< the server that will die; -1: none
   bool applies_;
   std::vector<ServerPort> own_;  ///< of workers
   std::vector<Server> servers_;
-  std::vector<int> missing_;                ///< shards that a worker waits for
+  bool gone_ = false, took_over_ = false;  ///< that server; its standby
+  std::vector<int> brought_,
+      asked_;                 ///< workers whose piece came there and is not known, who wait to read, in order
+  std::vector<int> missing_;  ///< shards that a worker waits for
   std::vector<std::vector<double>> parts_;  ///< of each shard, by worker: what its step needs
   std::vector<int> needed_;
   ShardEvents<What> events_;

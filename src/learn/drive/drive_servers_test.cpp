@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "cox/learn/learner.hpp"
 #include "cox/sync/shards.hpp"
 
 #include "learn/drive/drive.hpp"
@@ -101,6 +104,106 @@ TEST(DriveServers, AServerThatAppliesSlowlyHasAQueue) {
   EXPECT_NEAR(four.at.back().count() / 100, 0.1, 0.01);
   // Where applying takes no time nothing is said to be applied.
   EXPECT_EQ(serve(s, "sharded-asynchronous,servers=1", 10, 4).loads[0].applied, Seconds{});
+}
+
+// Reads of 40 ms each at 2 GB/s: a server sends to eight workers in 320 ms. With a synchronous standby each update passes the same port.
+TEST(DriveServers, AStandbyThatKnowsEverythingTakesThePortTwice) {
+  const model::Scenario s = testing::job(8, Bandwidth::gbyte_per_s(2));
+  const auto round = [&](const char* word) { return serve(s, word, 40, 8).at.back().count() / 40; };
+  EXPECT_NEAR(round("sharded-asynchronous,servers=1"), 0.320, 0.015);
+  EXPECT_NEAR(round("sharded-asynchronous,servers=1,standby=synchronous"), 0.640, 0.03);
+  // A copy that is due after eight updates waits for its turn behind seven reads, so that there is one for about sixteen.
+  EXPECT_NEAR(round("sharded-asynchronous,servers=1,standby=asynchronous,every=8"), 0.320 * 17 / 16, 0.01);
+}
+
+struct Outage {
+  Seconds left{}, joined{};
+  std::int64_t lost = 0, version = 0, after = 0;  ///< versions at the death, and behind it
+};
+Outage outage_of(const Served& of) {
+  Outage out;
+  for (std::size_t i = 0; i < of.events.size(); ++i) {
+    const sync::StreamEvent& e = of.events[i];
+    if (e.kind == sync::StreamEvent::Kind::Left) out.left = of.at[i];
+    if (e.kind == sync::StreamEvent::Kind::Joined) {
+      out.joined = of.at[i];
+      out.lost = out.version - e.update.version_read;
+    }
+    if (e.kind != sync::StreamEvent::Kind::Advanced || e.update.shard != 1) continue;
+    (out.left > Seconds{} ? out.after : out.version) = e.update.version_applied;
+  }
+  return out;
+}
+
+// Server 1 of two dies at 0.5 s. Nobody reads or delivers there until its standby serves (the ledger holds that), then everybody goes
+// on: all steps are done.
+TEST(DriveServers, AStandbyTakesOver) {
+  model::Scenario s = testing::job(6, Bandwidth::gbyte_per_s(4));
+  testing::make_uneven(s, 0.3);
+  for (
+      const char* word :
+      {"sharded-asynchronous,servers=2,dies=0.5,server=1,takes-over=0.2,standby=synchronous",
+       "sharded-bounded-wait,staleness=1,servers=2,dies=0.5,server=1,takes-over=0.2,standby=synchronous",
+       "sharded-asynchronous,servers=2,dies=0.5,server=1,takes-over=0.2,standby=asynchronous,every=4",
+       "sharded-bounded-wait,staleness=0,servers=2,dies=0.5,server=1,takes-over=0.2,standby=asynchronous,apply=2"}) {
+    const Served dense = serve(s, word, 40, 6);
+    const Outage out = outage_of(dense);
+    EXPECT_EQ(out.left, Seconds{0.5}) << word;
+    EXPECT_EQ(out.joined, Seconds{0.7}) << word;
+    EXPECT_GT(out.version, 10) << word;
+    EXPECT_GT(out.after, out.version + 60) << word;
+    const bool asynchronous = std::string_view(word).find("asynchronous,every") != std::string_view::npos ||
+                              std::string_view(word).find("standby=asynchronous") != std::string_view::npos;
+    if (asynchronous)
+      EXPECT_LE(out.lost, 8 + 6 * 2) << word << ": since the last copy, and while it went";
+    else
+      EXPECT_EQ(out.lost, 0) << word;
+  }
+}
+
+// One worker on quiet links: after each fourth update a copy, which is there before the next update. Of the updates until the death the
+// rest by four is lost.
+TEST(DriveServers, WhatCameBehindTheLastCopyIsLost) {
+  const model::Scenario s = testing::job(1);
+  for (const char* dies : {"0.5", "0.55", "0.6", "0.65"}) {
+    const std::string word =
+        std::string("sharded-asynchronous,servers=2,server=1,standby=asynchronous,every=4,dies=") + dies;
+    const Outage out = outage_of(serve(s, word.c_str(), 40, 1));
+    EXPECT_EQ(out.lost, out.version % 4) << dies;
+    EXPECT_GT(out.version, 10);
+  }
+}
+
+TEST(DriveServers, WithoutAStandbyTheRunEndsThere) {
+  const Served s = serve(testing::job(4), "sharded-asynchronous,servers=3,dies=0.3,server=2", 40, 4);
+  ASSERT_FALSE(s.events.empty());
+  EXPECT_EQ(s.events.back().kind, sync::StreamEvent::Kind::Left);
+  EXPECT_EQ(s.events.back().update.worker, sync::kServer);
+  EXPECT_EQ(s.events.back().update.shard, 2);
+  EXPECT_EQ(s.at.back(), Seconds{0.3});
+}
+
+// The learner has again what the standby took: parameters are those of the version that the stream names, bit for bit.
+TEST(DriveServers, TheParametersAreThoseOfTheCopy) {
+  const auto way = read_way("sharded-asynchronous,servers=2,server=1,standby=asynchronous,every=5,dies=0.55");
+  ASSERT_TRUE(way);
+  const auto problem = make_problem({.dimension = 8, .condition = 5, .noise = 1});
+  ASSERT_TRUE(problem);
+  Learner learner(**problem, {.kind = OptimizerKind::Momentum, .rate = 0.05, .momentum = 0.5}, *way, {}, 3);
+  std::vector<std::vector<float>> at{{learner.parameters().begin() + 4, learner.parameters().end()}};
+  bool compared = false;
+  ASSERT_TRUE(stream_ruled(testing::job(3), *way, {}, 60, 1, [&](const sync::StreamEvent& e, Seconds) {
+    EXPECT_TRUE(learner.take(e));
+    const auto second = learner.parameters().subspan(4);
+    if (e.kind == sync::StreamEvent::Kind::Advanced && e.update.shard == 1)
+      at.emplace_back(second.begin(), second.end());
+    if (e.kind != sync::StreamEvent::Kind::Joined) return true;
+    const auto version = static_cast<std::size_t>(e.update.version_read);
+    EXPECT_LT(version + 1, at.size()) << "something was lost";
+    compared = std::ranges::equal(second, at[version]) && !std::ranges::equal(second, at.back());
+    return true;
+  }));
+  EXPECT_TRUE(compared);
 }
 
 }  // namespace

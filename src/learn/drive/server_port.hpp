@@ -22,6 +22,8 @@ class ServerPort {
     busy_ += service_ * part;
     return turn;
   }
+  /// What waits for it does so no more.
+  void idle_from(Seconds at) { free_ = at; }
   /// When a message has passed whose turn has come.
   [[nodiscard]] Seconds through(Seconds turn, double part = 1) const {
     return turn + service_ * part + latency_;

@@ -32,6 +32,22 @@ class ShardsTold {
   void needs(int worker, std::span<const int> shards) {
     if (!over_) rules_.needs(worker, shards);
   }
+  void copied(int shard, Seconds at) {
+    if (over_) return;
+    rules_.copied(shard);
+    tell(at);
+  }
+  void server_left(int shard, Seconds at) {
+    if (over_) return;
+    rules_.server_left(shard);
+    tell(at);
+  }
+  void server_joined(int shard, std::int64_t version, Seconds at) {
+    if (over_) return;
+    rules_.server_joined(shard, version);
+    tell(at);
+  }
+  [[nodiscard]] std::int64_t version(int shard) const { return rules_.version(shard); }
   void read(int worker, int shard, Seconds at) {
     if (over_) return;
     rules_.read(worker, shard);

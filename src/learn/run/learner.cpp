@@ -163,6 +163,11 @@ class Learner::Impl {
   /// Shards: their own versions, and one gradient of a step at what its worker had read of all.
   bool take_piece(const sync::StreamEvent& event) {
     const sync::Update& u = event.update;
+    if (u.worker == sync::kServer) {
+      if (event.kind == sync::StreamEvent::Kind::Read) shards_->copy(u.shard);
+      if (event.kind == sync::StreamEvent::Kind::Joined) shards_->restore(u.shard, u.version_read);
+      return true;
+    }
     Worker& w = workers_[static_cast<std::size_t>(u.worker)];
     if (event.kind == sync::StreamEvent::Kind::Read) {
       shards_->read(u.worker, u.shard);

@@ -3,6 +3,7 @@
 /// Parameters in shards with versions of their own, and what workers have read of each.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,7 +17,7 @@ namespace cox::learn {
 /// Shard s of S has the parameters from floor(s d / S) on. A worker's copy is put together of what it read of each, whenever that
 /// was; its gradient is taken there once, when its first piece is delivered, and each shard's optimizer steps with its own piece. Of a shard
 /// that a step did not read it has what it read last; a step that needs no more does not look at it.
-/// Memory: two copies of the parameters for each worker. Threads: one owner. Held by: src/learn/run/shard_copies_test.cpp
+/// Memory: two copies of the parameters for each worker, and two of shards that are copied. Threads: one owner. Held by: src/learn/run/shard_copies_test.cpp
 class ShardCopies {
  public:
   /// All workers hold version 0. Pre: at least as many parameters as shards (asserted).
@@ -33,6 +34,11 @@ class ShardCopies {
   bool deliver(int worker, int shard);
   /// The shard's next version, with the piece of the worker that delivered last; the step's rate is `factor` times the optimizer's.
   void advance(int shard, double factor);
+  /// The shard's standby takes it as it is; it keeps this copy and the one before.
+  void copy(int shard);
+  /// The shard is again what it was at `version`, its optimizer too; its versions go on counting.
+  /// Pre: that is its version, 0, or one of the copies (asserted).
+  void restore(int shard, std::int64_t version);
   [[nodiscard]] std::int64_t steps(int shard) const { return optimizers_[index(shard)].steps(); }
   [[nodiscard]] std::span<const float> newest() const { return newest_; }
   [[nodiscard]] int shards() const { return static_cast<int>(optimizers_.size()); }
@@ -45,6 +51,14 @@ class ShardCopies {
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   [[nodiscard]] std::size_t first(int shard) const { return first_of(newest_.size(), count_, index(shard)); }
 
+  struct Copy {
+    std::int64_t version = -1;
+    std::vector<float> values{};
+    std::vector<float> state{};
+    std::int64_t steps = 0;
+  };
+
+  const Problem& problem_;
   std::size_t count_;
   std::vector<float> newest_;
   std::vector<std::vector<float>> held_;
@@ -53,6 +67,8 @@ class ShardCopies {
   std::vector<int> reads_;      ///< of each worker's step
   std::vector<int> delivered_;  ///< last to each shard: whose
   std::vector<Optimizer> optimizers_;
+  std::vector<std::int64_t> versions_;
+  std::vector<std::array<Copy, 2>> copies_;  ///< of each shard that has a standby, the older one first
 };
 
 }  // namespace cox::learn

@@ -58,6 +58,36 @@ TEST(ShardCopies, ACopyIsPutTogetherOfWhatWasRead) {
   }
 }
 
+// A shard goes back to a copy with its optimizer; another shard and the count of versions do not.
+TEST(ShardCopies, AStandbyHasTheBitsOfItsCopy) {
+  const auto problem = make_problem({.dimension = 6, .condition = 1});
+  ASSERT_TRUE(problem);
+  const OptimizerSpec momentum{.kind = OptimizerKind::Momentum, .rate = 0.5, .momentum = 0.9};
+  ShardCopies copies(**problem, momentum, 2, 1), straight(**problem, momentum, 2, 1);
+  const auto step = [](ShardCopies& of, int shard, float gradient) {
+    std::ranges::fill(of.gradient(0), gradient);
+    of.deliver(0, shard);
+    of.advance(shard, 1);
+  };
+  const std::vector<float> first(copies.newest().begin(), copies.newest().end());
+  for (const float g : {1.0F, 2.0F}) step(copies, 0, g);
+  step(copies, 1, 3);
+  copies.copy(0);
+  for (const float g : {5.0F, 6.0F, 7.0F}) step(copies, 0, g);
+  copies.copy(0);
+  step(copies, 0, 8);
+  copies.restore(0, 2);
+  step(copies, 0, 4);
+  for (const float g : {1.0F, 2.0F, 4.0F}) step(straight, 0, g);
+  step(straight, 1, 3);
+  EXPECT_TRUE(std::ranges::equal(copies.newest(), straight.newest()));
+  copies.restore(0, 0);
+  for (std::size_t k = 0; k < 6; ++k)
+    EXPECT_EQ(copies.newest()[k], k < 3 ? first[k] : straight.newest()[k]) << k;
+  copies.restore(1, 1);
+  EXPECT_EQ(copies.newest()[5], straight.newest()[5]) << "nothing was lost";
+}
+
 // A step that read two of three shards is over when the pieces of these two are there.
 TEST(ShardCopies, AStepIsOverWithThePiecesThatItRead) {
   const auto problem = make_problem({.dimension = 6, .condition = 1});

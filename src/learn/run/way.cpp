@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cox/learn/way.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <vector>
 
@@ -54,6 +56,11 @@ struct Numbers {
   std::int64_t blocks = 16;
   std::int64_t sparse = 0;
   double apply = 0;  ///< gigabytes a second
+  std::int64_t standby = 0;
+  std::int64_t every = 0;  ///< 0: not said
+  double dies = 0;         ///< seconds
+  std::int64_t server = 0;
+  double takes_over = -1;  ///< seconds; below 0: not said
 };
 
 /// Rules whose parameters have versions in parts.
@@ -84,8 +91,42 @@ void set_shards(std::string_view name, const Numbers& n, Way& way) {
   way.server.apply = Bandwidth::gbyte_per_s(n.apply);
 }
 
+tl::unexpected<Error> unfit(std::string message, std::string hint) {
+  return fail({.code = Errc::Usage,
+               .id = "learn-001",
+               .message = std::move(message),
+               .hint = std::move(hint),
+               .where = std::nullopt});
+}
+
+/// A server that dies, and who stands by.
+Status set_death(std::string_view name, const Numbers& n, Way& way) {
+  ServerSpec& s = way.server;
+  s.standby = static_cast<Standby>(n.standby);
+  s.dies = Seconds{n.dies};
+  s.dead = static_cast<int>(n.server);
+  if (n.every > 0) s.copy_every = n.every;
+  if (n.takes_over >= 0) s.takes_over = Seconds{n.takes_over};
+  if (n.server >= n.servers)
+    return unfit(fmt::format("server of {} is {}, expected a whole number from 0 to {}", name, n.server,
+                             n.servers - 1),
+                 "servers are counted from 0");
+  if (n.dies == 0 && (n.server > 0 || n.takes_over >= 0))
+    return unfit(fmt::format("{} of {} has no meaning where no server dies",
+                             n.server > 0 ? "server" : "takes-over", name),
+                 "say when, as dies=SECONDS");
+  if (n.takes_over >= 0 && s.standby == Standby::None)
+    return unfit(fmt::format("takes-over of {} has no meaning without a standby", name),
+                 "say standby=synchronous, or asynchronous");
+  if (n.every > 0 && s.standby != Standby::Asynchronous)
+    return unfit(fmt::format("every of {} has no meaning: copies are those of standby=asynchronous", name),
+                 "leave it out");
+  return {};
+}
+
 constexpr double kMostSteps = 1e9;
 constexpr std::array<std::string_view, 2> kPulls{"dense", "sparse"};
+constexpr std::array<std::string_view, 3> kStandbys{"none", "synchronous", "asynchronous"};
 
 std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
   std::vector<Setting> all;
@@ -117,6 +158,11 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
   if (name.starts_with("sharded-")) {
     all.push_back({.key = "pull", .value = &n.sparse, .least = 0, .most = 1, .words = kPulls});
     all.push_back({"apply", &n.apply, 0, 1e6});
+    all.push_back({.key = "standby", .value = &n.standby, .least = 0, .most = 2, .words = kStandbys});
+    all.push_back({"every", &n.every, 0, kMostSteps});
+    all.push_back({"dies", &n.dies, 0, 1e9});
+    all.push_back({"server", &n.server, 0, 1 << 20});
+    all.push_back({"takes-over", &n.takes_over, -1, 1e9});
   }
   if (name == "hogwild") all.push_back({"blocks", &n.blocks, 1, 1 << 20});
   if (name == "curvature-bound") all.push_back({"probe", &way.probe, 1, kMostSteps});
@@ -185,6 +231,7 @@ Result<Way> read_way(std::string_view text) {
   if (is_sharded(name)) {
     set_shards(name, n, way);
     COX_CHECK(check_uncompressed(way, name, "pieces"));
+    COX_CHECK(set_death(name, n, way));
   }
   if (name == "curvature-bound") way.rule = Rule::Bound;
   if (name.starts_with("groups-")) {

@@ -54,6 +54,13 @@ TEST(Way, WordsAndTheirNumbers) {
   EXPECT_TRUE(servers.server.sparse_pulls);
   EXPECT_EQ(servers.server.apply, Bandwidth::gbyte_per_s(2.5));
   EXPECT_FALSE(way("sharded-bounded-wait,pull=dense").server.sparse_pulls);
+  const Way dying =
+      way("sharded-asynchronous,dies=1.5,server=2,standby=asynchronous,every=3,takes-over=0.25");
+  EXPECT_EQ(dying.server.dies, Seconds{1.5});
+  EXPECT_EQ(dying.server.dead, 2);
+  EXPECT_EQ(dying.server.standby, Standby::Asynchronous);
+  EXPECT_EQ(dying.server.copy_every, 3);
+  EXPECT_EQ(dying.server.takes_over, Seconds{0.25});
   EXPECT_EQ(way("gossip-ring").rule, Rule::Gossip);
   EXPECT_EQ(way("gossip-exponential").graph, sync::GossipGraph::Exponential);
   EXPECT_FALSE(read_way("gossip-ring+int8"));
@@ -73,10 +80,13 @@ TEST(Way, WordsAndTheirNumbers) {
 }
 
 TEST(Way, WhatCannotBeReadIsOneLineThatSaysWhatCan) {
-  for (const char* text : {"", "sync", "backup,backups", "backup,backups=-1", "synchronous,staleness=1",
-                           "local-sgd,local-steps=0", "diloco,outer-momentum=1", "local-sgd,local-steps=x",
-                           "drop,local-steps=2", "fedavg,fraction=0", "local-sgd,fraction=0.5",
-                           "sharded-asynchronous,pull=some", "asynchronous,pull=sparse", "hogwild,apply=1"}) {
+  for (const char* text :
+       {"", "sync", "backup,backups", "backup,backups=-1", "synchronous,staleness=1",
+        "local-sgd,local-steps=0", "diloco,outer-momentum=1", "local-sgd,local-steps=x", "drop,local-steps=2",
+        "fedavg,fraction=0", "local-sgd,fraction=0.5", "sharded-asynchronous,pull=some",
+        "asynchronous,pull=sparse", "hogwild,apply=1", "sharded-asynchronous,dies=1,server=4",
+        "sharded-asynchronous,server=1", "sharded-asynchronous,standby=synchronous,takes-over=1",
+        "sharded-asynchronous,dies=1,takes-over=1", "sharded-asynchronous,standby=synchronous,every=3"}) {
     const auto read = read_way(text);
     ASSERT_FALSE(read) << text;
     EXPECT_EQ(read.error().id, "learn-001");
