@@ -12,10 +12,14 @@
 namespace cox::sync {
 
 Rounds::Rounds(const RoundSpec& spec, int workers)
-    : spec_(spec), members_(static_cast<std::size_t>(workers)), done_(static_cast<std::size_t>(workers)) {
+    : spec_(spec),
+      members_(static_cast<std::size_t>(workers)),
+      done_(static_cast<std::size_t>(workers)),
+      copies_of_(done_.size(), -1) {
   COX_ASSERT(workers > 0, "rounds without workers");
   spec_.local_steps = std::max(spec_.local_steps, 1);
   spec_.dropped = std::max(spec_.dropped, 0);
+  COX_ASSERT(spec_.copies == 0 || spec_.local_steps == 1, "copies are of a step");
   std::iota(members_.begin(), members_.end(), 0);
   draw();
   for (int w = 0; w < workers; ++w)
@@ -30,6 +34,30 @@ void Rounds::start_call(std::vector<int>& released) {
   released.clear();
   events_.clear();
   interrupted_.clear();
+  begun_again_.clear();
+}
+
+void Rounds::bring(int worker, bool copied) {
+  waiting_.push_back(worker);
+  if (copied) interrupted_.push_back(worker);
+  for (std::size_t w = 0; w < copies_of_.size(); ++w) {
+    if (copies_of_[w] != worker) continue;
+    copies_of_[w] = -1;
+    if (!copied) interrupted_.push_back(static_cast<int>(w));
+  }
+}
+
+void Rounds::begin_copies() {
+  const int missing = static_cast<int>(participants_.size()) - arrived();
+  if (missing > spec_.copies) return;
+  for (const int of : participants_) {
+    if (std::ranges::count(waiting_, of) > 0 || std::ranges::count(copies_of_, of) > 0) continue;
+    const auto idle = [&](int w) { return copies_of_[static_cast<std::size_t>(w)] < 0; };
+    const auto by = std::ranges::find_if(waiting_, idle);
+    if (by == waiting_.end()) return;
+    copies_of_[static_cast<std::size_t>(*by)] = of;
+    begun_again_.push_back({.by = *by, .of = of});
+  }
 }
 
 void Rounds::give_up(int worker, int steps) {
@@ -57,6 +85,8 @@ void Rounds::draw() {
 }
 
 void Rounds::hold(std::vector<int>& released) {
+  for (std::size_t w = 0; w < copies_of_.size(); ++w)
+    if (std::exchange(copies_of_[w], -1) >= 0) interrupted_.push_back(static_cast<int>(w));
   std::ranges::sort(waiting_);
   for (const int w : waiting_)
     events_.push_back({.kind = StreamEvent::Kind::Delivered,
@@ -80,16 +110,19 @@ void Rounds::hold(std::vector<int>& released) {
 }
 
 void Rounds::delivered(int worker, std::vector<int>& released) {
-  COX_ASSERT(std::ranges::binary_search(participants_, worker) && std::ranges::count(waiting_, worker) == 0,
+  const int copied = copies_of_[static_cast<std::size_t>(worker)];
+  COX_ASSERT(std::ranges::binary_search(participants_, worker) &&
+                 (copied >= 0 || std::ranges::count(waiting_, worker) == 0),
              "a worker that takes part, and has not delivered");
   start_call(released);
   int& done = done_[static_cast<std::size_t>(worker)];
-  if (++done < spec_.local_steps) {
+  if (copied < 0 && ++done < spec_.local_steps) {
     released.push_back(worker);
     return;
   }
-  waiting_.push_back(worker);
-  if (arrived() >= awaited()) hold(released);
+  bring(copied >= 0 ? copied : worker, copied >= 0);
+  if (arrived() >= awaited()) return hold(released);
+  if (spec_.copies > 0) begin_copies();
 }
 
 void Rounds::expired(std::vector<int>& released) {
@@ -102,6 +135,12 @@ void Rounds::left(int worker, std::vector<int>& released) {
   start_call(released);
   std::erase(members_, worker);
   std::erase(waiting_, worker);
+  copies_of_[static_cast<std::size_t>(worker)] = -1;
+  for (std::size_t w = 0; w < copies_of_.size(); ++w)
+    if (copies_of_[w] == worker) {
+      copies_of_[w] = -1;
+      interrupted_.push_back(static_cast<int>(w));
+    }
   events_.push_back({.kind = StreamEvent::Kind::Left, .update = {.worker = worker}});
   if (std::erase(participants_, worker) == 0 || members_.empty()) return;
   if (!waiting_.empty() && arrived() >= awaited()) return hold(released);

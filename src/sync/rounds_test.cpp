@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <queue>
 #include <set>
 #include <utility>
 
+#include "cox/base/random.hpp"
 #include "cox/sync/policy.hpp"
 
 namespace cox::sync {
@@ -60,6 +62,11 @@ struct RoundsTrial {
   void after_call() {
     take_events();
     for (const int w : rounds.interrupted()) ++stamp[static_cast<std::size_t>(w)];
+    for (const Rounds::Copy& c : rounds.begun_again()) {
+      EXPECT_NE(c.by, c.of);
+      ++copies;
+      begin(std::span(&c.by, 1));
+    }
     begin(released);
   }
   void take_events() {
@@ -86,7 +93,7 @@ struct RoundsTrial {
   std::int64_t limit;
   std::int64_t now = 0;
   std::uint64_t draws = 0;
-  int expiries = 0;
+  int expiries = 0, copies = 0;
   std::set<int> gone;
   std::vector<int> released, drawn;
   std::vector<std::int64_t> stamp;  ///< of the step that counts
@@ -97,7 +104,8 @@ struct RoundsTrial {
 TEST(Rounds, KeepTheLedgerAtEveryEventAlsoWhenWorkersLeave) {
   for (const RoundSpec& spec :
        {RoundSpec{}, RoundSpec{.fraction = 0.3, .local_steps = 3}, RoundSpec{.dropped = 2},
-        RoundSpec{.fraction = 0.5, .local_steps = 2, .dropped = 1}, RoundSpec{.fraction = 0.01}})
+        RoundSpec{.fraction = 0.5, .local_steps = 2, .dropped = 1}, RoundSpec{.fraction = 0.01},
+        RoundSpec{.copies = 1}, RoundSpec{.copies = 4}, RoundSpec{.dropped = 1, .copies = 3}})
     for (const std::int64_t time_out : {0, 60})
       for (const bool losses : {false, true}) {
         const RoundsTrial t(spec, 9, 3, time_out, losses);
@@ -107,7 +115,51 @@ TEST(Rounds, KeepTheLedgerAtEveryEventAlsoWhenWorkersLeave) {
         EXPECT_EQ(t.ledger.discarded(), 0) << "nobody comes too late: it is interrupted";
         EXPECT_FALSE(t.queue.empty()) << "the job waits for ever";
         EXPECT_EQ(t.gone.empty(), !losses);
+        EXPECT_EQ(t.copies > 0, spec.copies > 0);
       }
+}
+
+// Exponential times: the k last are memoryless, and of two at each the first counts: H(N) - H(k) + H(k) / 2 in the mean, instead of H(N).
+// The stream is that of rounds without copies.
+TEST(Rounds, CopiesTakeTheTimeOfTheFirstOfTwo) {
+  const auto harmonic = [](int n) {
+    double sum = 0;
+    for (int i = 1; i <= n; ++i) sum += 1.0 / i;
+    return sum;
+  };
+  constexpr int kWorkers = 8, kRounds = 20000;
+  for (const int copies : {0, 1, 2, 4}) {
+    Rounds rounds({.copies = copies}, kWorkers), plain({}, kWorkers);
+    using Entry = std::tuple<double, int, int>;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+    std::vector<int> stamp(kWorkers), released, of_plain;
+    const RandomStream draws(11, 0x63);
+    std::uint64_t drawn = 0;
+    double now = 0;
+    const auto begin = [&](int w) {
+      queue.emplace(now - std::log(draws.uniform(drawn++, 0)), w, ++stamp[static_cast<std::size_t>(w)]);
+    };
+    for (int w = 0; w < kWorkers; ++w) begin(w);
+    while (rounds.version() < kRounds) {
+      const auto [at, w, of] = queue.top();
+      queue.pop();
+      if (of != stamp[static_cast<std::size_t>(w)]) continue;
+      now = at;
+      const std::int64_t before = rounds.version();
+      rounds.delivered(w, released);
+      for (const int i : rounds.interrupted()) ++stamp[static_cast<std::size_t>(i)];
+      for (const Rounds::Copy& c : rounds.begun_again()) begin(c.by);
+      for (const int r : released) begin(r);
+      if (rounds.version() == before || before > 100) continue;
+      for (int p = 0; p < kWorkers; ++p) plain.delivered(p, of_plain);
+      ASSERT_EQ(rounds.events().size(), plain.events().size());
+      for (std::size_t e = 0; e < plain.events().size(); ++e) {
+        EXPECT_EQ(rounds.events()[e].kind, plain.events()[e].kind);
+        EXPECT_EQ(rounds.events()[e].update.worker, plain.events()[e].update.worker);
+      }
+    }
+    EXPECT_NEAR(now / kRounds, harmonic(kWorkers) - harmonic(copies) / 2, 0.04) << copies;
+  }
 }
 
 TEST(Rounds, WithoutAnythingAreSynchronousRounds) {

@@ -61,6 +61,13 @@ struct ServerSpec {
   Seconds takes_over{0.1};  ///< from its death on until its standby serves
 };
 
+/// Workers that come and go, under Groups of one.
+struct Elastic {
+  int count = 0;    ///< that leave, the last ones, and that join; 0: nobody does
+  Seconds leave{};  ///< zero: they stay
+  Seconds join{};   ///< zero: nobody does. Each has the speed of a machine that left
+};
+
 /// The default is synchronous data parallelism.
 struct Way {
   std::string name = "synchronous";  ///< as it was asked for
@@ -69,6 +76,8 @@ struct Way {
   sync::RoundSpec rounds{};  ///< its local steps are the policy's, its seed the run's
   Seconds time_out{};        ///< Rounds: from the first that delivers in a round on; zero = none
   int group = 1;             ///< Groups: workers of each
+  bool by_speed = false;     ///< Groups: of workers that are alike fast, not of consecutive ones
+  Elastic elastic{};         ///< Groups of one
   sync::GossipGraph graph = sync::GossipGraph::Ring;  ///< Gossip
   Sharding sharding = Sharding::Servers;              ///< Shards
   int shards = 1;                                     ///< Shards; 0 = as many as workers
@@ -102,8 +111,9 @@ struct Way {
 /// `age-weighted` (asynchronous with weight 1 / (1 + age), or exp(-decay x age) where `decay` is given), `local-sgd`, `post-local`, `diloco`, `fedprox`, `scaffold`,
 /// `fedavg` (the last three with `fraction`, the part of the workers that each round draws), `drop` (the k slowest of a step are
 /// interrupted), `time-out` (all who are not there so many seconds behind the first), `gossip-ring`, `gossip-exponential`, `groups-asynchronous`, `groups-bounded-wait`,
-/// `curvature-bound` (bounded-wait whose bound is at most `staleness` and follows a probe every `probe` steps), `groups-local-sgd` (every step inside a group, between `group`s as the rest of the word says), `sharded-asynchronous` and `sharded-bounded-wait` (`servers` with versions of their own; `pull=sparse`: of what a step needs; `apply` gigabytes of gradients a second; `standby`, `every`, `dies`, `server`, `takes-over`: one that dies), `pipedream` (as many stages as workers),
-/// `hogwild` (`blocks` of memory without locks), then what differs from the defaults; behind a plus what it is compressed by, as `synchronous+top-k,keep=0.01`. Local SGD with one local step and a mean is synchronous: gradients are
+/// `curvature-bound` (bounded-wait whose bound is at most `staleness` and follows a probe every `probe` steps), `groups-local-sgd` (with `by-speed=yes` groups are of alike fast workers; every step inside a group, between `group`s as the rest of the word says), `sharded-asynchronous` and `sharded-bounded-wait` (`servers` with versions of their own; `pull=sparse`: of what a step needs; `apply` gigabytes of gradients a second; `standby`, `every`, `dies`, `server`, `takes-over`: one that dies), `pipedream` (as many stages as workers),
+/// `hogwild` (`blocks` of memory without locks), `speculative` (the work of the `k` last is begun again by those who are there), `elastic-` before synchronous, backup, bounded-wait,
+/// bounded-discard, asynchronous and local-sgd (`k` workers leave at `leaves` and as many join at `joins`, in seconds), then what differs from the defaults; behind a plus what it is compressed by, as `synchronous+top-k,keep=0.01`. Local SGD with one local step and a mean is synchronous: gradients are
 /// averaged. Errors: learn-001, one line that says what is allowed. Held by: src/learn/run/way_test.cpp
 [[nodiscard]] Result<Way> read_way(std::string_view text);
 

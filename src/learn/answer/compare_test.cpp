@@ -41,6 +41,34 @@ TEST(CompareWays, RatiosAreProductsAndTheFirstWayIsOne) {
   EXPECT_TRUE(std::ranges::is_sorted(c.ways, {}, [](const WayResult& w) { return w.time; }));
 }
 
+// Speculative copies are the synchronous job in less time; members that come and go are counted, and new ones need data that are alike.
+TEST(CompareWays, MembersThatComeGoAndHelp) {
+  model::Scenario uneven = testing::job(4);
+  testing::make_uneven(uneven, 1);
+  WaysQuestion q = question({"synchronous", "speculative", "elastic-synchronous,leaves=0.1,joins=0.2"});
+  const Comparison c = run(uneven, q);
+  const WayResult& copied = of(c, "speculative");
+  ASSERT_TRUE(copied.all_reached());
+  EXPECT_LT(copied.time, of(c, "synchronous").time);
+  for (std::size_t k = 0; k < copied.attempts.size(); ++k) {
+    const Attempt& a = copied.attempts[k];
+    EXPECT_EQ(a.versions, of(c, "synchronous").attempts[k].versions) << "the same steps";
+    EXPECT_EQ(a.loss, of(c, "synchronous").attempts[k].loss) << "bit for bit";
+    EXPECT_GT(a.copies, 0);
+    EXPECT_EQ(a.wasted, a.copies);
+  }
+  for (const Attempt& a : of(c, "elastic-synchronous,leaves=0.1,joins=0.2").attempts) {
+    EXPECT_EQ(a.left, 1);
+    EXPECT_EQ(a.joined, 1);
+    EXPECT_TRUE(a.reached);
+  }
+  q = question({"elastic-asynchronous,joins=1"});
+  q.problem.spread = 1;
+  const auto refused = compare(uneven, q);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().id, "learn-002");
+}
+
 // A worker that is slower for good meets more versions than others: of 8 workers, 7 on the mean.
 TEST(CompareWays, AgesAreThoseOfEachWorker) {
   model::Scenario uneven = testing::job(8);

@@ -64,6 +64,8 @@ struct Attempt {
   std::optional<BoundFollower> bound{};  ///< where the way's bound follows the curvature
   std::vector<ServerResult> servers{};   ///< where each has a shard
   std::optional<ServerDeath> death{};
+  std::int64_t copies = 0;   ///< steps that another began again (speculative); counted among the wasted
+  int left = 0, joined = 0;  ///< workers
 
   [[nodiscard]] sync::AgeCounts all_ages() const;
 };

@@ -49,6 +49,9 @@ Json json_of(const Attempt& a) {
                                           {"last_curvature", b.last_curvature()}};
                             })},
           {"servers", a.servers.empty() ? Json(nullptr) : json_of(a.servers)},
+          {"copies", a.copies},
+          {"workers_left", a.left},
+          {"workers_joined", a.joined},
           {"server_death", or_null(a.death, [](const ServerDeath& death) { return json_of(death); })},
           {"loss_scale", or_null(a.scaled, [](const ScaledSteps& scaled) { return json_of(scaled); })}};
 }

@@ -42,6 +42,7 @@ Result<Crew> crew_of(const Terms& s, const Way& way) {
 class Busiest {
  public:
   explicit Busiest(int workers) : applied_(static_cast<std::size_t>(workers)) {}
+  void add_worker() { applied_.push_back(0); }
   /// A step of a worker is there, with all that it brings.
   void take(const sync::Update& u) {
     if (u.applied) applied_[static_cast<std::size_t>(u.worker)] += u.steps;
@@ -168,7 +169,7 @@ double meeting_size(const Terms& s, const Way& way, const Attempt& a) {
 /// without a port.
 std::optional<Bytes> sent_by(const Terms& s, const Way& way, const model::Compression& wire,
                              const Attempt& a) {
-  if (way.policy.has_servers()) return std::nullopt;
+  if (way.policy.has_servers() || way.elastic.count > 0) return std::nullopt;
   const double d = static_cast<double>(s.gradients.count());
   const double n = std::max(1.0, meeting_size(s, way, a));
   const double packed = wire.kind == model::Compressor::Quantised ? d * wire.bits / 32
@@ -234,6 +235,10 @@ void follow_server(const sync::StreamEvent& e, Seconds at, const sync::Ledger& l
 Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<const double> factors,
                                   std::uint64_t seed) {
   if (way.rule == Rule::Bound) COX_CHECK(check_bound(s));
+  if (way.elastic.join > Seconds{} &&
+      (s.question.problem.spread > 0 || s.question.problem.hessian_spread > 0))
+    return refuse("workers join, and the problem has unlike workers: nobody knows what new ones learn from",
+                  "leave spread= and hessian-spread= out, or joins=");
   if (way.rule == Rule::Bound && factors.size() > 1) {
     // What happens when depends on what is learned: a stream for each rate.
     std::vector<Attempt> all;
@@ -264,7 +269,9 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
   const int shards = way.shards_of(crew.workers);
   const bool sparse = way.server.sparse_pulls;
   std::vector<ServerLoad> loads;
-  Beside beside{.loads = &loads};
+  std::int64_t copies = 0;
+  int left = 0, joined = 0;
+  Beside beside{.loads = &loads, .copies = &copies};
   if (way.rule == Rule::Bound) beside.bound = [&] { return racers.front()->bound(); };
   if (sparse) {
     COX_TRY(beside.needs, needs_of(racers.front()->problem(), crew.share, crew.workers, shards));
@@ -287,6 +294,14 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
         ages.take(e);
         if (!shard_ages.empty() && e.kind == sync::StreamEvent::Kind::Delivered)
           shard_ages[static_cast<std::size_t>(e.update.shard)].add(e.update.age());
+        if (e.update.worker >= 0) {
+          left += e.kind == sync::StreamEvent::Kind::Left ? 1 : 0;
+          if (e.kind == sync::StreamEvent::Kind::Joined) {
+            ++joined;
+            busiest.add_worker();
+            steps.push_back(0);
+          }
+        }
         if (ledger.ended_step(e)) busiest.take(e.update);
         if (e.update.worker == sync::kServer) follow_server(e, at, ledger.of(e.update.shard), death);
         // Nobody goes on alone when others are out of steps.
@@ -307,6 +322,10 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
     attempts.push_back(racers[r]->end(last, ages, busiest));
     attempts.back().sent = sent_by(s, way, wire, attempts.back());
     attempts.back().death = death;
+    attempts.back().left = left;
+    attempts.back().joined = joined;
+    attempts.back().copies = copies;
+    attempts.back().wasted += copies * crew.share.batch();
     for (std::size_t k = 0; k < loads.size(); ++k)
       attempts.back().servers.push_back({.load = loads[k], .ages = shard_ages[k]});
   }

@@ -191,6 +191,22 @@ void add_bound(const WayResult& w, std::vector<TextLine>& lines) {
                                 least < most ? fmt::format(" to {}", most) : ""));
 }
 
+/// Workers that came and went, and work that was begun again, over all seeds.
+void add_workers(const WayResult& w, std::vector<TextLine>& lines) {
+  Welford copies, left, joined;
+  for (const Attempt& a : w.attempts) {
+    copies.add(static_cast<double>(a.copies) / static_cast<double>(std::max<std::int64_t>(a.versions, 1)));
+    left.add(a.left);
+    joined.add(a.joined);
+  }
+  if (w.way.rounds.copies > 0)
+    lines.push_back(fmt::format("{}: begun again by another: {:.2g} of the steps of a version", w.way.name,
+                                copies.mean()));
+  if (w.way.elastic.count > 0)
+    lines.push_back(fmt::format("{}: {:.2g} workers left and {:.2g} joined on the way to the target",
+                                w.way.name, left.mean(), joined.mean()));
+}
+
 /// What a row says that is not in its figures.
 void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
   for (const WayResult& w : c.ways) {
@@ -212,6 +228,7 @@ void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
     add_bound(w, lines);
     add_pace_of_servers(w, lines);
     add_death(w, lines);
+    add_workers(w, lines);
     if (w.at_edge)
       lines.push_back(fmt::format("{}: its best rate is at the end of those that were tried", w.way.name));
   }

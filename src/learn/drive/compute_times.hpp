@@ -25,6 +25,10 @@ class ComputeTimes {
   [[nodiscard]] std::int64_t steps() const { return steps_; }
   /// Pre: both are within (asserted).
   [[nodiscard]] Seconds of(int worker, std::int64_t step) const;
+  /// Of work beside a worker's steps, such as a copy of another's: its draws from the last one on, which its own steps come to at the end.
+  [[nodiscard]] Seconds beside(int worker, std::int64_t number) const {
+    return of(worker, steps_ - 1 - number % steps_);
+  }
 
  private:
   int workers_ = 0;

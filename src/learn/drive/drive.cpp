@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "learn/drive/drive.hpp"
 
+#include <fmt/format.h>
+
 #include <optional>
 
 #include "cox/base/assert.hpp"
@@ -17,7 +19,7 @@ Status stream_ruled(const model::Scenario& scenario, const Way& way, const model
     case Rule::Policy:
       break;
     case Rule::Rounds:
-      drive_rounds(compute, prices, way, seed, sink);
+      drive_rounds(compute, prices, way, seed, sink, beside);
       break;
     case Rule::Gossip:
       if (way.graph == sync::GossipGraph::Ring && compute.workers() < 3)
@@ -36,6 +38,13 @@ Status stream_ruled(const model::Scenario& scenario, const Way& way, const model
       break;
     case Rule::Groups:
     case Rule::Bound:
+      if (way.elastic.count >= compute.workers())
+        return fail({.code = Errc::InvalidInput,
+                     .id = "learn-002",
+                     .message = fmt::format("{} workers come and go, and there are {}", way.elastic.count,
+                                            compute.workers()),
+                     .hint = "somebody has to stay: say a smaller k",
+                     .where = std::nullopt});
       drive_groups(compute, prices, way, sink, beside.bound);
       break;
   }

@@ -30,6 +30,7 @@ struct Beside {
   BoundNow bound{};
   StepNeeds needs{};                         ///< sparse pulls; empty: all of every shard
   std::vector<ServerLoad>* loads = nullptr;  ///< of servers with a shard each, when the run is over
+  std::int64_t* copies = nullptr;            ///< steps that were begun again (speculative)
 };
 
 /// Every event of one run under the way's rules, in order of time, until a worker is out of `steps` steps or the sink ends it.
@@ -39,15 +40,19 @@ struct Beside {
                                   const model::Compression& wire, std::int64_t steps, std::uint64_t seed,
                                   const simulate::UpdateSink& sink, const Beside& beside = {});
 
-/// Rounds: whoever has delivered is summed, whoever is newly drawn reads the parameters from one who was there.
+/// Rounds: whoever has delivered is summed, whoever is newly drawn reads the parameters from one who was there. A copy takes what its
+/// worker would, drawn beside its own steps; work and data of others are at hand, and all take part in the sum.
 void drive_rounds(const ComputeTimes& compute, const Prices& prices, const Way& way, std::uint64_t seed,
-                  const simulate::UpdateSink& sink);
+                  const simulate::UpdateSink& sink, const Beside& beside = {});
 /// Gossip: a worker that has computed sends its parameters to all that hear it, one after the other, and then waits.
 void drive_gossip(const ComputeTimes& compute, const Prices& prices, const Way& way,
                   const simulate::UpdateSink& sink);
 /// Groups: each is a worker of the stream. A step inside one ends with a sum; between them, a message to the servers, which take
 /// one after the other, and the parameters back; or every so many steps a sum over one member of each.
-/// Pre: the groups' size divides the workers (asserted).
+/// By speed: workers in the order of the mean of their first ten steps (a job would have measured it), the fastest group first; seats have
+/// the data, whoever sits there. Elastic: groups of one; whoever joins gets the parameters from one who is there, or from the servers.
+/// What somebody who leaves had under way is lost. In a sum both wait for its end.
+/// Pre: the groups' size divides the workers (asserted); fewer leave than there are (asserted).
 void drive_groups(const ComputeTimes& compute, const Prices& prices, const Way& way,
                   const simulate::UpdateSink& sink, const BoundNow& bound = {});
 

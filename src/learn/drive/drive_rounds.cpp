@@ -17,13 +17,16 @@ namespace {
 class RoundsDrive {
  public:
   RoundsDrive(const ComputeTimes& compute, const Prices& prices, const Way& way, std::uint64_t seed,
-              const simulate::UpdateSink& sink)
+              const simulate::UpdateSink& sink, const Beside& beside)
       : compute_(compute),
         prices_(prices),
+        copies_(beside.copies),
+        speculative_(way.rounds.copies > 0),
         time_out_(way.time_out),
         sink_(sink),
         rounds_(spec_of(way, seed), compute.workers()),
         used_(static_cast<std::size_t>(compute.workers())),
+        copied_(used_.size()),
         stamp_(used_.size()) {}
 
   void play() {
@@ -58,6 +61,12 @@ class RoundsDrive {
     const int there = rounds_.arrived();
     rounds_.delivered(worker, released_);
     if (rounds_.version() > round) return close(there + 1, at);
+    for (const int w : rounds_.interrupted()) ++stamp_[static_cast<std::size_t>(w)];
+    for (const sync::Rounds::Copy& c : rounds_.begun_again()) {
+      const auto by = static_cast<std::size_t>(c.by);
+      events_.emplace(at + compute_.beside(c.by, copied_[by]++), What::Ends, c.by, ++stamp_[by]);
+      if (copies_ != nullptr) ++*copies_;
+    }
     begin(released_, at);
     if (time_out_ > Seconds{} && there == 0 && rounds_.arrived() == 1)
       events_.emplace(at + time_out_, What::Expires, 0, round);
@@ -75,7 +84,8 @@ class RoundsDrive {
     for (const int w : rounds_.interrupted()) ++stamp_[static_cast<std::size_t>(w)];
     Seconds end = at + prices_.sum(there);
     const auto newly = [&](int w) { return !std::ranges::binary_search(took_part_, w); };
-    const bool late = !rounds_.interrupted().empty() || std::ranges::any_of(released_, newly);
+    const bool late =
+        (!speculative_ && !rounds_.interrupted().empty()) || std::ranges::any_of(released_, newly);
     tell(end);
     // Whoever has no part in the sum gets the new version from one who has.
     for (const int w : released_) {
@@ -102,11 +112,14 @@ class RoundsDrive {
 
   const ComputeTimes& compute_;
   const Prices& prices_;
+  std::int64_t* copies_;
+  bool speculative_;
   Seconds time_out_;
   const simulate::UpdateSink& sink_;
   sync::Rounds rounds_;
-  std::vector<std::int64_t> used_;   ///< steps that each worker has begun
-  std::vector<std::int64_t> stamp_;  ///< of the step that each is in; those of others are void
+  std::vector<std::int64_t> used_;    ///< steps that each worker has begun
+  std::vector<std::int64_t> copied_;  ///< copies that each has begun
+  std::vector<std::int64_t> stamp_;   ///< of the step that each is in; those of others are void
   std::vector<int> released_, took_part_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   bool over_ = false;
@@ -115,8 +128,8 @@ class RoundsDrive {
 }  // namespace
 
 void drive_rounds(const ComputeTimes& compute, const Prices& prices, const Way& way, std::uint64_t seed,
-                  const simulate::UpdateSink& sink) {
-  RoundsDrive(compute, prices, way, seed, sink).play();
+                  const simulate::UpdateSink& sink, const Beside& beside) {
+  RoundsDrive(compute, prices, way, seed, sink, beside).play();
 }
 
 }  // namespace cox::learn

@@ -32,6 +32,13 @@ constexpr std::array kWords = {Word{"synchronous", PolicyKind::Synchronous},
                                Word{"fedavg", PolicyKind::LocalSgd},
                                Word{"drop", PolicyKind::LocalSgd},
                                Word{"time-out", PolicyKind::LocalSgd},
+                               Word{"speculative", PolicyKind::LocalSgd},
+                               Word{"elastic-synchronous", PolicyKind::Synchronous},
+                               Word{"elastic-backup", PolicyKind::Backup},
+                               Word{"elastic-bounded-wait", PolicyKind::BoundedWait},
+                               Word{"elastic-bounded-discard", PolicyKind::BoundedDiscard},
+                               Word{"elastic-asynchronous", PolicyKind::Asynchronous},
+                               Word{"elastic-local-sgd", PolicyKind::LocalSgd},
                                Word{"groups-asynchronous", PolicyKind::Asynchronous},
                                Word{"groups-bounded-wait", PolicyKind::BoundedWait},
                                Word{"groups-local-sgd", PolicyKind::LocalSgd},
@@ -61,6 +68,10 @@ struct Numbers {
   double dies = 0;         ///< seconds
   std::int64_t server = 0;
   double takes_over = -1;  ///< seconds; below 0: not said
+  std::int64_t copies = 0;
+  std::int64_t by_speed = 0;
+  std::int64_t elastic = 1;      ///< workers
+  double leaves = 0, joins = 0;  ///< seconds
 };
 
 /// Rules whose parameters have versions in parts.
@@ -126,6 +137,7 @@ Status set_death(std::string_view name, const Numbers& n, Way& way) {
 
 constexpr double kMostSteps = 1e9;
 constexpr std::array<std::string_view, 2> kPulls{"dense", "sparse"};
+constexpr std::array<std::string_view, 2> kYesOrNo{"no", "yes"};
 constexpr std::array<std::string_view, 3> kStandbys{"none", "synchronous", "asynchronous"};
 
 std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
@@ -145,7 +157,7 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
       all.push_back({"servers", &n.servers, 1, 1 << 20});
       break;
     case PolicyKind::LocalSgd:
-      if (name == "drop" || name == "time-out") break;
+      if (name == "drop" || name == "time-out" || name == "speculative") break;
       all.push_back({"local-steps", &n.local_steps, 1, kMostSteps});
       all.push_back({"reset", &n.reset, 0, 1});
       break;
@@ -154,7 +166,16 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
     all.push_back({"fraction", &way.rounds.fraction, 1e-6, 1});
   if (name == "drop" || name == "fedavg") all.push_back({"k", &n.dropped, 0, 1 << 20});
   if (name == "time-out" || name == "fedavg") all.push_back({"seconds", &n.time_out, 0, 1e9});
-  if (name.starts_with("groups-")) all.push_back({"group", &n.group, 1, 1 << 20});
+  if (name.starts_with("groups-")) {
+    all.push_back({"group", &n.group, 1, 1 << 20});
+    all.push_back({.key = "by-speed", .value = &n.by_speed, .least = 0, .most = 1, .words = kYesOrNo});
+  }
+  if (name == "speculative") all.push_back({"k", &n.copies, 1, 1 << 20});
+  if (name.starts_with("elastic-")) {
+    all.push_back({"k", &n.elastic, 1, 1 << 20});
+    all.push_back({"leaves", &n.leaves, 0, 1e9});
+    all.push_back({"joins", &n.joins, 0, 1e9});
+  }
   if (name.starts_with("sharded-")) {
     all.push_back({.key = "pull", .value = &n.sparse, .least = 0, .most = 1, .words = kPulls});
     all.push_back({"apply", &n.apply, 0, 1e6});
@@ -196,7 +217,8 @@ Result<Way> read_way(std::string_view text) {
   if (name == "fedprox") way.proximal = 0.1;
   way.control_variates = name == "scaffold";
   Numbers n;
-  if (name == "drop" || name == "time-out") n.local_steps = 1;
+  if (name == "drop" || name == "time-out" || name == "speculative") n.local_steps = 1;
+  if (name == "speculative") n.copies = 1;
   if (name == "drop") n.dropped = 1;
   if (name == "time-out") n.time_out = 0.01;
   if (is_sharded(name)) n.servers = 4;
@@ -219,8 +241,9 @@ Result<Way> read_way(std::string_view text) {
       way.policy.local_steps = static_cast<int>(n.local_steps);
       way.local_state = n.reset != 0 ? LocalState::Reset : LocalState::Keep;
       way.rounds.dropped = static_cast<int>(n.dropped);
+      way.rounds.copies = static_cast<int>(n.copies);
       way.time_out = Seconds{n.time_out};
-      if (way.rounds.fraction < 1 || n.dropped > 0 || n.time_out > 0) way.rule = Rule::Rounds;
+      if (way.rounds.fraction < 1 || n.dropped > 0 || n.time_out > 0 || n.copies > 0) way.rule = Rule::Rounds;
       break;
   }
   if (name.starts_with("gossip-")) {
@@ -237,6 +260,15 @@ Result<Way> read_way(std::string_view text) {
   if (name.starts_with("groups-")) {
     way.rule = Rule::Groups;
     way.group = static_cast<int>(n.group);
+    way.by_speed = n.by_speed != 0;
+  }
+  if (name.starts_with("elastic-")) {
+    if (n.leaves == 0 && n.joins == 0)
+      return unfit(fmt::format("{} says neither when workers leave nor when they join", name),
+                   "say leaves=SECONDS, joins=SECONDS or both; or leave elastic- out");
+    way.rule = Rule::Groups;
+    way.elastic = {
+        .count = static_cast<int>(n.elastic), .leave = Seconds{n.leaves}, .join = Seconds{n.joins}};
   }
   if (way.compressor.loss_scale && way.is_local())
     return fail({.code = Errc::Usage,

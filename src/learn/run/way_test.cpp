@@ -61,6 +61,19 @@ TEST(Way, WordsAndTheirNumbers) {
   EXPECT_EQ(dying.server.standby, Standby::Asynchronous);
   EXPECT_EQ(dying.server.copy_every, 3);
   EXPECT_EQ(dying.server.takes_over, Seconds{0.25});
+  const Way copies = way("speculative,k=2");
+  EXPECT_EQ(copies.rule, Rule::Rounds);
+  EXPECT_EQ(copies.rounds.copies, 2);
+  EXPECT_FALSE(copies.is_local());
+  EXPECT_EQ(way("speculative").rounds.copies, 1);
+  EXPECT_EQ(way("drop").rounds.copies, 0);
+  EXPECT_TRUE(way("groups-asynchronous,group=2,by-speed=yes").by_speed);
+  const Way elastic = way("elastic-bounded-wait,staleness=2,k=3,leaves=0.5,joins=1.5");
+  EXPECT_EQ(elastic.rule, Rule::Groups);
+  EXPECT_EQ(elastic.group, 1);
+  EXPECT_EQ(elastic.elastic.count, 3);
+  EXPECT_EQ(elastic.elastic.leave, Seconds{0.5});
+  EXPECT_EQ(elastic.elastic.join, Seconds{1.5});
   EXPECT_EQ(way("gossip-ring").rule, Rule::Gossip);
   EXPECT_EQ(way("gossip-exponential").graph, sync::GossipGraph::Exponential);
   EXPECT_FALSE(read_way("gossip-ring+int8"));
@@ -80,13 +93,29 @@ TEST(Way, WordsAndTheirNumbers) {
 }
 
 TEST(Way, WhatCannotBeReadIsOneLineThatSaysWhatCan) {
-  for (const char* text :
-       {"", "sync", "backup,backups", "backup,backups=-1", "synchronous,staleness=1",
-        "local-sgd,local-steps=0", "diloco,outer-momentum=1", "local-sgd,local-steps=x", "drop,local-steps=2",
-        "fedavg,fraction=0", "local-sgd,fraction=0.5", "sharded-asynchronous,pull=some",
-        "asynchronous,pull=sparse", "hogwild,apply=1", "sharded-asynchronous,dies=1,server=4",
-        "sharded-asynchronous,server=1", "sharded-asynchronous,standby=synchronous,takes-over=1",
-        "sharded-asynchronous,dies=1,takes-over=1", "sharded-asynchronous,standby=synchronous,every=3"}) {
+  for (const char* text : {"",
+                           "sync",
+                           "backup,backups",
+                           "backup,backups=-1",
+                           "synchronous,staleness=1",
+                           "local-sgd,local-steps=0",
+                           "diloco,outer-momentum=1",
+                           "local-sgd,local-steps=x",
+                           "drop,local-steps=2",
+                           "fedavg,fraction=0",
+                           "local-sgd,fraction=0.5",
+                           "sharded-asynchronous,pull=some",
+                           "asynchronous,pull=sparse",
+                           "hogwild,apply=1",
+                           "speculative,k=0",
+                           "elastic-synchronous",
+                           "elastic-gossip,leaves=1",
+                           "groups-asynchronous,by-speed=1",
+                           "sharded-asynchronous,dies=1,server=4",
+                           "sharded-asynchronous,server=1",
+                           "sharded-asynchronous,standby=synchronous,takes-over=1",
+                           "sharded-asynchronous,dies=1,takes-over=1",
+                           "sharded-asynchronous,standby=synchronous,every=3"}) {
     const auto read = read_way(text);
     ASSERT_FALSE(read) << text;
     EXPECT_EQ(read.error().id, "learn-001");
