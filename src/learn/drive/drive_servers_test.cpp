@@ -154,10 +154,29 @@ TEST(DriveServers, AStandbyTakesOver) {
     EXPECT_GT(out.after, out.version + 60) << word;
     const bool asynchronous = std::string_view(word).find("asynchronous,every") != std::string_view::npos ||
                               std::string_view(word).find("standby=asynchronous") != std::string_view::npos;
-    if (asynchronous)
+    if (asynchronous) {
       EXPECT_LE(out.lost, 8 + 6 * 2) << word << ": since the last copy, and while it went";
-    else
+    } else {
       EXPECT_EQ(out.lost, 0) << word;
+    }
+  }
+}
+
+// With sparse pulls, too; shard 1 is needed by odd steps alone.
+TEST(DriveServers, AStandbyTakesOverWithSparsePulls) {
+  const StepNeeds needs = [](int worker, std::int64_t step, std::vector<double>& parts) {
+    parts = {0.5, (worker + step) % 2 == 0 ? 0.0 : 0.25};
+  };
+  for (const char* standby : {"synchronous", "asynchronous"}) {
+    const std::string word =
+        std::string("sharded-asynchronous,servers=2,dies=0.5,server=1,standby=") + standby;
+    const Outage out = outage_of(serve(testing::job(4), word.c_str(), 40, 4, needs));
+    EXPECT_EQ(out.joined, Seconds{0.6});
+    EXPECT_GT(out.version, 10);
+    EXPECT_GE(out.after, 70) << "half of four workers' steps";
+    if (word.ends_with("=synchronous")) {
+      EXPECT_EQ(out.lost, 0);
+    }
   }
 }
 

@@ -262,6 +262,9 @@ Result<Way> read_way(std::string_view text) {
     way.group = static_cast<int>(n.group);
     way.by_speed = n.by_speed != 0;
   }
+  if (name == "speculative" && way.compressor.feedback != FeedbackKind::None)
+    return unfit("speculative begins the work of others again, and what they have not sent yet is theirs",
+                 "say feedback=none, or leave the compressor out");
   if (name.starts_with("elastic-")) {
     if (n.leaves == 0 && n.joins == 0)
       return unfit(fmt::format("{} says neither when workers leave nor when they join", name),

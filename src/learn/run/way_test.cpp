@@ -108,6 +108,7 @@ TEST(Way, WhatCannotBeReadIsOneLineThatSaysWhatCan) {
                            "asynchronous,pull=sparse",
                            "hogwild,apply=1",
                            "speculative,k=0",
+                           "speculative+top-k,keep=0.1",
                            "elastic-synchronous",
                            "elastic-gossip,leaves=1",
                            "groups-asynchronous,by-speed=1",
