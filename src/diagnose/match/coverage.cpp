@@ -71,6 +71,15 @@ std::vector<Rank> short_of_calls(const Matched& matched) {
   return found;
 }
 
+/// The part of all records that is there.
+double kept_records(const Matched& matched, const Coverage& c) {
+  double kept = 0;
+  for (std::size_t r = 0; r < matched.ranks(); ++r)
+    kept += static_cast<double>(matched.track(r).events.size());
+  const double gone = static_cast<double>(c.dropped_records) + static_cast<double>(c.recycled_records);
+  return gone > 0 ? kept / (kept + gone) : 1;
+}
+
 std::int64_t to_count(double x) {
   return x >= 9.2e18 ? std::numeric_limits<std::int64_t>::max() : std::llround(x);
 }
@@ -139,7 +148,8 @@ Coverage cover(const Matched& matched) {
   if (expected > 0)
     c.ratio = std::clamp(agreed / expected, 0.0, 1.0);
   else if (c.ranks_expected > 0)
-    c.ratio = static_cast<double>(c.ranks_seen) / static_cast<double>(c.ranks_expected);
+    c.ratio =
+        kept_records(matched, c) * static_cast<double>(c.ranks_seen) / static_cast<double>(c.ranks_expected);
   return c;
 }
 

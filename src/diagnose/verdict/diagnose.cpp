@@ -215,15 +215,15 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   ask_placement(d.findings, d.locality, matched.nodes().size() > 1);
   d.late_gain_ratio = named.gain_ratio;
   d.trouble = look_for_trouble(matched, options);
+  const bool never_met =
+      !matched.has_synchronisations() && matched.provenance() != trace::Provenance::Imported;
+  d.messages_only = never_met && matched.message_waits().any();
   d.cannot_tell = name_gaps(d, open_ends(matched, d));
   const Duration least = least_beside_pollers(matched, d.locality, d.ranks, d.step_time.median);
   if (d.steps > 0 && ratio(least, d.step_time.median) > NamingRules{}.least_delay)
     d.cannot_tell.push_back(
         "who is late by less than " + to_string(least) +
         " a step: ranks share CPUs, and one that waits may keep a CPU from one that works for so long");
-  const bool never_met =
-      !matched.has_synchronisations() && matched.provenance() != trace::Provenance::Imported;
-  d.messages_only = never_met && matched.message_waits().any();
   if (d.messages_only) d.findings = findings_of_messages(matched);
   if (never_met && d.findings.empty())
     d.cannot_tell.insert(

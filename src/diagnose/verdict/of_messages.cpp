@@ -2,6 +2,7 @@
 #include "diagnose/verdict/of_messages.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,6 +23,13 @@ constexpr double kQuarter = 0.25;
 constexpr double kChance = 1e-4;
 constexpr double kServerWorks = 0.5;
 constexpr double kServerHolds = 0.2;
+constexpr double kPartOfMessage = 0.05;  // of the mean turn: less is between parts of one message
+
+/// How much a worker's turns are like those before them: correlations of their logarithms.
+struct Memory {
+  double next = 0;   ///< correlation of a turn with the one behind it
+  double after = 0;  ///< with the one behind that
+};
 
 /// The waits of a rank that ended, in order.
 std::vector<MessageWait> ended_waits(const Matched& matched, std::size_t rank) {
@@ -42,6 +50,22 @@ struct OfRank {
   std::vector<double> turns;  ///< seconds
   [[nodiscard]] Duration time() const { return waits.back().end - waits.front().begin; }
 };
+
+/// Between the parts of one message, which come one behind the other, no work is done: turns much shorter than the others.
+void drop_parts_of_messages(std::vector<double>& turns) {
+  double sum = 0;
+  for (const double t : turns) sum += t;
+  const double least = kPartOfMessage * sum / static_cast<double>(std::max<std::size_t>(turns.size(), 1));
+  std::erase_if(turns, [least](double t) { return t < least; });
+}
+
+/// Waits of several threads lie beside each other: what a rank did between them is not known.
+bool on_several_threads(const Matched& matched, std::size_t rank) {
+  const auto waits = matched.message_waits().of(rank);
+  const auto& thread = matched.track(rank).events.thread;
+  return std::ranges::any_of(
+      waits, [&](const MessageWait& w) { return thread[w.event] != thread[waits.front().event]; });
+}
 
 OfRank look_at(const Matched& matched, std::size_t rank) {
   OfRank r{.waits = ended_waits(matched, rank), .turns = {}};
@@ -88,17 +112,27 @@ Finding finding_of(Rank rank, const MessageEvidence& e, double at_most) {
   return f;
 }
 
+/// Time that a rank was ready to run and had no CPU, by the samples of its main thread; none where there are none.
+Duration without_cpu(const Matched& matched, std::size_t rank) {
+  const auto& samples = matched.track(rank).samples;
+  if (samples.size() < 2 || !samples.front().main_wait || !samples.back().main_wait) return {};
+  return std::max(*samples.back().main_wait - *samples.front().main_wait, Duration{});
+}
+
 std::optional<Finding> slow_server(const Matched& matched, const std::vector<OfRank>& ranks, std::size_t s) {
   const OfRank& server = ranks[s];
   if (!matched.clocks_comparable() || server.time() <= Duration{}) return std::nullopt;
   double sum = 0;
   for (const double t : server.turns) sum += t;
+  // It may have lacked a CPU in its waits, too: then it works more than is said here, and is not named for it.
+  const double lacked = in_seconds(without_cpu(matched, s));
+  const double works = sum > 0 ? std::max(sum - lacked, 0.0) / sum : 0;
   MessageEvidence e{.is_server = true,
                     .work = duration_from_seconds(quantile(server.turns, 0.5)),
                     .turns = std::ssize(server.turns),
-                    .busy_ratio = sum / in_seconds(server.time())};
+                    .busy_ratio = works * sum / in_seconds(server.time())};
   for (std::size_t r = 0; r < ranks.size(); ++r)
-    if (r != s) e.held_ratio = std::max(e.held_ratio, held_by(server, ranks[r]));
+    if (r != s) e.held_ratio = std::max(e.held_ratio, works * held_by(server, ranks[r]));
   if (e.busy_ratio <= kServerWorks || e.held_ratio < kServerHolds) return std::nullopt;
   return finding_of(matched.rank(s), e, e.held_ratio);
 }
@@ -128,8 +162,49 @@ double median_without(std::span<const double> sorted, double one) {
   return (at((left - 1) / 2) + at(left / 2)) / 2;
 }
 
+/// Formula: r_k = sum of (x_i - mean)(x_i+k - mean) over that of k = 0; of n turns it is too small by (1 + 3 r) / n, which is put back
+/// (Marriott and Pope 1954).
+Memory memory_of(const std::vector<double>& turns) {
+  Welford all;
+  std::vector<double> x;
+  x.reserve(turns.size());
+  for (const double t : turns) x.push_back(std::log(std::max(t, 1e-9)));
+  for (const double v : x) all.add(v);
+  double none = 0, one = 0, two = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double here = x[i] - all.mean();
+    none += here * here;
+    if (i + 1 < x.size()) one += here * (x[i + 1] - all.mean());
+    if (i + 2 < x.size()) two += here * (x[i + 2] - all.mean());
+  }
+  const auto n = static_cast<double>(x.size());
+  if (none <= 0 || n < 6) return {};
+  const auto whole = [n](double r) { return (r + 1 / n) / (1 - 3 / n); };
+  return {.next = whole(one / none), .after = whole(two / none)};
+}
+
+/// How many turns in a row tell as much as one, where each is like the one before: of the workers but `r`, since what is asked is
+/// whether `r` is another one. Formula: 1 + 2 r1 / (1 - phi), phi = r2 / r1, at least r1 and at most 0.99: noise on an autoregression;
+/// 1 where r1 is less than twice its error.
+double turns_in_one(const std::vector<Memory>& memories, std::size_t server, std::size_t r,
+                    std::size_t turns) {
+  constexpr double kMost = 0.99;
+  double next = 0, after = 0, workers = 0;
+  for (std::size_t other = 0; other < memories.size(); ++other) {
+    if (other == server || other == r) continue;
+    next += memories[other].next;
+    after += memories[other].after;
+    ++workers;
+  }
+  next /= workers;
+  after /= workers;
+  if (next < 2 / std::sqrt(workers * static_cast<double>(turns))) return 1;
+  next = std::min(next, kMost);
+  return 1 + 2 * next / (1 - std::clamp(after / next, next, kMost));
+}
+
 std::optional<Finding> slow_worker(const Matched& matched, const std::vector<OfRank>& ranks,
-                                   const Workers& workers, std::size_t r) {
+                                   const Workers& workers, std::size_t r, double in_one) {
   constexpr std::size_t kLeastWorkers = 3;  // of two neither is the usual one
   if (workers.medians.size() < kLeastWorkers) return std::nullopt;
   const std::vector<double>& own = ranks[r].turns;
@@ -138,7 +213,9 @@ std::optional<Finding> slow_worker(const Matched& matched, const std::vector<OfR
   const double upper = median_without(workers.upper, quantile(own, 1 - kQuarter));
   const auto longer = std::count_if(own.begin(), own.end(), [&](double t) { return t > upper; });
   const double cycle = in_seconds(ranks[r].time()) / static_cast<double>(own.size());
-  const double chance = binomial_upper_tail(longer, std::ssize(own), kQuarter);
+  const double chance =
+      binomial_upper_tail(static_cast<std::int64_t>(static_cast<double>(longer) / in_one),
+                          static_cast<std::int64_t>(static_cast<double>(own.size()) / in_one), kQuarter);
   if (work < kLonger * others || work - others < kLeastPart * cycle ||
       chance * static_cast<double>(ranks.size() - 1) >= kChance)
     return std::nullopt;
@@ -159,13 +236,21 @@ std::vector<Finding> findings_of_messages(const Matched& matched) {
   const auto server = matched.message_waits().server();
   if (!server) return {};
   std::vector<OfRank> ranks;
-  for (std::size_t r = 0; r < matched.ranks(); ++r) ranks.push_back(look_at(matched, r));
+  for (std::size_t r = 0; r < matched.ranks(); ++r) {
+    if (on_several_threads(matched, r)) return {};
+    ranks.push_back(look_at(matched, r));
+    if (r != *server) drop_parts_of_messages(ranks.back().turns);
+  }
   if (std::ranges::any_of(ranks, [](const OfRank& r) { return r.turns.size() < kLeastTurns; })) return {};
   std::vector<Finding> found;
   const Workers workers = workers_of(ranks, *server);
+  std::vector<Memory> memories;
+  for (const OfRank& r : ranks) memories.push_back(memory_of(r.turns));
   for (std::size_t r = 0; r < ranks.size(); ++r)
     if (r != *server)
-      if (auto f = slow_worker(matched, ranks, workers, r)) found.push_back(*std::move(f));
+      if (auto f = slow_worker(matched, ranks, workers, r,
+                               turns_in_one(memories, *server, r, ranks[r].turns.size())))
+        found.push_back(*std::move(f));
   std::stable_sort(found.begin(), found.end(),
                    [](const Finding& a, const Finding& b) { return *a.gain_at_most > *b.gain_at_most; });
   if (auto f = slow_server(matched, ranks, *server)) found.insert(found.begin(), *std::move(f));

@@ -13,14 +13,17 @@ namespace cox::diagnose {
 
 /// The server where it holds the others up, then workers that work longer between two waits than the others; most first.
 ///
-/// A turn is what a rank does from one message that it waited for to the next, waits taken off. The server is the one rank
+/// A turn is what a rank does from one message that it waited for to the next, waits taken off; of a worker's those that are shorter than a
+/// twentieth of the mean are none: they lie between the parts of a message. The server is the one rank
 /// that 19 of 20 waits of each other rank name, with at least 20 turns.
 /// Formula: a worker is named where the median of its turns is at least 1.2 times the others' (the median of their medians, of
 ///          two and more), so much longer that it is a twentieth of what a turn and its wait take, and more of its turns are
-///          longer than three of four of another's (the median over the others) than chance gives (binomial, p < 1e-4 over all workers). The server is
-///          named where it works for more than half of its time and some worker waits for a fifth of its own while it does.
+///          longer than three of four of another's (the median over the others) than chance gives (binomial, p < 1e-4 over all workers, of as many turns
+///          as the others' correlation from turn to turn leaves: speeds that wander are no lasting difference). The server is
+///          named where it works for more than half of its time, without what its samples say that it lacked a CPU, and some worker waits for
+///          a fifth of its own while it does.
 ///          At most that would be saved; of a worker at most its excess over all turns, of the time from its first wait to its last.
-/// Where clocks cannot be compared, the server is not asked. Empty where there is no server. Cost: O(waits log waits).
+/// Where clocks cannot be compared, the server is not asked. Empty where there is no server, and where a rank waits on several threads. Cost: O(waits log waits).
 /// Held by: src/diagnose/verdict/of_messages_test.cpp, tests/e2e/train/served_test.sh
 [[nodiscard]] std::vector<Finding> findings_of_messages(const Matched& matched);
 

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <queue>
 #include <vector>
 
+#include "cox/base/random.hpp"
 #include "cox/diagnose/diagnosis.hpp"
 
 #include "diagnose/match/synthetic_job.hpp"
@@ -34,7 +36,8 @@ struct Side {
   Duration sent_at{};
 };
 
-void add_wait(trace::EventColumns& e, Duration begin, Duration end, int peer, Side& with) {
+void add_wait(trace::EventColumns& e, Duration begin, Duration end, int peer, Side& with,
+              std::uint32_t thread = 0) {
   const auto before = with.sent == 0 ? 0 : (begin - with.sent_at).count() / 1000;
   const trace::MessageNumbers numbers{++with.received, with.sent, static_cast<std::uint32_t>(before)};
   e.push_back({.kind = trace::EventKind::Wait,
@@ -45,7 +48,8 @@ void add_wait(trace::EventColumns& e, Duration begin, Duration end, int peer, Si
                .bytes = Bytes{static_cast<std::int64_t>(numbers.bytes())},
                .comm = CommId{0},
                .seq = with.received,
-               .aux = static_cast<std::uint32_t>(peer)});
+               .aux = static_cast<std::uint32_t>(peer),
+               .thread = thread});
 }
 
 trace::Run make_served(const Served& job) {
@@ -135,6 +139,101 @@ TEST(OfMessages, AServerThatHoldsTheOthersUpIsNamedFirst) {
   Served both = with_slow(2, 20ms);
   both.serving = 2ms;
   EXPECT_EQ(found(both).front().rank, Rank{2}) << "the server waits for nobody in a half of its time no more";
+}
+
+/// Work whose speed wanders: an autoregression of the logarithm, the same law for all workers.
+Served wandering(double memory, double spread, int turns, std::uint64_t seed) {
+  Served job{.ranks = 5, .turns = turns};
+  job.work = [=, state = std::map<int, double>{}, noise = RandomStream(seed, 7)](int r, int turn) mutable {
+    const double fresh = noise.normal(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(turn));
+    const auto [at, is_first] = state.try_emplace(r, fresh);
+    if (!is_first) at->second = memory * at->second + std::sqrt(1 - memory * memory) * fresh;
+    return Duration{duration_from_seconds(1e-3 * std::exp(spread * at->second))};
+  };
+  return job;
+}
+
+// Equal workers, of which for a while one is slow and then another: most stretches have one that was slower than the others in it.
+TEST(OfMessages, SpeedsThatWanderNameSeldom) {
+  for (const double memory : {0.0, 0.9, 0.98}) {
+    int named = 0;
+    for (std::uint64_t seed = 1; seed <= 60; ++seed)
+      named += found(wandering(memory, 0.3, 100, seed)).empty() ? 0 : 1;
+    EXPECT_LE(named, 3) << memory;
+  }
+}
+
+// Whoever is slow for good among workers that vary is told by as many turns.
+TEST(OfMessages, AmongWorkersThatVaryASlowOneIsNamed) {
+  int named = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Served job = wandering(0.3, 0.3, 100, seed);
+    job.work = [usual = job.work](int r, int turn) mutable { return usual(r, turn) * (r == 3 ? 2 : 1); };
+    const auto all = found(job);
+    named += all.size() == 1 && all[0].rank == Rank{3} ? 1 : 0;
+  }
+  EXPECT_GE(named, 18);
+}
+
+// Head and body: half of what lies between two messages is no work.
+TEST(OfMessages, AMessageInTwoPartsIsOneTurn) {
+  trace::Run run = make_served(with_slow(2, 2ms));
+  for (std::size_t r = 1; r < run.ranks.size(); ++r) {
+    trace::EventColumns parts;
+    Side side;
+    const trace::EventColumns& e = run.ranks[r].events;
+    for (std::size_t i = 0; i < e.size(); ++i) {
+      add_wait(parts, e.begin[i], e.end[i] - 2us, 0, side);
+      add_wait(parts, e.end[i] - 1us, e.end[i], 0, side);
+    }
+    run.ranks[r].events = parts;
+  }
+  const auto all = findings_of_messages(Matched(run));
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].rank, Rank{2});
+  EXPECT_EQ(std::get<MessageEvidence>(all[0].evidence).turns, 60);
+}
+
+TEST(OfMessages, AServerThatLacksACpuIsNotSlow) {
+  trace::Run run = make_served({.serving = 2ms});
+  ASSERT_FALSE(findings_of_messages(Matched(run)).empty());
+  const Duration end = run.ranks[0].events.end.back();
+  run.ranks[0].samples = {{.at = Duration{}, .main_wait = Duration{}},
+                          {.at = end, .main_wait = end * 7 / 10}};
+  EXPECT_TRUE(findings_of_messages(Matched(run)).empty());
+  run.ranks[0].samples.back().main_wait = end / 20;
+  EXPECT_FALSE(findings_of_messages(Matched(run)).empty());
+}
+
+TEST(OfMessages, WaitsOfSeveralThreadsNameNobody) {
+  trace::Run run = make_served(with_slow(2, 2ms));
+  ASSERT_FALSE(findings_of_messages(Matched(run)).empty());
+  trace::EventColumns two;
+  Side side;
+  const trace::EventColumns& e = run.ranks[3].events;
+  for (std::size_t i = 0; i < e.size(); ++i)
+    add_wait(two, e.begin[i], e.end[i], 0, side, static_cast<std::uint32_t>(1 + i % 2));
+  run.ranks[3].events = two;
+  EXPECT_TRUE(findings_of_messages(Matched(run)).empty());
+}
+
+TEST(OfMessages, WhatWasOverwrittenIsNotCovered) {
+  trace::Run run = make_served(with_slow(2, 2ms));
+  EXPECT_EQ(diagnose(run)->coverage.ratio, 1);
+  std::size_t records = 0;
+  for (const trace::RankTrack& rank : run.ranks) records += rank.events.size();
+  run.ranks[1].recycled_records = 3 * records;
+  EXPECT_NEAR(diagnose(run)->coverage.ratio, 0.25, 1e-9);
+}
+
+TEST(OfMessages, WhatAllWouldSaveIsNotClaimed) {
+  Served job;
+  job.ranks = 7;
+  job.work = [usual = job.work](int r, int turn) { return usual(r, turn) + (r == 2 || r == 3 ? 3ms : 0ms); };
+  const auto named = diagnose(make_served(job));
+  ASSERT_TRUE(named);
+  ASSERT_EQ(named->findings.size(), 2U);
+  EXPECT_EQ(named->verdict.find("fixing everything"), std::string::npos) << named->verdict;
 }
 
 TEST(OfMessages, TwoRanksOrFewTurnsNameNobody) {

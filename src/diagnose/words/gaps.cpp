@@ -112,7 +112,8 @@ std::vector<std::string> name_gaps(const Diagnosis& d, const OpenEnds& open) {
   if (d.step_source == StepSource::EachSync)
     gaps.emplace_back("where training steps begin: each synchronisation is taken as one");
   if (d.step_source == StepSource::None)
-    gaps.emplace_back("where training steps begin: too few synchronisations");
+    gaps.emplace_back(d.messages_only ? "steps: ranks that meet through messages alone are compared by turns"
+                                      : "where training steps begin: too few synchronisations");
   if (open.guessed_ranks > 0)
     gaps.push_back(fmt::format("where steps begin on {} outside of the widest group: taken from another rank",
                                counted(open.guessed_ranks, "rank")));

@@ -110,7 +110,8 @@ double gain_of_all(const Diagnosis& d) {
 }
 
 std::string others_words(const Diagnosis& d) {
-  if (d.findings.size() < 2) return {};
+  if (d.findings.size() < 2 || d.messages_only)
+    return {};  // of turns only what each would save at most is known
   return fmt::format(" With {} findings in all, fixing everything would save {}.", d.findings.size(),
                      percent(gain_of_all(d)));
 }
