@@ -32,6 +32,10 @@ Classifier::Classifier(const ProblemSpec& spec) : spec_(spec), samples_(spec) {
         {.name = fmt::format("weights.{}", l), .first = at, .rows = inputs, .columns = outputs});
     tensors_.push_back(
         {.name = fmt::format("bias.{}", l), .first = at + inputs * outputs, .rows = outputs, .columns = 1});
+    layers_.push_back({.inputs = widths_[l - 1],
+                       .outputs = widths_[l],
+                       .weights = static_cast<std::size_t>(at),
+                       .bias = static_cast<std::size_t>(at + inputs * outputs)});
     at += (inputs + 1) * outputs;
   }
   part_.values.resize(widths_.size());
@@ -81,17 +85,12 @@ std::span<float> Classifier::of_layer(std::span<float> g, std::size_t layer) con
 void Classifier::forward(std::span<const float> x, UnitUse& use) {
   for (std::size_t l = 1; l < widths_.size(); ++l) {
     use.need(l - 1);
-    const float* weights = x.data() + tensors_[2 * l - 2].first;
-    const float* bias = x.data() + tensors_[2 * l - 1].first;
-    const std::size_t width = widths_[l];
     std::vector<float>& out = part_.values[l];
-    out.resize(part_.count * width);
-    for (std::size_t i = 0; i < part_.count; ++i) std::copy(bias, bias + width, out.data() + i * width);
-    product_.add(part_.count, width, widths_[l - 1], rows_of(part_.values[l - 1].data(), widths_[l - 1]),
-                 rows_of(weights, width), out.data());
+    out.resize(part_.count * widths_[l]);
+    layers_[l - 1].forward(product_, x.data(), part_.count, part_.values[l - 1].data(), out.data());
     if (l + 1 == widths_.size()) break;
     use.release(l - 1);
-    for (float& v : out) v = v < 0 ? 0 : v;  // NaN stays NaN
+    cut_below_zero(out.data(), out.size());
   }
 }
 
@@ -103,25 +102,17 @@ void Classifier::losses(ClassSums& sums) {
 void Classifier::backward(std::span<const float> x, std::span<float> g, UnitUse& use) {
   slope_ = part_.values.back();
   for (std::size_t l = widths_.size() - 1; l > 0; --l) {
-    const std::size_t inputs = widths_[l - 1];
-    const std::size_t outputs = widths_[l];
     const std::vector<float>& in = part_.values[l - 1];
     if (l > 1 && l + 1 < widths_.size()) use.need(l - 1);
     if (first_pass_) {
       use.open(l - 1);
       std::ranges::fill(of_layer(g, l - 1), 0.0F);
     }
-    float* bias = g.data() + tensors_[2 * l - 1].first;
-    for (std::size_t i = 0; i < part_.count; ++i)
-      for (std::size_t j = 0; j < outputs; ++j) bias[j] += slope_[i * outputs + j];
-    product_.add(inputs, outputs, part_.count, columns_of(in.data(), inputs), rows_of(slope_.data(), outputs),
-                 g.data() + tensors_[2 * l - 2].first);
+    const DenseLayer& dense = layers_[l - 1];
+    dense.gradient(product_, g.data(), part_.count, in.data(), slope_.data());
     if (l > 1) {
-      before_.assign(part_.count * inputs, 0.0F);
-      product_.add(part_.count, inputs, outputs, rows_of(slope_.data(), outputs),
-                   columns_of(x.data() + tensors_[2 * l - 2].first, outputs), before_.data());
-      for (std::size_t i = 0; i < before_.size(); ++i)
-        if (in[i] <= 0) before_[i] = 0;
+      before_.resize(part_.count * dense.inputs);
+      dense.backward(product_, x.data(), part_.count, in.data(), slope_.data(), before_.data());
       std::swap(slope_, before_);
     }
     if (l > 1 || widths_.size() == 2) use.release(l - 1);

@@ -7,6 +7,7 @@
 
 #include "cox/learn/problem.hpp"
 
+#include "learn/problem/dense_layer.hpp"
 #include "learn/problem/labelled_samples.hpp"
 #include "learn/problem/softmax.hpp"
 #include "learn/product/product.hpp"
@@ -33,6 +34,7 @@ class Classifier final : public Problem {
   [[nodiscard]] std::int64_t passes(std::int64_t samples) const override;
   [[nodiscard]] Score score(std::span<const float> x) override;
   [[nodiscard]] Flops flops() const override;
+  [[nodiscard]] const std::vector<DenseLayer>& layers() const { return layers_; }
 
  private:
   /// Samples that go through the layers together.
@@ -52,7 +54,8 @@ class Classifier final : public Problem {
   ProblemSpec spec_;
   LabelledSamples samples_;
   std::vector<std::size_t> widths_;  ///< features, hidden ..., classes
-  std::vector<Tensor> tensors_;      ///< W_1, b_1, W_2, ...
+  std::vector<DenseLayer> layers_;
+  std::vector<Tensor> tensors_;  ///< W_1, b_1, W_2, ...
   Product product_;
   Part part_;
   bool first_pass_ = true, last_pass_ = true;
