@@ -22,6 +22,7 @@ std::vector<AlignedLeaves> aligned(const Stretch& leaves) {
 }
 
 Stretch Parting::part(std::size_t u, int rank) const {
+  if (!owners_.empty()) return {.first = units_[u].first, .count = owners_[u] == rank ? units_[u].count : 0};
   const Stretch inside = part_of(units_[u].count, rank, ranks_);
   return {.first = units_[u].first + inside.first, .count = inside.count};
 }
@@ -32,7 +33,7 @@ std::int64_t Parting::kept(int rank) const {
 
 std::int64_t Parting::place(std::size_t u, int rank) const {
   std::int64_t before = 0;
-  for (std::size_t v = 0; v < u; ++v) before += part_of(units_[v].count, rank, ranks_).count;
+  for (std::size_t v = 0; v < u; ++v) before += part(v, rank).count;
   return before;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace cox::train {
@@ -26,11 +27,15 @@ struct AlignedLeaves {
 /// The fewest that make up the stretch, in order: one where it is aligned and a power of two.
 [[nodiscard]] std::vector<AlignedLeaves> aligned(const Stretch& leaves);
 
-/// Elements in units, and each unit in as many parts as there are ranks: a rank keeps one of each, in the order of units.
+/// Elements in units, and each unit in as many parts as there are ranks: a rank keeps one of each, in the order of units. Or each
+/// unit whole with one rank, and empty parts of it with the others.
 class Parting {
  public:
   /// Units follow each other without a gap, from 0 on.
   Parting(std::vector<Stretch> units, int ranks) : units_(std::move(units)), ranks_(ranks) {}
+  /// `owners`: the rank of each unit.
+  Parting(std::vector<Stretch> units, std::vector<int> owners, int ranks)
+      : units_(std::move(units)), owners_(std::move(owners)), ranks_(ranks) {}
 
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] std::size_t units() const { return units_.size(); }
@@ -44,6 +49,7 @@ class Parting {
 
  private:
   std::vector<Stretch> units_;
+  std::vector<int> owners_;  ///< empty: units are cut
   int ranks_;
 };
 

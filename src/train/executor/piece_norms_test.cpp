@@ -87,6 +87,26 @@ TEST(RankNorms, BitsAreThoseOfTheWholeForAnyParting) {
     }
 }
 
+TEST(RankNorms, BitsAreThoseOfTheWholeWhereUnitsAreWholeWithARank) {
+  const auto tensors = tensors_of({5000, 40, 3000, 7, 1023, 3});
+  const auto values = drawn(9073);
+  const std::vector<Stretch> units = {
+      {.first = 0, .count = 5040}, {.first = 5040, .count = 3007}, {.first = 8047, .count = 1026}};
+  for (const std::vector<int>& owners : {std::vector{0, 1, 2}, {0, 1, 0}, {2, 0, 1}}) {
+    const Parting parting(units, owners, 3);
+    std::vector<Bytes> sent;
+    for (const Norms& n : of_ranks(parting, tensors, values, sent))
+      EXPECT_EQ(n.all, learn::block_norm(values));
+    for (int r = 0; r < 3; ++r) {
+      std::int64_t kept = 0;
+      for (std::size_t u = 0; u < 3; ++u) kept += owners[u] == r ? units[u].count : 0;
+      EXPECT_EQ(parting.kept(r), kept);
+      EXPECT_EQ(sent[static_cast<std::size_t>(r)],
+                plan_of_all(parting, tensors).sent_by(r) + plan_of_tensors(parting, tensors).sent_by(r));
+    }
+  }
+}
+
 // 4,096 elements in one unit on two ranks: no block is cut, each sends the sums of its two blocks. On three: blocks 1 and 2 are
 // cut, of 1366 + 1365 + 1365 elements.
 TEST(RankNorms, BytesAreThoseOfCutBlocksAndSums) {

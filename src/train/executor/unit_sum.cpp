@@ -26,6 +26,10 @@ bool pair_up(const AlignedLeaves& left, const AlignedLeaves& right) {
   return left.level == right.level && left.first % (2 * size_of(left)) == 0;
 }
 
+bool neighbours(const AlignedLeaves& left, const AlignedLeaves& right) {
+  return left.first + size_of(left) == right.first && pair_up(left, right);
+}
+
 AlignedLeaves together(const AlignedLeaves& left) {
   return {.first = left.first, .level = left.level + 1};
 }
@@ -73,21 +77,38 @@ UnitSum::UnitSum(std::int64_t leaves, const Parting& parting, int rank, MemoryCo
 }
 
 bool UnitSum::add(std::size_t unit, std::span<float> leaf) {
+  const std::int64_t added = units_[unit].added;
+  return add(unit, leaf, leaves_.first + (added == leaves_.count ? 0 : added));
+}
+
+bool UnitSum::add(std::size_t unit, std::span<float> leaf, std::int64_t number) {
   UnitState& state = units_[unit];
   if (state.added == leaves_.count) state = {};
-  AlignedLeaves place{.first = base_ + leaves_.first + state.added++, .level = 0};
-  while (!state.sums.empty() && pair_up(state.sums.back().place, place)) {
-    add_left(state.sums.back().values, leaf);
-    place = together(state.sums.back().place);
-    state.sums.pop_back();
+  const bool last = ++state.added == leaves_.count;
+  std::vector<Own>& sums = state.sums;
+  Own next{.place = {.first = base_ + number, .level = 0}, .kept = {}, .values = leaf};
+  auto at = std::ranges::upper_bound(sums, next.place.first, {}, [](const Own& o) { return o.place.first; });
+  for (;;) {
+    if (at != sums.begin() && neighbours(std::prev(at)->place, next.place)) {
+      at = std::prev(at);
+      add_left(at->values, next.values);
+      next.place = together(at->place);
+    } else if (at != sums.end() && neighbours(next.place, at->place)) {
+      add_left(next.values, at->values);
+      at->place = together(next.place);
+      next = std::move(*at);
+    } else {
+      break;
+    }
+    at = sums.erase(at);
   }
-  const bool last = state.added == leaves_.count;
-  Own& own = state.sums.emplace_back(Own{.place = place, .kept = {}, .values = leaf});
-  if (last) return true;
-  own.kept = CountedFloats(memory_, Use::Sums, leaf.size());
-  std::ranges::copy(leaf, own.kept.all().begin());
-  own.values = own.kept.all();
-  return false;
+  if (!last && next.values.data() == leaf.data()) {
+    next.kept = CountedFloats(memory_, Use::Sums, leaf.size());
+    std::ranges::copy(leaf, next.kept.all().begin());
+    next.values = next.kept.all();
+  }
+  sums.insert(at, std::move(next));
+  return last;
 }
 
 std::span<float> UnitSum::slice(std::span<float> unit, std::size_t u, int rank) const {
@@ -129,10 +150,7 @@ std::span<float> UnitSum::finish(std::size_t unit) {
         at += count;
       }
     }
-  const std::span<float> sum = sum_in_tree(sums);
-  state.sums
-      .clear();  // the last stretch of all is where the last leaf lay, or came: nothing of what waited is the sum
-  return sum;
+  return sum_in_tree(sums);
 }
 
 std::span<float> UnitSum::own(std::size_t unit) {

@@ -34,12 +34,17 @@ class UnitSum {
   /// A unit of the next of the own leaves, and of those before it: they are added there, and of the last it stays there until the
   /// unit is reduced. True: it was the last.
   bool add(std::size_t unit, std::span<float> leaf);
+  /// The same of the own leaf with this number in the job: each once, in any order. Neighbours are added as soon as both are there.
+  bool add(std::size_t unit, std::span<float> leaf, std::int64_t number);
   /// Begins to send parts of a unit, all of whose leaves were added, and to receive them.
   void begin(Transport& transport, std::size_t unit);
   /// After Transport::wait: the sum over all ranks' leaves of the own part, where the unit's last leaf lay, or where it came;
   /// valid until `end`.
   [[nodiscard]] std::span<float> finish(std::size_t unit);
-  void end(std::size_t unit) { units_[unit].received = {}; }
+  void end(std::size_t unit) {
+    units_[unit].sums.clear();
+    units_[unit].received = {};
+  }
   /// The sum over this rank's leaves alone, in the order of a rank whose first is number 0, where the last leaf lay. Pre: made
   /// with `alone`.
   [[nodiscard]] std::span<float> own(std::size_t unit);

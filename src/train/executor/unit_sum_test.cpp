@@ -145,6 +145,42 @@ TEST(UnitSum, MemoryIsWhatWaitsAndWhatCame) {
   for (const Bytes most : summed(drawn(12, 400), 4).memory) EXPECT_EQ(most, Bytes{4 * 400 + 6 * 400});
 }
 
+// Forth, back, and the odd ones first; what waits is what has no neighbour yet.
+TEST(UnitSum, LeavesMayComeInAnyOrder) {
+  for (const std::int64_t count : {1, 8, 13}) {
+    const Leaves leaves = drawn(count, 50);
+    std::vector<std::vector<std::int64_t>> orders(3);
+    for (std::int64_t l = 0; l < count; ++l) {
+      orders[0].push_back(l);
+      orders[1].push_back(count - 1 - l);
+      orders[2].push_back(2 * l + 1 < count ? 2 * l + 1 : (count - 1 - l) * 2);
+    }
+    for (const auto& order : orders) {
+      MemoryCount memory;
+      const Parting parting(units_of(50, true), 1);
+      UnitSum sum(count, parting, 0, memory);
+      on_ranks(1, [&](Transport& link) {
+        for (int times = 0; times < 2; ++times) {
+          std::vector<float> leaf;
+          for (std::size_t i = 0; i < order.size(); ++i) {
+            leaf = leaves[static_cast<std::size_t>(order[i])];
+            EXPECT_EQ(sum.add(0, leaf, order[i]), i + 1 == order.size());
+          }
+          sum.begin(link, 0);
+          ASSERT_TRUE(link.wait());
+          const std::span<float> made = sum.finish(0);
+          EXPECT_EQ(std::vector<float>(made.begin(), made.end()), of_one(leaves)) << count;
+          sum.end(0);
+          EXPECT_EQ(memory.now(), Bytes{});
+        }
+      });
+      if (count == 8) {
+        EXPECT_EQ(memory.most(), Bytes{4 * 50} * (&order == &orders[2] ? 4 : 3));
+      }
+    }
+  }
+}
+
 TEST(UnitSum, ASecondSumBeginsAnew) {
   const Leaves leaves = drawn(6, 10);
   for (const auto& values : summed(leaves, 3, 3).values) EXPECT_EQ(values, of_one(leaves));

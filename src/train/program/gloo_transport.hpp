@@ -50,19 +50,22 @@ class GlooTransport final : public Transport {
   Status wait() override {
     const auto until = std::chrono::steady_clock::now() + patience_;
     Status ended{};
-    for (const Going& g : going_) {
-      if (!ended) break;
-      try {
-        const auto left =
-            std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-        const auto some = std::max(left, std::chrono::milliseconds(1));
-        if (g.buffer && (g.receives ? g.buffer->waitRecv(some) : g.buffer->waitSend(some))) continue;
-      } catch (const std::exception&) {  // late, or the other end is closed
-      }
-      const bool in_vain = std::chrono::steady_clock::now() >= until;
-      ended = fail(in_vain ? late(g.receives, g.peer, g.slot, patience_) : lost(g.receives, g.peer, g.slot));
-    }
+    for (const Going& g : going_)
+      if (ended) ended = wait_one(g, until);
     going_.clear();
+    return ended;
+  }
+
+  Status wait_for(int peer, std::uint64_t number) override {
+    const Slot slot{.generation = generation(), .number = number};
+    const auto until = std::chrono::steady_clock::now() + patience_;
+    Status ended{};
+    std::erase_if(going_, [&](const Going& g) {
+      if (g.peer != peer || g.slot != slot) return false;
+      if (ended) ended = wait_one(g, until);
+      return true;
+    });
+    if (!ended) going_.clear();
     return ended;
   }
 
@@ -108,6 +111,18 @@ class GlooTransport final : public Transport {
     Slot slot{};
     std::unique_ptr<gloo::transport::UnboundBuffer> buffer;  ///< none where it could not begin
   };
+
+  [[nodiscard]] Status wait_one(const Going& g, std::chrono::steady_clock::time_point until) const {
+    try {
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+      const auto some = std::max(left, std::chrono::milliseconds(1));
+      if (g.buffer && (g.receives ? g.buffer->waitRecv(some) : g.buffer->waitSend(some))) return {};
+    } catch (const std::exception&) {  // late, or the other end is closed
+    }
+    const bool in_vain = std::chrono::steady_clock::now() >= until;
+    return fail(in_vain ? late(g.receives, g.peer, g.slot, patience_) : lost(g.receives, g.peer, g.slot));
+  }
 
   void begin_send(int to, Slot slot, std::span<const std::byte> bytes) override {
     auto* data =

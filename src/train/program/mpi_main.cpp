@@ -50,14 +50,31 @@ class MpiTransport final : public cox::train::Transport {
       if (polls > kPolls) rest();
     }
     Status ended{};
-    for (const Going& g : going_) {
-      if (!g.receives || !ended) continue;
-      if (g.head.generation != g.slot.generation)
-        ended = cox::fail(unlike(g.peer, g.slot, "generation", g.head.generation, g.slot.generation));
-      else if (g.head.number != g.slot.number)
-        ended = cox::fail(unlike(g.peer, g.slot, "number", g.head.number, g.slot.number));
-    }
+    for (const Going& g : going_)
+      if (ended) ended = look_at_head(g);
     going_.clear();
+    return ended;
+  }
+
+  Status wait_for(int peer, std::uint64_t number) override {
+    const Slot slot{.generation = generation(), .number = number};
+    const double until = MPI_Wtime() + patience_.count();
+    Status ended{};
+    for (auto g = going_.begin(); g != going_.end();) {
+      if (g->peer != peer || g->slot != slot) {
+        ++g;
+        continue;
+      }
+      int done = 0;
+      for (int polls = 0;; ++polls) {
+        MPI_Test(&g->request, &done, MPI_STATUS_IGNORE);
+        if (done != 0) break;
+        if (MPI_Wtime() > until) return cox::fail(late(g->receives, peer, slot, patience_));
+        if (polls > kPolls) rest();
+      }
+      if (ended) ended = look_at_head(*g);
+      g = going_.erase(g);
+    }
     return ended;
   }
 
@@ -129,6 +146,16 @@ class MpiTransport final : public cox::train::Transport {
     return type;
   }
   [[nodiscard]] int tag_of(Slot slot) const { return static_cast<int>(slot.number % tags_); }
+
+  /// Of what came: is it what was waited for?
+  [[nodiscard]] Status look_at_head(const Going& g) const {
+    if (!g.receives) return {};
+    if (g.head.generation != g.slot.generation)
+      return cox::fail(unlike(g.peer, g.slot, "generation", g.head.generation, g.slot.generation));
+    if (g.head.number != g.slot.number)
+      return cox::fail(unlike(g.peer, g.slot, "number", g.head.number, g.slot.number));
+    return {};
+  }
 
   [[nodiscard]] tl::unexpected<cox::Error> give_up(const std::vector<MPI_Request>& requests) {
     auto at = going_.begin();

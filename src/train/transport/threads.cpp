@@ -67,6 +67,35 @@ class ThreadHub::Link final : public Transport {
     return ended;
   }
 
+  Status wait_for(int peer, std::uint64_t number) override {
+    const Slot slot{generation(), number};
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(patience_);
+    const auto is_sent = [&](const Sending& s) { return s.to == peer && s.slot == slot; };
+    const auto comes = [&](const Receiving& r) { return r.from == peer && r.slot == slot; };
+    std::unique_lock lock(hub_.guard);
+    for (bool late = false;;) {
+      Status ended{};
+      const bool posted = post();
+      const bool taken = take(lock, ended);
+      if (posted || taken) hub_.moved.notify_all();
+      const bool here =
+          std::ranges::none_of(receiving_, comes) && std::ranges::none_of(sending_, [&](const Sending& s) {
+            return is_sent(s) && s.stage != Stage::Taken;
+          });
+      if (ended && here) break;
+      if (ended && late)
+        ended = fail(Transport::late(std::ranges::any_of(receiving_, comes), peer, slot, patience_));
+      if (!ended) {
+        withdraw(lock);
+        return ended;
+      }
+      if (!posted && !taken) late = hub_.moved.wait_until(lock, until) == std::cv_status::timeout;
+    }
+    std::erase_if(sending_, is_sent);
+    return {};
+  }
+
   void wait_longer(int times) override { patience_ = hub_.patience * times; }
 
   Result<int> receive_any(std::uint64_t number, std::span<std::byte> bytes) override {
@@ -99,6 +128,8 @@ class ThreadHub::Link final : public Transport {
  private:
   void begin_send(int to, Slot slot, std::span<const std::byte> bytes) override {
     sending_.push_back({.from = rank(), .to = to, .slot = slot, .bytes = bytes});
+    const std::scoped_lock lock(hub_.guard);
+    if (post()) hub_.moved.notify_all();
   }
   void begin_receive(int from, Slot slot, std::span<std::byte> bytes) override {
     receiving_.push_back({.from = from, .slot = slot, .bytes = bytes});

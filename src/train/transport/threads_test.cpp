@@ -85,6 +85,45 @@ TEST(Threads, WhoIsAheadTakesNoPlaceOfWhomIsWaitedFor) {
   EXPECT_EQ(got_early, early);
 }
 
+// A stage of a pipeline: it goes on with what came, and what it sent is taken whenever the other one comes to it.
+TEST(Threads, AWaitForOneMessageLeavesTheOthers) {
+  ThreadHub hub(2, kLong);
+  const auto a = hub.transport(0);
+  const auto b = hub.transport(1);
+  const Four first = four(1), second = four(2), back = four(3);
+  std::jthread other([&] {
+    Four got{};
+    b->send(0, 7, back);
+    b->receive(0, 1, got);
+    EXPECT_TRUE(b->wait_for(0, 1));
+    EXPECT_EQ(got, second);
+    EXPECT_TRUE(b->wait_for(0, 99));  // nothing of it was begun
+    b->receive(0, 0, got);
+    EXPECT_TRUE(b->wait());
+    EXPECT_EQ(got, first);
+  });
+  Four got{};
+  a->send(1, 0, first);
+  a->send(1, 1, second);
+  a->receive(1, 7, got);
+  ASSERT_TRUE(a->wait_for(1, 7));
+  EXPECT_EQ(got, back);
+  ASSERT_TRUE(a->wait_for(1, 1));
+  ASSERT_TRUE(a->wait());
+}
+
+TEST(Threads, AWaitForOneMessageInVainSaysWhich) {
+  ThreadHub hub(3, kShort);
+  const auto a = hub.transport(0);
+  Four got{};
+  a->receive(2, 5, got);
+  a->receive(2, 7, got);
+  const Status ended = a->wait_for(2, 7);
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().message, "rank 0 waited 50.0 ms for rank 2 to send message 7 of generation 0");
+  EXPECT_TRUE(a->wait());  // what was begun is given up
+}
+
 TEST(Threads, NoMoreMessagesLieThereThanPlaces) {
   ThreadHub hub(2, kShort, 2);
   const auto a = hub.transport(0);

@@ -37,7 +37,7 @@ class Transport {
   /// Bytes of messages begun to each rank so far, without what a transport adds.
   [[nodiscard]] const std::vector<Bytes>& sent() const { return sent_; }
   /// The first of `count` numbers that are used once in this generation. Ranks call it in the same order.
-  [[nodiscard]] std::uint64_t numbers(std::uint64_t count) {
+  [[nodiscard]] virtual std::uint64_t numbers(std::uint64_t count) {
     next_ += count;
     return next_ - count;
   }
@@ -55,6 +55,9 @@ class Transport {
   /// Errors: train-003 (Errc::Timeout; who waited for whom, or has lost whom, and for which message): what was begun is given up then, and its
   /// buffers are free; train-004 (a message of another length or generation).
   [[nodiscard]] virtual Status wait() = 0;
+  /// Until what was begun to and from `peer` under this number is done; what else was begun goes on. Returns at once where there is nothing.
+  /// Errors: as `wait`.
+  [[nodiscard]] virtual Status wait_for(int peer, std::uint64_t number) = 0;
   /// The next message of this number from any rank that sends one; each may send many, one after the other. What else was begun goes on, but what was
   /// sent to that rank is done: it has to have taken it before. Returns who sent it. Errors: as `wait`.
   [[nodiscard]] virtual Result<int> receive_any(std::uint64_t number, std::span<std::byte> bytes) = 0;
