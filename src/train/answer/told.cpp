@@ -16,6 +16,7 @@
 #include "train/run/memory_plan.hpp"
 #include "train/run/replica.hpp"
 #include "train/run/served.hpp"
+#include "train/run/stage_plan.hpp"
 
 namespace cox::train {
 namespace {
@@ -33,6 +34,13 @@ Result<std::vector<Bytes>> scheduled(const TrainJob& job, const learn::Problem& 
                             .group = by.group});
   std::vector<Bytes> bytes;
   if (!job.served.empty()) return bytes;
+  if (job.pipeline) {
+    for (int r = 0; r < job.procs; ++r) {
+      COX_TRY(const Bytes sent, planned_stage_bytes(job, problem, optimizer, r));
+      bytes.push_back(sent);
+    }
+    return bytes;
+  }
   for (int r = 0; r < job.procs; ++r) bytes.push_back(planned_bytes(job, layout, problem, optimizer, r));
   return bytes;
 }
@@ -57,7 +65,11 @@ Result<Facts> facts_of(const TrainJob& job, const TrainedRun& run) {
     for (const std::int64_t messages : run.served->messages)
       f.scheduled.push_back(served_message(problem->parameters()) * messages);
   for (const auto& row : run.sent) f.counted.push_back(sum_of(row));
-  for (int r = 0; r < job.procs && !run.served; ++r)
+  for (int r = 0; r < job.procs && job.pipeline; ++r) {
+    COX_TRY(const BytesByUse memory, planned_stage_memory(job, *problem, f.optimizer, r));
+    f.planned_memory.push_back(memory);
+  }
+  for (int r = 0; r < job.procs && !run.served && !job.pipeline; ++r)
     f.planned_memory.push_back(planned_memory(job, layout, *problem, f.optimizer, r));
   return f;
 }
@@ -107,6 +119,13 @@ std::string forecast_text(const TrainJob& job, const TrainedRun& run, const Fact
 
 /// Who holds a worker.
 int rank_of(int worker, const TrainJob& job) {
+  if (job.pipeline) {
+    const int stages = job.pipeline->stages;
+    int pipeline = 0;
+    while (part_of(job.leaves(), pipeline, job.procs / stages).end() <= worker * job.share().leaves)
+      ++pipeline;
+    return pipeline * stages;
+  }
   const int servers = job.served.empty() ? 0 : 1;
   int rank = 0;
   while (part_of(job.workers, rank, job.procs - servers).end() <= worker) ++rank;
@@ -138,6 +157,17 @@ std::string memory_text(const TrainJob& job, const TrainedRun& run, const Facts&
                      formula, parts);
 }
 
+std::string pipeline_text(const TrainJob& job) {
+  const PipelineShape& p = *job.pipeline;
+  return fmt::format("{} of {}{}, {}: {} of {} for each worker and step{}",
+                     counted(job.procs / p.stages, "pipeline", "pipelines"),
+                     counted(p.stages, "stage", "stages"),
+                     p.chunks > 1 ? fmt::format(" with {} chunks each", p.chunks) : "", name_of(p.schedule),
+                     counted(p.micro_batches, "micro-batch", "micro-batches"),
+                     counted(job.share().samples, "sample", "samples"),
+                     p.recompute ? ", activations computed again on the way back" : "");
+}
+
 std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job, const TrainQuestion& q,
                                const TrainedRun& run, const Facts& f) {
   std::vector<TextLine> lines;
@@ -166,6 +196,7 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
   } else {
     lines.emplace_back(fmt::format("all-reduce: {}; {}", job.sum, bytes_text(job, run, f)));
   }
+  if (job.pipeline) lines.emplace_back(pipeline_text(job));
   if (job.layout != TrainJob{}.layout)
     lines.emplace_back(fmt::format("{}: a process keeps at most {} of the optimizer's state", job.layout,
                                    to_string(std::ranges::max(run.optimizer))));
@@ -216,6 +247,14 @@ Json memory_json(const BytesByUse& memory) {
   return uses;
 }
 
+Json pipeline_json(const TrainJob& job) {
+  if (!job.pipeline) return nullptr;
+  const PipelineShape& p = *job.pipeline;
+  return {{"pipelines", job.procs / p.stages}, {"stages", p.stages},
+          {"schedule", name_of(p.schedule)},   {"chunks", p.chunks},
+          {"micro_batches", p.micro_batches},  {"recompute", p.recompute}};
+}
+
 std::string json_of(const std::string& scenario, const TrainJob& job, const TrainQuestion& q,
                     const TrainedRun& run, const Facts& f, const std::vector<std::string>& inputs) {
   Json result{{"scenario", scenario},
@@ -230,6 +269,7 @@ std::string json_of(const std::string& scenario, const TrainJob& job, const Trai
               {"rate", f.optimizer.rate},
               {"batch_per_worker", job.samples},
               {"layout", job.layout},
+              {"pipeline", pipeline_json(job)},
               {"all_reduce", job.sum},
               {"versions", run.versions},
               {"local_steps", job.local ? Json(job.local->steps) : Json(nullptr)},

@@ -20,6 +20,7 @@
 #include "train/run/local_steps.hpp"
 #include "train/run/replica.hpp"
 #include "train/run/served.hpp"
+#include "train/run/stage_plan.hpp"
 
 namespace cox::train {
 namespace {
@@ -99,10 +100,14 @@ Status check_served(const TrainQuestion& q) {
   return {};
 }
 
-Status check_layout(const TrainQuestion& q) {
+Status check_layout(const TrainQuestion& q, int micro_batches) {
   COX_TRY(const SumBy by, read_sum(q.all_reduce));
   COX_TRY(const TrainLayout layout, read_layout(q.layout));
   if (layout == TrainLayout::DataParallel) return {};
+  if (layout == TrainLayout::Pipeline && q.record != nullptr && micro_batches > 1)
+    return refuse(
+        fmt::format("each of {} micro-batches is a leaf of the sum, which updates do not say", micro_batches),
+        "record a job with job.micro_batches = 1");
   if (by.algorithm)
     return refuse(fmt::format("{} sums in fixed order, and {} is another", q.layout, q.all_reduce),
                   "leave --all-reduce out");
@@ -116,12 +121,13 @@ Status check_size(const TrainJob& job) {
         fmt::format("the problem is made for {} workers, and the job has {}", spec.workers, job.workers),
         "leave workers= out, or say that number");
   const int holders = job.procs - (job.served.empty() ? 0 : 1);
-  if (holders > job.workers)
+  if (holders > job.workers && !job.pipeline)
     return refuse(fmt::format("{} processes for {} workers: each holds one at least", holders, job.workers),
                   "fewer --procs, or a scenario with more replicas");
   // A sum for each aligned stretch of workers, what others' stretches send, parameters, gradient, mean, optimizer.
   const double copies = 8.0 * job.procs + 4 + (job.local || !job.served.empty() ? 3.0 * job.workers : 0);
   COX_TRY(const std::unique_ptr<learn::Problem> problem, problem_of(job));
+  if (job.pipeline) COX_CHECK(check_stages(job, *problem));
   const auto parameters = static_cast<double>(problem->parameters());
   if (parameters * copies > kMostValues)
     return refuse(fmt::format("{:.0f} parameters in {:.0f} copies are more than 4 GB", parameters, copies),
@@ -211,7 +217,7 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
     return refuse("job.workload is not \"training\": there are no workers to carry out",
                   "describe the training job, with its layers and their gradients");
   COX_CHECK(check_way(q.way));
-  COX_CHECK(check_layout(q));
+  COX_CHECK(check_layout(q, scenario.job.as<model::TrainingJob>().micro_batches));
   COX_CHECK(check_rounds(q));
   COX_CHECK(check_served(q));
   COX_CHECK(check_saving(q));
@@ -237,6 +243,11 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
                .inject = q.inject,
                .told = static_cast<bool>(q.told)};
   COX_TRY(job.workers, simulate::update_workers(one));
+  COX_TRY(const TrainLayout layout, read_layout(q.layout));
+  if (layout == TrainLayout::Pipeline) {
+    job.pipeline = pipeline_of(q.layout, scenario.job.as<model::TrainingJob>());
+    job.layout = "pipeline";
+  }
   COX_CHECK(check_size(job));
   if (q.carrier == Carrier::Threads && job.procs > kMostThreads)
     return refuse(fmt::format("{} processes are more threads than {}", job.procs, kMostThreads),

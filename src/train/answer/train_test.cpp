@@ -201,6 +201,83 @@ TEST(Train, WhatProcessesDoNotCarryOutIsRefused) {
   EXPECT_EQ(refused(q, scenario(4)).id, "model-001");
 }
 
+/// Two replicas in three stages, two micro-batches each.
+std::pair<TrainQuestion, model::Scenario> staged() {
+  model::Scenario s = scenario(6);
+  auto& work = s.job.as<model::TrainingJob>();
+  work.layout = {.data = 2, .pipeline = 3};
+  work.micro_batches = 2;
+  TrainQuestion q = question(6);
+  q.problem = "mlp,dimension=8,hidden=16,layers=5,pairs=1,held-out=100";
+  q.layout = "pipeline";
+  return {q, s};
+}
+
+// W workers with L leaves and W L workers with one do the same.
+TEST(Train, APipelineLearnsWhatWorkersOfOneMicroBatchLearn) {
+  auto [q, s] = staged();
+  TrainQuestion whole = q;
+  whole.layout = "data-parallel";
+  whole.samples = 1;
+  whole.procs = 1;
+  const auto expected = train(scenario(4), whole, {});
+  ASSERT_TRUE(expected) << expected.error().message;
+  for (const char* layout : {"pipeline", "pipeline,recompute=1"})
+    for (const auto schedule :
+         {model::PipelineSchedule::GPipe, model::PipelineSchedule::OneForwardOneBackward,
+          model::PipelineSchedule::Interleaved, model::PipelineSchedule::ZeroBubble})
+      for (const int procs : {3, 6}) {
+        q.layout = layout;
+        q.procs = procs;
+        auto& work = s.job.as<model::TrainingJob>();
+        work.schedule = schedule;
+        work.interleave = 2;
+        const auto made = train(s, q, {});
+        ASSERT_TRUE(made) << made.error().message;
+        const auto result = result_of(*made);
+        EXPECT_EQ(result.at("parameters_hash"), result_of(*expected).at("parameters_hash"));
+        EXPECT_EQ(result.at("layout"), "pipeline");
+        EXPECT_EQ(result.at("pipeline").at("pipelines"), procs / 3);
+        EXPECT_EQ(result.at("pipeline").at("chunks"),
+                  schedule == model::PipelineSchedule::Interleaved ? 2 : 1);
+        EXPECT_EQ(result.at("pipeline").at("recompute"), std::string(layout) != "pipeline");
+        for (const auto& rank : result.at("ranks")) {
+          EXPECT_EQ(rank.at("sent_bytes"), rank.at("scheduled_bytes"));
+          EXPECT_EQ(rank.at("memory_bytes"), rank.at("planned_memory_bytes"));
+          EXPECT_GT(rank.at("memory").at("activations_bytes"), 0);
+        }
+      }
+}
+
+TEST(Train, StagesThatCannotBeMadeAreRefused) {
+  const auto [q, s] = staged();
+  TrainQuestion other = q;
+  other.procs = 4;
+  EXPECT_EQ(refused(other, s).message, "4 processes are no whole pipelines of 3 stages");
+  EXPECT_EQ(refused(other, s).hint, "--procs 3, or a multiple of it");
+  other.procs = 9;
+  EXPECT_EQ(refused(other, s).message, "3 pipelines for 2 workers: each takes one at least");
+  other = q;
+  other.problem = "mlp,layers=1";
+  EXPECT_EQ(refused(other, s).message, "2 layers cannot be cut into 3 stages of 1 chunks");
+  other.problem = "quadratic";
+  EXPECT_EQ(refused(other, s).message, "quadratic is not cut into stages");
+  other = q;
+  other.samples = 3;
+  EXPECT_EQ(refused(other, s).message, "3 samples of a worker are no 2 micro-batches");
+  other = q;
+  other.all_reduce = "ring";
+  EXPECT_EQ(refused(other, s).message, "pipeline sums in fixed order, and ring is another");
+  std::ostringstream updates;
+  other = q;
+  other.record = &updates;
+  EXPECT_EQ(refused(other, s).message,
+            "each of 2 micro-batches is a leaf of the sum, which updates do not say");
+  other = q;
+  other.layout = "pipelines";
+  EXPECT_EQ(refused(other, s).hint, "did you mean pipeline?");
+}
+
 TEST(Train, AProgramThatIsNotThereIsNamed) {
   TrainQuestion q = question(2);
   q.carrier = Carrier::OpenMpi;

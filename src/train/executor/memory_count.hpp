@@ -20,15 +20,16 @@ namespace cox::train {
 enum class Use : std::uint8_t {
   Parameters,
   Gradients,
-  Optimizer,  ///< momentum, moments, and room for its step
-  Sums,       ///< of leaves of the own workers, that wait for their neighbours
-  Received,   ///< parts of others' sums
+  Optimizer,    ///< momentum, moments, and room for its step
+  Sums,         ///< of leaves of the own workers, that wait for their neighbours
+  Received,     ///< parts of others' sums
+  Activations,  ///< of micro-batches on their way through stages, with the messages between these
 };
-inline constexpr std::size_t kUses = 5;
-/// `parameters`, `gradients`, `optimizer`, `sums`, `received`
+inline constexpr std::size_t kUses = 6;
+/// `parameters`, `gradients`, `optimizer`, `sums`, `received`, `activations`
 [[nodiscard]] constexpr std::string_view name_of(Use use) {
-  constexpr std::array<std::string_view, kUses> kNames = {"parameters", "gradients", "optimizer", "sums",
-                                                          "received"};
+  constexpr std::array<std::string_view, kUses> kNames = {"parameters", "gradients", "optimizer",
+                                                          "sums",       "received",  "activations"};
   return kNames[static_cast<std::size_t>(use)];
 }
 using BytesByUse = std::array<Bytes, kUses>;

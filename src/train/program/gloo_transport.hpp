@@ -105,6 +105,7 @@ class GlooTransport final : public Transport {
   [[nodiscard]] const std::shared_ptr<gloo::Context>& context() const { return context_; }
 
  private:
+  using Until = std::chrono::time_point<std::chrono::steady_clock, Seconds>;
   struct Going {
     int peer = 0;
     bool receives = false;
@@ -112,7 +113,7 @@ class GlooTransport final : public Transport {
     std::unique_ptr<gloo::transport::UnboundBuffer> buffer;  ///< none where it could not begin
   };
 
-  [[nodiscard]] Status wait_one(const Going& g, std::chrono::steady_clock::time_point until) const {
+  [[nodiscard]] Status wait_one(const Going& g, Until until) const {
     try {
       const auto left =
           std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ class ObservedMarks final : public Marks {
     std::vector<std::int32_t> all(static_cast<std::size_t>(ranks));
     std::iota(all.begin(), all.end(), 0);
     everybody_ = cox_define_communicator(all.data(), all.size(), rank, "everybody");
+    met_ = everybody_;
+  }
+  void meets(std::span<const int> ranks, int own) override {
+    const std::vector<std::int32_t> members(ranks.begin(), ranks.end());
+    met_ = cox_define_communicator(members.data(), members.size(), own, "stage");
   }
   void step(std::int64_t number) override { cox_step(static_cast<std::uint64_t>(number)); }
   void begin(StepPart part, Bytes bytes) override {
@@ -34,9 +40,10 @@ class ObservedMarks final : public Marks {
                                                                   : COX_OTHER;
     collective_ = kind != COX_OTHER;
     if (collective_)
-      span_ = cox_collective_begin(kind, everybody_, static_cast<std::uint64_t>(bytes.count()));
+      span_ = cox_collective_begin(kind, met_, static_cast<std::uint64_t>(bytes.count()));
     else
-      span_ = cox_phase_begin(part == StepPart::Gradient    ? COX_PHASE_BACKWARD
+      span_ = cox_phase_begin(part == StepPart::Forward     ? COX_PHASE_FORWARD
+                              : part == StepPart::Gradient  ? COX_PHASE_BACKWARD
                               : part == StepPart::Optimizer ? COX_PHASE_OPTIMIZER
                                                             : COX_PHASE_OTHER);
   }
@@ -69,7 +76,7 @@ class ObservedMarks final : public Marks {
   static constexpr std::chrono::milliseconds kPause{200};
   bool told_;
   std::chrono::steady_clock::time_point said_{};
-  cox_communicator everybody_ = 0;
+  cox_communicator everybody_ = 0, met_ = 0;
   cox_span span_ = nullptr;
   cox_span message_ = nullptr;
   bool collective_ = false;

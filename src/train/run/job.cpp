@@ -17,6 +17,7 @@ namespace cox::train {
 namespace {
 
 constexpr std::string_view kFixedOrder = "fixed-order";
+constexpr std::string_view kRecomputing = "pipeline,recompute=1";
 
 template <class T>
 bool read_number(std::string_view word, T least, T most, T& out) {
@@ -50,13 +51,18 @@ std::string words_of(const LocalRounds& local) {
                      name_of(local.outer.kind), local.outer.rate, local.outer.momentum);
 }
 
-bool read_rounds(std::string_view text, std::optional<LocalRounds>& out) {
+std::vector<std::string_view> between_commas(std::string_view text) {
   std::vector<std::string_view> words;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     words.push_back(text.substr(at, end - at));
     at = end + 1;
   }
+  return words;
+}
+
+bool read_rounds(std::string_view text, std::optional<LocalRounds>& out) {
+  const std::vector<std::string_view> words = between_commas(text);
   LocalRounds made;
   const bool read =
       words.size() == 6 && read_number(words[0], 1, 1 << 20, made.steps) &&
@@ -68,6 +74,26 @@ bool read_rounds(std::string_view text, std::optional<LocalRounds>& out) {
   if (words[3] == "nesterov") made.outer.kind = learn::OptimizerKind::Nesterov;
   out = made;
   return true;
+}
+
+/// `4,8,1,2,0`: stages, micro-batches, schedule, chunks, recompute.
+std::string words_of(const PipelineShape& p) {
+  return fmt::format("{},{},{},{},{}", p.stages, p.micro_batches, static_cast<int>(p.schedule), p.chunks,
+                     p.recompute ? 1 : 0);
+}
+
+bool read_pipeline(std::string_view text, std::optional<PipelineShape>& out) {
+  constexpr int kMost = 1 << 20, kLastSchedule = static_cast<int>(model::PipelineSchedule::ZeroBubble);
+  const std::vector<std::string_view> words = between_commas(text);
+  PipelineShape made;
+  int schedule = 0;
+  const bool read = words.size() == 5 && read_number(words[0], 1, kMost, made.stages) &&
+                    read_number(words[1], 1, kMost, made.micro_batches) &&
+                    read_number(words[2], 0, kLastSchedule, schedule) &&
+                    read_number(words[3], 1, kMost, made.chunks) && read_flag(words[4], made.recompute);
+  made.schedule = static_cast<model::PipelineSchedule>(schedule);
+  if (read) out = made;
+  return read;
 }
 
 bool read_word(std::string_view key, std::string_view value, TrainJob& job) {
@@ -86,6 +112,7 @@ bool read_word(std::string_view key, std::string_view value, TrainJob& job) {
     return true;
   }
   if (key == "local") return value.empty() || read_rounds(value, job.local);
+  if (key == "pipeline") return value.empty() || read_pipeline(value, job.pipeline);
   if (key == "checkpoint") {
     job.checkpoint = value;
     return true;
@@ -174,13 +201,23 @@ Result<Injected> read_injected(const std::string& text) {
 }
 
 Result<TrainLayout> read_layout(const std::string& text) {
-  const std::vector<std::string> names{"data-parallel", "zero-1", "zero-2", "zero-3"};
+  const std::vector<std::string> names{"data-parallel", "zero-1", "zero-2", "zero-3", "pipeline"};
   for (std::size_t i = 0; i < names.size(); ++i)
     if (text == names[i]) return static_cast<TrainLayout>(i);
+  if (text == kRecomputing) return TrainLayout::Pipeline;
   const auto near = nearest(text, names);
   return fail(
       unknown(fmt::format("\"{}\" is no layout, expected one of {}", shown(text), fmt::join(names, ", ")),
               near ? fmt::format("did you mean {}?", *near) : ""));
+}
+
+PipelineShape pipeline_of(const std::string& layout, const model::TrainingJob& job) {
+  const bool interleaved = job.schedule == model::PipelineSchedule::Interleaved && job.layout.pipeline > 1;
+  return {.stages = job.layout.pipeline,
+          .micro_batches = job.micro_batches,
+          .schedule = job.schedule,
+          .chunks = interleaved ? job.interleave : 1,
+          .recompute = layout == kRecomputing};
 }
 
 std::vector<std::string> words_of(const TrainJob& job) {
@@ -194,6 +231,7 @@ std::vector<std::string> words_of(const TrainJob& job) {
           "layout=" + job.layout,
           "served=" + job.served,
           "local=" + (job.local ? words_of(*job.local) : std::string()),
+          "pipeline=" + (job.pipeline ? words_of(*job.pipeline) : std::string()),
           fmt::format("patience_s={}", job.patience.count()),
           fmt::format("times={}", job.times ? 1 : 0),
           "checkpoint=" + job.checkpoint,
@@ -208,6 +246,7 @@ std::string identity_of(const TrainJob& job) {
   std::string same = fmt::format("problem={} optimizer={} workers={} samples={}", job.problem, job.optimizer,
                                  job.workers, job.samples);
   if (job.local) same += " local=" + words_of(*job.local);
+  if (job.share().leaves > 1) same += fmt::format(" micro-batches={}", job.share().leaves);
   if (job.sum == kFixedOrder) return same;
   return same + fmt::format(" all-reduce={} processes={}", job.sum, job.procs);
 }

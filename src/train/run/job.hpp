@@ -13,6 +13,7 @@
 #include "cox/base/units.hpp"
 #include "cox/learn/learner.hpp"
 #include "cox/learn/way.hpp"
+#include "cox/model/scenario.hpp"
 #include "cox/model/schedule.hpp"
 
 #include "train/checkpoint/saver.hpp"
@@ -33,11 +34,24 @@ struct SumBy {
 enum class TrainLayout : std::uint8_t {
   DataParallel,  ///< all of it
   Zero1,  ///< parameters and gradients; of the optimizer's state its own part of the elements (Rajbhandari et al. 2020)
-  Zero2,  ///< and of the gradients
-  Zero3,  ///< and of the parameters
+  Zero2,     ///< and of the gradients
+  Zero3,     ///< and of the parameters
+  Pipeline,  ///< the units of its stage
 };
-/// `data-parallel`, `zero-1`, `zero-2`, `zero-3`. Errors: train-002 (Errc::Usage).
+/// `data-parallel`, `zero-1`, `zero-2`, `zero-3`, `pipeline`, `pipeline,recompute=1`. Errors: train-002 (Errc::Usage).
 [[nodiscard]] Result<TrainLayout> read_layout(const std::string& text);
+
+/// How a job's replicas go through stages: the scenario's words.
+struct PipelineShape {
+  int stages = 1;
+  int micro_batches = 1;  ///< of a worker's step: a leaf of the sum each
+  model::PipelineSchedule schedule = model::PipelineSchedule::OneForwardOneBackward;
+  int chunks = 1;          ///< of units with a stage
+  bool recompute = false;  ///< activations are computed again on the way back, from what came into the stage
+  bool operator==(const PipelineShape&) const = default;
+};
+/// Of a layout by name and a scenario. Pre: `layout` is a pipeline.
+[[nodiscard]] PipelineShape pipeline_of(const std::string& layout, const model::TrainingJob& job);
 
 /// A fault on purpose, for tests and for trying out `cox diagnose`.
 struct Injected {
@@ -72,6 +86,7 @@ struct TrainJob {
       served{};  ///< a policy that a server carries out, as served_word has it; empty: none, all ranks meet
   std::optional<LocalRounds>
       local{};  ///< workers meet after rounds of own steps; nothing: after each step, with gradients
+  std::optional<PipelineShape> pipeline{};  ///< where the layout is one
   Seconds patience{60};
   bool times = false;         ///< of every version are kept
   std::string checkpoint{};   ///< folder; empty = nothing is saved
@@ -84,6 +99,12 @@ struct TrainJob {
   /// Steps of a worker between two versions.
   [[nodiscard]] std::int64_t steps_of_version() const { return local ? local->steps : 1; }
   [[nodiscard]] std::int64_t versions() const { return steps / steps_of_version(); }
+  /// Leaves of the sum of a step, and what each is the gradient of.
+  [[nodiscard]] std::int64_t leaves() const { return workers * std::int64_t{share().leaves}; }
+  [[nodiscard]] learn::StepShare share() const {
+    const std::int64_t parts = pipeline ? pipeline->micro_batches : 1;
+    return {.leaves = parts, .samples = samples / parts};
+  }
 };
 /// What has to be the same to go on from a checkpoint: what is learned, and, where gradients are not summed in fixed order, how and by how
 /// many processes they are.

@@ -15,6 +15,11 @@ TEST(TrainJob, WordsSayAllOfIt) {
                      .procs = 4,
                      .sum = "hierarchical,group=2",
                      .layout = "zero-1",
+                     .pipeline = PipelineShape{.stages = 3,
+                                               .micro_batches = 4,
+                                               .schedule = model::PipelineSchedule::Interleaved,
+                                               .chunks = 2,
+                                               .recompute = true},
                      .patience = Seconds{0.1},
                      .times = true};
   const auto words = words_of(job);
@@ -24,7 +29,9 @@ TEST(TrainJob, WordsSayAllOfIt) {
   EXPECT_EQ(back->sum, job.sum);
   EXPECT_EQ(back->patience, job.patience);
   EXPECT_TRUE(back->times);
-  for (const char* wrong : {"workers=0", "workers=x", "steps=-1", "hello", "colour=red", "patience_s=nan"}) {
+  EXPECT_EQ(back->pipeline, job.pipeline);
+  for (const char* wrong : {"workers=0", "workers=x", "steps=-1", "hello", "colour=red", "patience_s=nan",
+                            "pipeline=2,1,9,1,0", "pipeline=2,1"}) {
     const std::vector<std::string> one{wrong};
     EXPECT_FALSE(read_words(one)) << wrong;
   }
@@ -41,7 +48,7 @@ TEST(TrainJob, RowsKeepEveryBit) {
       .sent = {{Bytes{0}, Bytes{12}}, {Bytes{8}, Bytes{0}}},
       .hashes = {~std::uint64_t{0}, 5},
       .optimizer = {Bytes{12}, Bytes{0}},
-      .memory = {{Bytes{1}, Bytes{2}, Bytes{3}, Bytes{4}, Bytes{5}}, {}},
+      .memory = {{Bytes{1}, Bytes{2}, Bytes{3}, Bytes{4}, Bytes{5}, Bytes{6}}, {}},
       .steps_took = Seconds{0.25},
       .times = {Seconds{0.1}, Seconds{0.2}, Seconds{1.0 / 7}},
       .saved_version = 7,

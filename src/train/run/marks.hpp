@@ -4,12 +4,21 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "cox/base/units.hpp"
 
 namespace cox::train {
 
-enum class StepPart : std::uint8_t { Gradient, Optimizer, AllReduce, ReduceScatter, AllGather, Checkpoint };
+enum class StepPart : std::uint8_t {
+  Forward,
+  Gradient,
+  Optimizer,
+  AllReduce,
+  ReduceScatter,
+  AllGather,
+  Checkpoint
+};
 
 /// Hears of every step and of its parts, one after the other. This one does nothing with it. Not by cox/abi/observe.h
 /// here: `cox` itself asks nobody for symbols; programs of ranks do (src/train/program).
@@ -20,6 +29,8 @@ class Marks {
   Marks& operator=(const Marks&) = delete;
   virtual ~Marks() = default;
   virtual void step(std::int64_t /*number*/) {}
+  /// Collectives from here on are of these ranks, in this order, of which this one is number `own`; until then of all.
+  virtual void meets(std::span<const int> /*ranks*/, int /*own*/) {}
   /// `bytes`: of a collective, all elements.
   virtual void begin(StepPart /*part*/, Bytes /*bytes*/) {}
   virtual void end() {}

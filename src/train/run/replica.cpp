@@ -20,8 +20,10 @@
 
 #include "train/checkpoint/saver.hpp"
 #include "train/executor/value_hash.hpp"
+#include "train/run/held.hpp"
 #include "train/run/served.hpp"
 #include "train/run/shards.hpp"
+#include "train/run/stages.hpp"
 #include "train/transport/exchange.hpp"
 #include "train/transport/threads.hpp"
 
@@ -32,13 +34,13 @@ using Clock = std::chrono::steady_clock;
 
 class Replica {
  public:
-  Replica(const TrainJob& job, Transport& transport, Marks& marks, Shards& shards)
+  Replica(const TrainJob& job, Transport& transport, Marks& marks, Held& held)
       : job_(job),
         transport_(transport),
         marks_(marks),
-        shards_(shards),
+        held_(held),
         sent_(static_cast<std::size_t>(transport.ranks())) {
-    made_.parameters = shards.problem().parameters();
+    made_.parameters = held.problem().parameters();
   }
 
   Result<TrainedRun> run() {
@@ -56,7 +58,7 @@ class Replica {
       made_.steps_took += took;
       if (made_.diverged) break;
       watch_.took(took);
-      if (transport_.rank() == 0) marks_.version(made_.versions, shards_.loss());
+      if (transport_.rank() == 0) marks_.version(made_.versions, held_.loss());
       if (job_.times) made_.times.push_back(Clock::now() - began_);
       if (made_.versions >= 2 * made_.points.back().version) COX_CHECK(add_point());
       if (saver_ && saver_->due(made_.versions, job_.versions())) COX_CHECK(save());
@@ -78,8 +80,7 @@ class Replica {
     watch_ = StepWatch(job_.versions());
     if (job_.checkpoint.empty()) return {};
     COX_TRY(const SaveEvery every, read_save_every(job_.every));
-    saver_.emplace(job_.checkpoint, every, identity_of(job_), made_.parameters, shards_.moments(),
-                   transport_);
+    saver_.emplace(job_.checkpoint, every, identity_of(job_), made_.parameters, held_.moments(), transport_);
     if (!job_.resume) return saver_->begin_anew();
     COX_TRY(FoundState found, saver_->resume());
     for (const RefusedState& one : found.refused)
@@ -95,7 +96,7 @@ class Replica {
                    .hint = "more --steps",
                    .where = {}});
     made_.resumed = made_.versions = found.state->version;
-    shards_.go_on(*found.state);
+    held_.go_on(*found.state);
     watch_ = StepWatch(job_.versions() - made_.versions);
     return {};
   }
@@ -103,10 +104,10 @@ class Replica {
   /// Each rank its own elements, whatever else it holds. Parameters that are no numbers are not saved: the next step names
   /// who is at fault.
   Status save() {
-    COX_TRY(const bool finite, shards_.all_finite());
+    COX_TRY(const bool finite, held_.all_finite());
     if (!finite) return {};
     marks_.begin(StepPart::Checkpoint, {});
-    const Status saved = saver_->save(made_.versions, shards_.saved());
+    const Status saved = saver_->save(made_.versions, held_.saved());
     marks_.end();
     return saved;
   }
@@ -114,7 +115,7 @@ class Replica {
   Status take_step(std::int64_t step) {
     const std::vector<Bytes> before = transport_.sent();
     marks_.step(step);
-    COX_TRY(made_.diverged, shards_.step(step));
+    COX_TRY(made_.diverged, held_.step(step));
     if (made_.diverged) return {};
     ++made_.versions;
     for (std::size_t r = 0; r < before.size(); ++r) sent_[r] += transport_.sent()[r] - before[r];
@@ -126,24 +127,24 @@ class Replica {
                      .at = Clock::now() - began_,
                      .samples = made_.versions * job_.steps_of_version() * job_.workers * job_.samples,
                      .score = {}};
-    COX_TRY(const std::span<const float> x, shards_.whole(false));
-    if (transport_.rank() == 0) point.score = shards_.problem().score(x);
+    COX_TRY(const std::span<const float> x, held_.whole(false));
+    if (transport_.rank() == 0) point.score = held_.problem().score(x);
     made_.points.push_back(point);
     return {};
   }
 
   /// What all ranks kept, and compare_ends.
   Status compare() {
-    COX_TRY(made_.memory, exchange(transport_, shards_.memory().at_most()));
-    COX_TRY(const std::span<const float> x, shards_.whole(true));
-    COX_TRY(made_.optimizer, exchange(transport_, shards_.optimizer_bytes()));
+    COX_TRY(made_.memory, exchange(transport_, held_.memory().at_most()));
+    COX_TRY(const std::span<const float> x, held_.whole(true));
+    COX_TRY(made_.optimizer, exchange(transport_, held_.optimizer_bytes()));
     return compare_ends(transport_, hash_of(x), sent_, made_);
   }
 
   const TrainJob& job_;
   Transport& transport_;
   Marks& marks_;
-  Shards& shards_;
+  Held& held_;
   std::vector<Bytes> sent_;  ///< in steps that count
   std::optional<Saver> saver_;
   StepWatch watch_{0};
@@ -209,9 +210,15 @@ Result<TrainedRun> run_replica(const TrainJob& job, Transport& transport, Marks&
   COX_TRY(const learn::OptimizerSpec optimizer, learn::read_optimizer(job.optimizer));
   COX_TRY(const SumBy by, read_sum(job.sum));
   COX_TRY(const TrainLayout layout, read_layout(job.layout));
+  COX_TRY(const Injected fault, read_injected(job.inject));
+  if (layout == TrainLayout::Pipeline) {
+    COX_TRY(const std::unique_ptr<Held> stages,
+            make_stages(job, optimizer, transport, marks, std::move(problem)));
+    stages->inject(fault);
+    return Replica(job, transport, marks, *stages).run();
+  }
   Shards shards(job, layout, optimizer, transport, marks, std::move(problem));
   COX_CHECK(shards.choose(by));
-  COX_TRY(const Injected fault, read_injected(job.inject));
   shards.inject(fault);
   return Replica(job, transport, marks, shards).run();
 }

@@ -81,6 +81,38 @@ TEST_F(Resume, HasTheBitsOfAJobThatWasNotInterruptedOnAnyNumberOfProcesses) {
 }
 
 // A round of five steps is a version; the outer optimizer's momentum and the inner schedules go on.
+// Two pipelines of three stages, then one of two with chunks, then parts of everything, as long as each worker has one micro-batch.
+TEST_F(Resume, StagesGoOnAsOtherStagesAndInOtherLayouts) {
+  TrainJob whole = job("adam,rate=0.01", 1, 40);
+  whole.problem = "mlp,dimension=6,hidden=7,layers=5,pairs=1,held-out=50";
+  TrainJob begun = whole;
+  whole.checkpoint.clear();
+  const auto expected = run_on_threads(whole);
+  ASSERT_TRUE(expected);
+  begun.steps = 17;
+  begun.procs = 6;
+  begun.layout = "pipeline";
+  begun.pipeline = {.stages = 3};
+  ASSERT_TRUE(run_on_threads(begun));
+  begun.steps = 30;
+  begun.procs = 2;
+  begun.pipeline = {.stages = 2, .schedule = model::PipelineSchedule::Interleaved, .chunks = 2};
+  EXPECT_EQ(gone_on(begun).resumed, 17);
+  begun.steps = 40;
+  begun.procs = 3;
+  begun.layout = "zero-3";
+  begun.pipeline = {};
+  const TrainedRun made = gone_on(begun);
+  EXPECT_EQ(made.resumed, 30);
+  EXPECT_EQ(made.hashes.front(), expected->hashes.front());
+  // Two micro-batches are other leaves: another job.
+  begun.layout = "pipeline";
+  begun.pipeline = {.stages = 3, .micro_batches = 2};
+  begun.samples = 2;
+  begun.resume = true;
+  EXPECT_FALSE(run_on_threads(begun));
+}
+
 TEST_F(Resume, RoundsOfLocalStepsGoOnWithTheirBits) {
   TrainJob whole = job("sgd,rate=0.1,warm-up=60", 1, 200);
   whole.local = rounds_of(*learn::read_way("diloco,local-steps=5"));

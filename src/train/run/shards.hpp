@@ -22,6 +22,7 @@
 #include "train/executor/paged_floats.hpp"
 #include "train/executor/piece_norms.hpp"
 #include "train/executor/unit_sum.hpp"
+#include "train/run/held.hpp"
 #include "train/run/job.hpp"
 #include "train/run/local_steps.hpp"
 #include "train/run/marks.hpp"
@@ -46,33 +47,33 @@ namespace cox::train {
 /// With rounds of local steps (data-parallel) leaves are what their workers bring, and the optimizer is the outer one.
 /// Ranks with fewer leaves take part in the gathers of those with more. Weights have the bits of the unsplit model.
 /// Threads: one owner. Held by: src/train/run/replica_test.cpp
-class Shards final : private learn::UnitUse {
+class Shards final : public Held, private learn::UnitUse {
  public:
   /// All outlive it but the problem.
   Shards(const TrainJob& job, TrainLayout layout, const learn::OptimizerSpec& optimizer, Transport& transport,
          Marks& marks, std::unique_ptr<learn::Problem> problem);
 
-  void inject(const Injected& fault) {
+  void inject(const Injected& fault) override {
     if (fault.rank == transport_.rank()) injected_ = fault;
   }
   /// Of an all-reduce by name, where there is one. Errors: those of Executor::make.
   [[nodiscard]] Status choose(const SumBy& by);
   /// One step; where a worker's gradient is no number, parameters are what they were and it is named.
-  [[nodiscard]] Result<std::optional<learn::Divergence>> step(std::int64_t number);
+  [[nodiscard]] Result<std::optional<learn::Divergence>> step(std::int64_t number) override;
   /// All parameters, on rank 0 (zero-3: sent there) or on all ranks; valid until the next call.
-  [[nodiscard]] Result<std::span<const float>> whole(bool on_all_ranks);
+  [[nodiscard]] Result<std::span<const float>> whole(bool on_all_ranks) override;
   /// Whether all parameters are numbers.
-  [[nodiscard]] Result<bool> all_finite();
-  void go_on(const SavedState& state);
+  [[nodiscard]] Result<bool> all_finite() override;
+  void go_on(const SavedState& state) override;
   /// What this rank saves.
-  [[nodiscard]] std::vector<SavedSpan> saved();
+  [[nodiscard]] std::vector<SavedSpan> saved() override;
 
   /// Mean over the samples of the last step that were this rank's.
-  [[nodiscard]] double loss() const { return loss_ / static_cast<double>(sum_.leaves().count); }
-  [[nodiscard]] learn::Problem& problem() { return *problem_; }
-  [[nodiscard]] int moments() const;
-  [[nodiscard]] Bytes optimizer_bytes() const;
-  [[nodiscard]] const MemoryCount& memory() const { return memory_; }
+  [[nodiscard]] double loss() const override { return loss_ / static_cast<double>(sum_.leaves().count); }
+  [[nodiscard]] learn::Problem& problem() override { return *problem_; }
+  [[nodiscard]] int moments() const override;
+  [[nodiscard]] Bytes optimizer_bytes() const override;
+  [[nodiscard]] const MemoryCount& memory() const override { return memory_; }
 
  private:
   /// A leaf whose gradient is no number.
