@@ -83,13 +83,15 @@ struct FabricEvidence {
   MemberTest member_test = MemberTest::NotDone;
 };
 
-/// What waits for messages say where ranks meet through nothing else, and all others wait for one, the server.
+/// What is said where ranks meet through messages alone: by their waits where all others wait for one, the server; by their phases where
+/// each marks steps with its way forth and back (stages of a pipeline), and a turn is a step.
 struct MessageEvidence {
-  bool is_server = false;   ///< it is about the server; else about one that waits for it, a worker
-  Duration work{};          ///< between the end of a wait and the begin of the next, median
-  Duration others{};        ///< worker: the same of the other workers, median of theirs
+  bool is_server = false;  ///< it is about the server; else about one that waits for it, a worker
+  bool of_phases = false;  ///< it is about one of those that mark their ways forth and back
+  Duration work{};    ///< between the end of a wait and the begin of the next, or in a step's phases; median
+  Duration others{};  ///< worker, of phases: the same of the others, median of theirs
   std::int64_t turns = 0;   ///< that were looked at
-  std::int64_t longer = 0;  ///< worker: of them, longer than three of four of the others'
+  std::int64_t longer = 0;  ///< worker, of phases: of them, longer than three of four of the others'
   double busy_ratio = 0;    ///< server: of its time, the part in which it waited for nobody
   double held_ratio = 0;  ///< server: of a worker's time, what it waited while the server worked; the largest
 };

@@ -217,7 +217,9 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
   d.trouble = look_for_trouble(matched, options);
   const bool never_met =
       !matched.has_synchronisations() && matched.provenance() != trace::Provenance::Imported;
-  d.messages_only = never_met && matched.message_waits().any();
+  // Stages pass on what the next one works with: that they wait for their neighbours in each step is no meeting.
+  const bool staged = matched.provenance() != trace::Provenance::Imported && are_stages(matched);
+  d.messages_only = (never_met && matched.message_waits().any()) || staged;
   d.cannot_tell = name_gaps(d, open_ends(matched, d));
   const Duration least = least_beside_pollers(matched, d.locality, d.ranks, d.step_time.median);
   if (d.steps > 0 && ratio(least, d.step_time.median) > NamingRules{}.least_delay)
@@ -225,7 +227,7 @@ Result<Diagnosis> diagnose(const Matched& matched, const DiagnoseOptions& option
         "who is late by less than " + to_string(least) +
         " a step: ranks share CPUs, and one that waits may keep a CPU from one that works for so long");
   if (d.messages_only) d.findings = findings_of_messages(matched);
-  if (never_met && d.findings.empty())
+  if ((never_met || staged) && d.findings.empty())
     d.cannot_tell.insert(
         d.cannot_tell.begin(),
         d.messages_only ? "who sets the pace: no collective was recorded, and messages name nobody"

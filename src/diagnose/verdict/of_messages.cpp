@@ -48,7 +48,7 @@ bool receives(std::span<const AwaitedMessages> all) {
 struct OfRank {
   std::vector<MessageWait> waits;
   std::vector<double> turns;  ///< seconds
-  [[nodiscard]] Duration time() const { return waits.back().end - waits.front().begin; }
+  Duration time{};            ///< from its first wait to its last, or of all steps
 };
 
 /// Between the parts of one message, which come one behind the other, no work is done: turns much shorter than the others.
@@ -69,6 +69,7 @@ bool on_several_threads(const Matched& matched, std::size_t rank) {
 
 OfRank look_at(const Matched& matched, std::size_t rank) {
   OfRank r{.waits = ended_waits(matched, rank), .turns = {}};
+  if (!r.waits.empty()) r.time = r.waits.back().end - r.waits.front().begin;
   std::optional<Duration> turn;  // none before the first message
   for (std::size_t i = 0; i < r.waits.size(); ++i) {
     if (turn && i > 0) *turn += r.waits[i].begin - r.waits[i - 1].end;
@@ -89,6 +90,29 @@ Duration waited_within(std::span<const MessageWait> server, Duration begin, Dura
   return sum;
 }
 
+/// What its ways forth and back take of each of its steps; no turns where it marks no steps, or not both ways.
+OfRank look_at_phases(const Matched& matched, std::size_t rank) {
+  OfRank r;
+  bool forth = false, back = false;
+  std::optional<Duration> first, work;  // none before the first step
+  const trace::EventColumns& events = matched.track(rank).events;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (events.kind[i] == trace::EventKind::Step) {
+      if (work) r.turns.push_back(in_seconds(*work));
+      if (!first) first = events.begin[i];
+      r.time = events.begin[i] - *first;
+      work = Duration{};
+    }
+    const auto phase = static_cast<trace::PhaseKind>(events.op[i]);
+    if (events.kind[i] != trace::EventKind::Phase || !work || events.end[i] == trace::kStillRunning) continue;
+    if (phase != trace::PhaseKind::Forward && phase != trace::PhaseKind::Backward) continue;
+    *work += events.end[i] - events.begin[i];
+    (phase == trace::PhaseKind::Forward ? forth : back) = true;
+  }
+  if (!forth || !back) r.turns.clear();
+  return r;
+}
+
 /// Of a worker's time, what it waited for the server while that worked.
 double held_by(const OfRank& server, const OfRank& worker) {
   Duration held{};
@@ -99,7 +123,7 @@ double held_by(const OfRank& server, const OfRank& worker) {
     const Duration to = std::min(until, server.waits.back().end);
     if (from < to) held += to - from - waited_within(server.waits, from, to);
   }
-  return worker.time() > Duration{} ? ratio(held, worker.time()) : 0;
+  return worker.time > Duration{} ? ratio(held, worker.time) : 0;
 }
 
 Finding finding_of(Rank rank, const MessageEvidence& e, double at_most) {
@@ -121,7 +145,7 @@ Duration without_cpu(const Matched& matched, std::size_t rank) {
 
 std::optional<Finding> slow_server(const Matched& matched, const std::vector<OfRank>& ranks, std::size_t s) {
   const OfRank& server = ranks[s];
-  if (!matched.clocks_comparable() || server.time() <= Duration{}) return std::nullopt;
+  if (!matched.clocks_comparable() || server.time <= Duration{}) return std::nullopt;
   double sum = 0;
   for (const double t : server.turns) sum += t;
   // It may have lacked a CPU in its waits, too: then it works more than is said here, and is not named for it.
@@ -130,7 +154,7 @@ std::optional<Finding> slow_server(const Matched& matched, const std::vector<OfR
   MessageEvidence e{.is_server = true,
                     .work = duration_from_seconds(quantile(server.turns, 0.5)),
                     .turns = std::ssize(server.turns),
-                    .busy_ratio = works * sum / in_seconds(server.time())};
+                    .busy_ratio = works * sum / in_seconds(server.time)};
   for (std::size_t r = 0; r < ranks.size(); ++r)
     if (r != s) e.held_ratio = std::max(e.held_ratio, works * held_by(server, ranks[r]));
   if (e.busy_ratio <= kServerWorks || e.held_ratio < kServerHolds) return std::nullopt;
@@ -204,7 +228,7 @@ double turns_in_one(const std::vector<Memory>& memories, std::size_t server, std
 }
 
 std::optional<Finding> slow_worker(const Matched& matched, const std::vector<OfRank>& ranks,
-                                   const Workers& workers, std::size_t r, double in_one) {
+                                   const Workers& workers, std::size_t r, double in_one, bool of_phases) {
   constexpr std::size_t kLeastWorkers = 3;  // of two neither is the usual one
   if (workers.medians.size() < kLeastWorkers) return std::nullopt;
   const std::vector<double>& own = ranks[r].turns;
@@ -212,48 +236,64 @@ std::optional<Finding> slow_worker(const Matched& matched, const std::vector<OfR
   const double others = median_without(workers.medians, work);
   const double upper = median_without(workers.upper, quantile(own, 1 - kQuarter));
   const auto longer = std::count_if(own.begin(), own.end(), [&](double t) { return t > upper; });
-  const double cycle = in_seconds(ranks[r].time()) / static_cast<double>(own.size());
+  const double cycle = in_seconds(ranks[r].time) / static_cast<double>(own.size());
   const double chance =
       binomial_upper_tail(static_cast<std::int64_t>(static_cast<double>(longer) / in_one),
                           static_cast<std::int64_t>(static_cast<double>(own.size()) / in_one), kQuarter);
   if (work < kLonger * others || work - others < kLeastPart * cycle ||
-      chance * static_cast<double>(ranks.size() - 1) >= kChance)
+      chance * static_cast<double>(workers.medians.size()) >= kChance)
     return std::nullopt;
   double excess = 0;
   for (const double t : own) excess += std::max(0.0, t - others);
   return finding_of(matched.rank(r),
                     {.is_server = false,
+                     .of_phases = of_phases,
                      .work = duration_from_seconds(work),
                      .others = duration_from_seconds(others),
                      .turns = std::ssize(own),
                      .longer = longer},
-                    excess / in_seconds(ranks[r].time()));
+                    excess / in_seconds(ranks[r].time));
 }
 
 }  // namespace
 
+bool are_stages(const Matched& matched) {
+  if (matched.ranks() < 2 || !matched.message_waits().any()) return false;
+  for (std::size_t r = 0; r < matched.ranks(); ++r)
+    if (matched.scan(r).collectives > 0 || !matched.scan(r).waits.empty() ||
+        look_at_phases(matched, r).turns.empty())
+      return false;
+  return true;
+}
+
 std::vector<Finding> findings_of_messages(const Matched& matched) {
-  const auto server = matched.message_waits().server();
-  if (!server) return {};
   std::vector<OfRank> ranks;
+  const bool of_phases = are_stages(matched);
+  std::size_t server = matched.ranks();  // nobody
+  if (!of_phases) {
+    const auto found = matched.message_waits().server();
+    if (!found) return {};
+    server = *found;
+  }
   for (std::size_t r = 0; r < matched.ranks(); ++r) {
-    if (on_several_threads(matched, r)) return {};
-    ranks.push_back(look_at(matched, r));
-    if (r != *server) drop_parts_of_messages(ranks.back().turns);
+    if (!of_phases && on_several_threads(matched, r)) return {};
+    ranks.push_back(of_phases ? look_at_phases(matched, r) : look_at(matched, r));
+    if (!of_phases && r != server) drop_parts_of_messages(ranks.back().turns);
   }
   if (std::ranges::any_of(ranks, [](const OfRank& r) { return r.turns.size() < kLeastTurns; })) return {};
   std::vector<Finding> found;
-  const Workers workers = workers_of(ranks, *server);
+  const Workers workers = workers_of(ranks, server);
   std::vector<Memory> memories;
   for (const OfRank& r : ranks) memories.push_back(memory_of(r.turns));
   for (std::size_t r = 0; r < ranks.size(); ++r)
-    if (r != *server)
+    if (r != server)
       if (auto f = slow_worker(matched, ranks, workers, r,
-                               turns_in_one(memories, *server, r, ranks[r].turns.size())))
+                               turns_in_one(memories, server, r, ranks[r].turns.size()), of_phases))
         found.push_back(*std::move(f));
   std::stable_sort(found.begin(), found.end(),
                    [](const Finding& a, const Finding& b) { return *a.gain_at_most > *b.gain_at_most; });
-  if (auto f = slow_server(matched, ranks, *server)) found.insert(found.begin(), *std::move(f));
+  if (server < ranks.size())
+    if (auto f = slow_server(matched, ranks, server)) found.insert(found.begin(), *std::move(f));
   return found;
 }
 

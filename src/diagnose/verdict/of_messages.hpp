@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Who is slow where ranks meet through messages alone, all with one: a server and those who wait for it.
+/// Who is slow where ranks meet through messages alone: all with one, a server and those who wait for it; or stages of a pipeline.
 #pragma once
 
 #include <vector>
@@ -23,8 +23,14 @@ namespace cox::diagnose {
 ///          named where it works for more than half of its time, without what its samples say that it lacked a CPU, and some worker waits for
 ///          a fifth of its own while it does.
 ///          At most that would be saved; of a worker at most its excess over all turns, of the time from its first wait to its last.
-/// Where clocks cannot be compared, the server is not asked. Empty where there is no server, and where a rank waits on several threads. Cost: O(waits log waits).
-/// Held by: src/diagnose/verdict/of_messages_test.cpp, tests/e2e/train/served_test.sh
+/// Where all ranks mark steps with their ways forth and back (PhaseKind::Forward, Backward), they are stages, and none is a server: a turn is what these take
+/// of a step, and a rank is named as a worker is. Stages have unlike work by nature: whoever has a fifth more than the usual one holds the
+/// pipeline up.
+/// Where clocks cannot be compared, the server is not asked. Empty where there is no server and there are no stages, and where workers or
+/// server wait on several threads. Cost: O(waits log waits).
+/// Held by: src/diagnose/verdict/of_messages_test.cpp, tests/e2e/train/served_test.sh, pipeline_test.sh
 [[nodiscard]] std::vector<Finding> findings_of_messages(const Matched& matched);
+/// Whether ranks meet through messages alone, and all mark steps with their ways forth and back. Cost: O(events).
+[[nodiscard]] bool are_stages(const Matched& matched);
 
 }  // namespace cox::diagnose

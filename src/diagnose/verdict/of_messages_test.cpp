@@ -260,5 +260,58 @@ TEST(OfMessages, ADiagnosisSaysWhoAndWhatItWouldSaveAtMost) {
   EXPECT_EQ(nobody->answer.reasons.front().reason, AnswerReason::MessagesOnly);
 }
 
+/// Stages in a chain: each step has so many micro-batches forth and back, and each waits for its neighbours.
+std::vector<Finding> found_in_stages(int stages, const std::function<Duration(int stage)>& work) {
+  trace::Run run = testing::empty_run(stages);
+  run.communicators[0].by_rank = run.communicators[0].ranks;
+  constexpr int kSteps = 40, kMicroBatches = 4;
+  for (int s = 0; s < stages; ++s) {
+    trace::EventColumns& events = run.ranks[static_cast<std::size_t>(s)].events;
+    Duration now{5ms};
+    std::vector<Side> with(static_cast<std::size_t>(stages));
+    for (int step = 0; step < kSteps; ++step) {
+      events.push_back({.kind = trace::EventKind::Step,
+                        .begin = now,
+                        .end = now,
+                        .seq = static_cast<std::uint32_t>(step)});
+      for (int b = 0; b < 2 * kMicroBatches; ++b) {
+        const bool back = b >= kMicroBatches;
+        const int peer = back ? s + 1 : s - 1;
+        if (peer >= 0 && peer < stages) {
+          add_wait(events, now, now + 1ms, peer, with[static_cast<std::size_t>(peer)]);
+          now += 1ms;
+        }
+        const Duration takes = work(s) / (2 * kMicroBatches) + Duration{(step * 7 + b) % 5 * 1000};
+        events.push_back(
+            {.kind = trace::EventKind::Phase,
+             .op = static_cast<std::uint8_t>(back ? trace::PhaseKind::Backward : trace::PhaseKind::Forward),
+             .begin = now,
+             .end = now + takes});
+        now += takes;
+      }
+    }
+  }
+  return findings_of_messages(Matched(run));
+}
+
+// The middle one of three is no server, though all others wait for it alone.
+TEST(OfMessages, AStageThatWorksLongerIsNamedByItsPhases) {
+  for (const int stages : {3, 4}) {
+    EXPECT_TRUE(found_in_stages(stages, [](int) { return 8ms; }).empty());
+    EXPECT_TRUE(found_in_stages(stages, [](int s) { return s == 1 ? 9ms : 8ms; }).empty());
+    for (int slow = 0; slow < stages; ++slow) {
+      const auto all = found_in_stages(stages, [slow](int s) { return s == slow ? 24ms : 8ms; });
+      ASSERT_EQ(all.size(), 1U) << slow << " of " << stages;
+      EXPECT_EQ(all[0].rank, Rank{slow});
+      const auto& e = std::get<MessageEvidence>(all[0].evidence);
+      EXPECT_TRUE(e.of_phases && !e.is_server);
+      EXPECT_NEAR(in_seconds(e.work), 24e-3, 1e-4);
+      EXPECT_NEAR(in_seconds(e.others), 8e-3, 1e-4);
+      EXPECT_EQ(e.turns, 39);
+    }
+  }
+  EXPECT_TRUE(found_in_stages(2, [](int s) { return s == 1 ? 24ms : 8ms; }).empty());
+}
+
 }  // namespace
 }  // namespace cox::diagnose

@@ -134,7 +134,18 @@ void say(const FabricEvidence& e, Facts& facts) {
   facts.add("member_test", 0, fmt::format("slow members instead: {}", name_of(e.member_test)));
 }
 
+void say_phases(const MessageEvidence& e, Facts& facts) {
+  facts.add("step_work_median_s", in_seconds(e.work),
+            fmt::format("its ways forth and back take {} of a step (median over {})", to_string(e.work),
+                        counted(e.turns, "step")));
+  facts.add("others_step_work_median_s", in_seconds(e.others),
+            fmt::format("those of the others {}", to_string(e.others)));
+  facts.add("longer_steps_ratio", static_cast<double>(e.longer) / static_cast<double>(e.turns),
+            fmt::format("in {} of its steps they take longer than three of four of theirs", e.longer));
+}
+
 void say(const MessageEvidence& e, Facts& facts) {
+  if (e.of_phases) return say_phases(e, facts);
   facts.add("turn_work_median_s", in_seconds(e.work),
             fmt::format("it works {} between two waits for messages (median over {})", to_string(e.work),
                         counted(e.turns, "turn")));
@@ -180,6 +191,12 @@ std::string message_words(const Finding& f, const MessageEvidence& e) {
         "all others wait for messages of {}, which works in {} of its time: another rank waits for it while it does in up to {} "
         "of its own. What fixing that would save is not told: at most {} of the run",
         subject_of(f.ranks), percent(e.busy_ratio), percent(e.held_ratio), percent(*f.gain_at_most));
+  if (e.of_phases)
+    return fmt::format(
+        "{} works {} in a step, forth and back, the others {}: {} of its {} steps are longer than three of four of theirs. What "
+        "fixing that would save is not told: at most {} of the run",
+        subject_of(f.ranks), to_string(e.work), to_string(e.others), e.longer, e.turns,
+        percent(*f.gain_at_most));
   return fmt::format(
       "{} works {} between two messages, the others that wait for the same rank {}: {} of its {} turns are longer than three "
       "of four of theirs. What fixing that would save is not told: at most {} of the run",
