@@ -39,8 +39,9 @@ struct TrainQuestion {
   Carrier carrier = Carrier::Threads;
   /// `fixed-order`, or an all-reduce by name as `model::name_of` has it, `hierarchical,group=2`
   std::string all_reduce = "fixed-order";
-  std::string layout =
-      "data-parallel";  ///< or `zero-1`, `zero-2`, `zero-3`: each process keeps its part of the optimizer's state, gradients, parameters
+  /// `data-parallel`; `zero-1`, `zero-2`, `zero-3`: each process keeps its part of the optimizer's state, gradients, parameters; `pipeline`,
+  /// `pipeline,recompute=1`: the units of its stage, by the scenario's layout, micro-batches and schedule
+  std::string layout = "data-parallel";
   std::filesystem::path programs{};    ///< folder of cox-train-openmpi and -mpich
   std::vector<std::string> launch{};   ///< starts them; empty: the library's mpirun
   Seconds patience{60};                ///< of one wait for a message
@@ -68,15 +69,16 @@ struct TrainAnswer {
   bool stopped = false;
 };
 
-/// Whether training on processes makes the same of both: workers, policy, name. For words that change nothing.
-[[nodiscard]] bool same_job(const model::Scenario& one, const model::Scenario& other);
+/// Whether training on processes under this layout makes the same of both: workers, policy, name, stages. For words that change nothing.
+[[nodiscard]] bool same_job(const model::Scenario& one, const model::Scenario& other,
+                            const std::string& layout);
 
 /// Learns on `procs` processes what the scenario's workers (replicas of its model) learn under a policy. Where they meet, each worker is a leaf of
 /// the sum, each process holds a stretch of them. In fixed order parameters and losses have the bits of `learn::Learner` along a synchronous
 /// stream (or one of rounds of local steps), for any number of processes; by another all-reduce the bits are that algorithm's. With a server (the
 /// first process) the stream depends on who was faster, and along it they have the learner's bits.
 /// Errors: train-001 (a policy that processes do not carry out yet, more processes than workers, a sum by
-/// name under a layout that has parts, too large), train-002 (such an all-reduce, layout or interval), train-003 to -008 (while it ran); learn-001; those of simulate::update_workers.
+/// name under a layout that has parts, stages that the problem or the processes do not make, too large), train-002 (such an all-reduce, layout or interval), train-003 to -008 (while it ran); learn-001; those of simulate::update_workers.
 /// Held by: src/train/answer/train_test.cpp, tests/e2e/train/train_test.sh
 [[nodiscard]] Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& question,
                                         const std::vector<std::string>& inputs);

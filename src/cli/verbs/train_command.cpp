@@ -95,18 +95,19 @@ Result<train::TrainQuestion> question_of(const Invocation& call) {
   return q;
 }
 
-/// Words of --set that make no other job: nothing but replicas and the policy is taken of a scenario.
-Result<std::vector<std::string>> notes_of(const Invocation& call, const model::Scenario& scenario) {
+/// Words of --set that make no other job: nothing but replicas, the policy and, where asked for, stages is taken of a scenario.
+Result<std::vector<std::string>> notes_of(const Invocation& call, const model::Scenario& scenario,
+                                          const std::string& layout) {
   const std::vector<std::string> all = split_changes(call.value("set"));
   std::vector<std::string> notes;
   for (std::size_t i = 0; i < all.size(); ++i) {
     std::vector<std::string> others = all;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
     const auto without = model::read_scenario(call.args.front(), {.set = others});
-    if (without && train::same_job(without->scenario, scenario))
+    if (without && train::same_job(without->scenario, scenario, layout))
       notes.push_back(fmt::format(
-          "--set {} changes nothing here: of a scenario, processes take its replicas and its policy",
-          all[i]));
+          "--set {} changes nothing here: of a scenario, processes take its replicas and its policy{}",
+          all[i], layout.starts_with("pipeline") ? ", and its stages" : ""));
   }
   return notes;
 }
@@ -158,7 +159,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     record.emplace(std::move(opened));
     question.record = &record->stream();
   }
-  COX_TRY(question.notes, notes_of(call, read.scenario));
+  COX_TRY(question.notes, notes_of(call, read.scenario, question.layout));
   std::optional<FinishFirst> finishing(std::in_place);
   question.stop = interrupted;
   ToldSteps told(console, question.steps);
@@ -200,6 +201,8 @@ const Command& train_command() {
                         {"cox train job.toml --procs 4 --transport openmpi", "four processes under mpirun"},
                         {"cox train job.toml --procs 4 --all-reduce double-binary-tree",
                          "summed in that order"},
+                        {"cox train job.toml --procs 4 --layout pipeline --problem mlp",
+                         "the scenario's stages and micro-batches"},
                         {"cox train job.toml --procs 4 --policy diloco,local-steps=20",
                          "meet every 20 steps"},
                         {"cox train job.toml --procs 4 --policy bounded-wait,staleness=2",
@@ -236,7 +239,7 @@ const Command& train_command() {
                  .fallback = "fixed-order"},
                 {.name = "layout",
                  .value = "NAME",
-                 .help = "data-parallel, zero-1, zero-2 or zero-3: who keeps what",
+                 .help = "data-parallel, zero-1, zero-2, zero-3 or pipeline: who keeps what",
                  .fallback = "data-parallel"},
                 {.name = "launch", .value = "WORDS", .help = "starts the ranks, such as 'mpirun -n 4'"},
                 {.name = "checkpoint",

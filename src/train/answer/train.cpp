@@ -200,7 +200,13 @@ std::string_view name_of(Carrier carrier) {
   return "gloo";
 }
 
-bool same_job(const model::Scenario& one, const model::Scenario& other) {
+bool same_job(const model::Scenario& one, const model::Scenario& other, const std::string& layout) {
+  const auto kind = read_layout(layout);
+  if (one.job.workload() == model::Workload::Training && other.job.workload() == model::Workload::Training &&
+      kind && *kind == TrainLayout::Pipeline &&
+      pipeline_of(layout, one.job.as<model::TrainingJob>()) !=
+          pipeline_of(layout, other.job.as<model::TrainingJob>()))
+    return false;
   const auto workers_of = [](model::Scenario s) {
     s.job.steps = 1;
     const auto workers = simulate::update_workers(s);

@@ -90,7 +90,7 @@ void Pipeline::recall(const Key& key, Live& live, std::span<float> room) {
   if (job_.pipeline->recompute && here_ != key) compute_forward(key, live, room);
 }
 
-Status Pipeline::forward(const Key& key) {
+Status Pipeline::forward(const Key& key, Seconds pause) {
   const int place = plan_.place(key.first);
   Chunk& chunk = chunks_[static_cast<std::size_t>(key.first)];
   const learn::ProblemStage::Sizes& sizes = chunk.stage->sizes();
@@ -98,6 +98,11 @@ Status Pipeline::forward(const Key& key) {
   if (!job_.pipeline->recompute) live.kept = floats(sizes.kept);
   if (sizes.taken > 0) COX_CHECK(take(place - 1, number_of(place - 1, key.second, false), live.taken.all()));
   COX_CHECK(make_free(place + 1, chunk.given_sent));
+  if (pause > Seconds{}) {
+    marks_.begin(StepPart::Forward, {});
+    std::this_thread::sleep_for(pause);
+    marks_.end();
+  }
   compute_forward(key, live, chunk.given.all());
   if (sizes.given > 0)
     send(place + 1, number_of(place, key.second, false), chunk.given.all(), chunk.given_sent);
@@ -152,8 +157,7 @@ Status Pipeline::run(std::int64_t step, std::span<const float> x, std::span<floa
   using Kind = simulate::StageOp::Kind;
   for (const simulate::StageOp& op : plan_.order()) {
     const Key key{op.chunk, op.micro_batch};
-    if (op.kind == Kind::Forward && op.chunk == 0 && pause > Seconds{}) std::this_thread::sleep_for(pause);
-    if (op.kind == Kind::Forward) COX_CHECK(forward(key));
+    if (op.kind == Kind::Forward) COX_CHECK(forward(key, op.chunk == 0 ? pause : Seconds{}));
     if (op.kind == Kind::Backward || op.kind == Kind::BackwardInput) COX_CHECK(backward(key));
     if (op.kind == Kind::Backward || op.kind == Kind::BackwardWeight)
       gradient(key, op.kind == Kind::BackwardWeight, done);

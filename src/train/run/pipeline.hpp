@@ -53,7 +53,7 @@ class Pipeline {
   };
   using Key = std::pair<int, int>;  ///< chunk, micro-batch
 
-  [[nodiscard]] Status forward(const Key& key);
+  [[nodiscard]] Status forward(const Key& key, Seconds pause);
   [[nodiscard]] Status backward(const Key& key);
   /// `apart`: others went back since it did.
   void gradient(const Key& key, bool apart, const Done& done);
