@@ -220,6 +220,7 @@ double turns_in_one(const std::vector<Memory>& memories, std::size_t server, std
     after += memories[other].after;
     ++workers;
   }
+  if (workers == 0) return 1;
   next /= workers;
   after /= workers;
   if (next < 2 / std::sqrt(workers * static_cast<double>(turns))) return 1;
