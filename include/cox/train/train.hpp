@@ -47,6 +47,7 @@ struct TrainQuestion {
   Seconds patience{60};                ///< of one wait for a message
   std::filesystem::path checkpoint{};  ///< folder that the job is saved to; empty: it is not
   std::string every = "100";           ///< steps between two checkpoints, or `5%` of the time for all of them
+  bool beside = true;                  ///< they are written beside the steps, from a copy
   bool resume = false;                 ///< from the newest checkpoint that is whole, where there is one
   bool predict = false;                ///< the first steps predict the rest, and both are said
   std::string

@@ -71,14 +71,16 @@ Result<train::TrainQuestion> question_of(const Invocation& call) {
   q.patience = Seconds{patience};
   q.checkpoint = call.value("checkpoint");
   q.every = call.value("checkpoint-every", "100");
+  q.beside = !call.has("checkpoint-in-step");
   q.resume = call.has("resume");
   q.inject = call.value("inject");
   q.predict = call.has("predict");
-  if (q.checkpoint.empty() && (q.resume || !call.value("checkpoint-every").empty()))
-    return fail(usage_error(
-        "cli-003",
-        fmt::format("--{}: got no folder of checkpoints", q.resume ? "resume" : "checkpoint-every"),
-        "say it, like --checkpoint saved"));
+  if (q.checkpoint.empty() && (q.resume || !q.beside || !call.value("checkpoint-every").empty()))
+    return fail(
+        usage_error("cli-003",
+                    fmt::format("--{}: got no folder of checkpoints",
+                                q.resume ? "resume" : (q.beside ? "checkpoint-every" : "checkpoint-in-step")),
+                    "say it, like --checkpoint saved"));
   const std::string launch = call.value("launch");
   for (std::size_t at = 0; at < launch.size();) {
     const std::size_t end = std::min(launch.find(' ', at), launch.size());
@@ -250,6 +252,8 @@ const Command& train_command() {
                  .value = "N",
                  .help = "steps between checkpoints, or 5% of the time for all of them",
                  .fallback = "100"},
+                {.name = "checkpoint-in-step",
+                 .help = "steps wait until a checkpoint is written; without it a copy is, beside them"},
                 {.name = "resume", .help = "go on from the newest whole checkpoint"},
                 {.name = "patience",
                  .value = "SECONDS",

@@ -230,11 +230,15 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
                                    to_string(run.steps_took / static_cast<double>(run.own_versions())),
                                    run.own_versions()));
   if (job.predict) lines.emplace_back(forecast_text(job, run, f));
-  if (run.saved.count > 0)
-    lines.emplace_back(fmt::format("{} to {}, each took {}: {} of the time",
-                                   counted(run.saved.count, "checkpoint", "checkpoints"), job.checkpoint,
-                                   to_string(run.saved.took / static_cast<double>(run.saved.count)),
-                                   percent(run.saved.took / (run.saved.took + run.steps_took))));
+  if (run.saved.count > 0) {
+    const auto count = static_cast<double>(run.saved.count);
+    lines.emplace_back(fmt::format(
+        "{} to {}, each took {} of the steps ({} of the time){}",
+        counted(run.saved.count, "checkpoint", "checkpoints"), job.checkpoint,
+        to_string(run.saved.took / count), percent(run.saved.took / (run.saved.took + run.steps_took)),
+        job.beside ? fmt::format(" and was written in {} beside them", to_string(run.saved.beside / count))
+                   : ""));
+  }
   if (!job.inject.empty()) lines.emplace_back(fmt::format("note: a fault was injected: {}", job.inject));
   for (const std::string& note : q.notes) lines.emplace_back("note: " + note);
   return lines;
@@ -306,6 +310,7 @@ std::string json_of(const std::string& scenario, const TrainJob& job, const Trai
               {"refused_checkpoints", run.refused},
               {"checkpoints", run.saved.count},
               {"checkpoints_s", run.saved.took.count()},
+              {"checkpoints_beside_s", job.beside ? Json(run.saved.beside.count()) : Json(nullptr)},
               {"points", Json::array()},
               {"links", Json::array()},
               {"ranks", Json::array()}};

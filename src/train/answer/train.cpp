@@ -244,6 +244,7 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
                .times = q.record != nullptr,
                .checkpoint = q.checkpoint.empty() ? "" : std::filesystem::absolute(q.checkpoint).string(),
                .every = q.every,
+               .beside = q.beside,
                .resume = q.resume,
                .predict = q.predict,
                .inject = q.inject,

@@ -41,12 +41,22 @@ std::string_view chars_of(std::span<const float> values) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// The hook's answer, or that of the call. Returns errno.
+template <class Call>
+int asked(const DiskHook& hook, DiskCall what, const fs::path& path, const Call& call) {
+  if (hook)
+    if (const int cause = hook(what, path); cause != 0) return cause;
+  return call() ? 0 : errno;
+}
+
 /// A file that is written to its end, or not at all.
 class Writing {
  public:
-  explicit Writing(const fs::path& path)
-      : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600)) {
-    if (fd_ < 0) cause_ = errno;
+  Writing(const DiskHook& hook, fs::path path) : hook_(hook), path_(std::move(path)) {
+    cause_ = asked(hook_, DiskCall::Create, path_, [&] {
+      fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+      return fd_ >= 0;
+    });
   }
   Writing(const Writing&) = delete;
   Writing& operator=(const Writing&) = delete;
@@ -55,32 +65,40 @@ class Writing {
   }
   void add(std::string_view text) {
     while (cause_ == 0 && !text.empty()) {
-      const ssize_t n = ::write(fd_, text.data(), text.size());
-      if (n >= 0)
-        text.remove_prefix(static_cast<std::size_t>(n));
-      else if (errno != EINTR)
-        cause_ = errno;
+      ssize_t n = 0;
+      cause_ = asked(hook_, DiskCall::Write, path_,
+                     [&] { return (n = ::write(fd_, text.data(), text.size())) >= 0 || errno == EINTR; });
+      if (cause_ == 0 && n > 0) text.remove_prefix(static_cast<std::size_t>(n));
     }
+  }
+  void give_up() {
+    if (cause_ == 0) cause_ = ECANCELED;
   }
   /// On the device. Returns errno.
   [[nodiscard]] int end() {
-    if (cause_ == 0 && ::fsync(fd_) != 0) cause_ = errno;
-    if (fd_ >= 0 && ::close(std::exchange(fd_, -1)) != 0 && cause_ == 0) cause_ = errno;
+    if (cause_ == 0) cause_ = asked(hook_, DiskCall::Synchronise, path_, [&] { return ::fsync(fd_) == 0; });
+    if (cause_ == 0)
+      cause_ = asked(hook_, DiskCall::Close, path_, [&] { return ::close(std::exchange(fd_, -1)) == 0; });
     return cause_;
   }
 
  private:
-  int fd_;
+  const DiskHook& hook_;
+  fs::path path_;
+  int fd_ = -1;
   int cause_ = 0;
 };
 
 /// A name that was given in a folder is on the device.
-int synchronise(const fs::path& folder) {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return errno;
-  const int cause = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  return cause;
+int synchronise(const fs::path& folder, const DiskHook& hook) {
+  return asked(hook, DiskCall::Synchronise, folder, [&] {
+    const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return false;
+    const int cause = ::fsync(fd) == 0 ? 0 : errno;
+    ::close(fd);
+    errno = cause;
+    return cause == 0;
+  });
 }
 
 Error error_of(const char* id, std::string message, std::string hint) {
@@ -147,7 +165,7 @@ Status Generations::open() {
   std::error_code failed;
   fs::create_directories(folder_, failed);
   if (failed) return fail(cannot_look(folder_, failed.message()));
-  if (const int cause = synchronise(folder_.parent_path()); cause != 0)
+  if (const int cause = synchronise(folder_.parent_path(), hook_); cause != 0)
     return fail(cannot_look(folder_.parent_path(), std::strerror(cause)));
   lock_ = ::open((folder_ / "lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (lock_ < 0) return fail(cannot_look(folder_ / "lock", std::strerror(errno)));
@@ -193,36 +211,53 @@ Result<std::optional<std::int64_t>> Generations::newest_version() const {
 }
 
 int Generations::prepare(std::int64_t version) const {
-  return ::mkdir(half_done(version).c_str(), 0700) == 0 ? 0 : errno;
+  const fs::path made = half_done(version);
+  return asked(hook_, DiskCall::MakeFolder, made,
+               [&] { return ::mkdir(made.c_str(), 0700) == 0 || errno == EEXIST; });
 }
 
 int Generations::write_part(std::int64_t version, int number, std::span<const std::span<const float>> values,
-                            std::uint64_t& hash) const {
-  Writing file(half_done(version) / fmt::format("{}{}", kPart, number));
+                            std::uint64_t& hash, const std::function<bool()>& given_up) const {
+  constexpr std::size_t kAtOnce = std::size_t{1} << 18;  // 1 MiB
+  Writing file(hook_, half_done(version) / fmt::format("{}{}", kPart, number));
   Fnv1a sum;
-  for (const std::span<const float> some : values) {
-    file.add(chars_of(some));
-    sum.add(chars_of(some));
-  }
+  for (const std::span<const float> some : values)
+    for (std::size_t at = 0; at < some.size(); at += kAtOnce) {
+      const std::string_view piece = chars_of(some.subspan(at, std::min(kAtOnce, some.size() - at)));
+      if (given_up && given_up()) file.give_up();
+      file.add(piece);
+      sum.add(piece);
+    }
   hash = sum.value();
   return file.end();
 }
 
-int Generations::publish(const Manifest& manifest) const {
-  const fs::path made = half_done(manifest.version);
+int Generations::publish(const Manifest& manifest, std::string* at) const {
+  const fs::path made = half_done(manifest.version), named = place(manifest.version);
+  const auto failed_at = [&](std::string what, int cause) {
+    if (at != nullptr) *at = std::move(what);
+    return cause;
+  };
   for (std::size_t r = 0; r < manifest.parts.size();
        ++r) {  // on a shared file system they may come later, or never
     std::error_code failed;
-    const auto size = fs::file_size(made / fmt::format("{}{}", kPart, r), failed);
-    if (failed) return failed.value();
-    if (static_cast<std::int64_t>(size) != manifest.bytes_of(manifest.parts[r]).count()) return EIO;
+    const std::string name = fmt::format("{}{}", kPart, r);
+    const auto size = fs::file_size(made / name, failed);
+    if (failed) return failed_at(name, failed.value());
+    if (static_cast<std::int64_t>(size) != manifest.bytes_of(manifest.parts[r]).count())
+      return failed_at(name, EIO);
   }
-  Writing file(made / kManifest);
+  Writing file(hook_, made / kManifest);
   file.add(text_of(manifest));
-  if (const int cause = file.end(); cause != 0) return cause;
-  if (const int cause = synchronise(made); cause != 0) return cause;
-  if (::rename(made.c_str(), place(manifest.version).c_str()) != 0) return errno;
-  if (const int cause = synchronise(folder_); cause != 0) return cause;
+  if (const int cause = file.end(); cause != 0) return failed_at(std::string(kManifest), cause);
+  if (const int cause = synchronise(made, hook_); cause != 0)
+    return failed_at(made.filename().string(), cause);
+  if (const int cause =
+          asked(hook_, DiskCall::Rename, named, [&] { return ::rename(made.c_str(), named.c_str()) == 0; });
+      cause != 0)
+    return failed_at(named.filename().string(), cause);
+  if (const int cause = synchronise(folder_, hook_); cause != 0)
+    return failed_at(folder_.filename().string(), cause);
   const auto all = versions();
   if (!all) return 0;   // it is there; older ones stay
   bool before = false;  // the one before was seen

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,6 +37,11 @@ struct FoundState {
   std::vector<RefusedState> refused{};  ///< newer ones
 };
 
+/// What is asked of the system while a checkpoint is written.
+enum class DiskCall : std::uint8_t { MakeFolder, Create, Write, Synchronise, Close, Rename };
+/// Heard before each call, with what it is about; an errno that is not 0 is its result, and the call is not made. For tests: on any thread that writes.
+using DiskHook = std::function<int(DiskCall, const std::filesystem::path&)>;
+
 /// `FOLDER/00000120/` holds `manifest` and `part-0`, `part-1`, ... It is written as `00000120.tmp-NONCE`, each file and the folder are
 /// synchronised, and it gets its name when it is whole, so that whoever is killed leaves the one before, and what is left of a killed
 /// job writes where nobody looks. A folder that holds neither a manifest nor a first part is none of ours; nothing but files of these
@@ -51,6 +57,7 @@ class Generations {
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
   /// Of the job's temporary folders, on all its ranks.
   void set_nonce(std::uint64_t nonce) { nonce_ = nonce; }
+  void set_hook(DiskHook hook) { hook_ = std::move(hook); }
 
   /// One rank, before all else: makes the folder, takes its lock, removes what killed jobs left half done.
   /// Errors: train-008 (another job has it), train-007 (it cannot be made or looked at).
@@ -61,13 +68,15 @@ class Generations {
   /// The newest by its name, whole or not; nothing where there is none. Errors: as `any`.
   [[nodiscard]] Result<std::optional<std::int64_t>> newest_version() const;
 
-  /// One rank: room for the parts of a version. Returns errno, 0 = done.
+  /// Room for the parts of a version, also where another rank has made it. Returns errno, 0 = done.
   [[nodiscard]] int prepare(std::int64_t version) const;
-  /// A file: these values, one span after the other. Returns errno.
+  /// A file: these values, one span after the other. `given_up`, where there is one, is asked now and then. Returns errno (ECANCELED: given up).
   [[nodiscard]] int write_part(std::int64_t version, int number,
-                               std::span<const std::span<const float>> values, std::uint64_t& hash) const;
-  /// One rank, when all parts are there: gives it its name, and removes those of the job before the one before. Returns errno.
-  [[nodiscard]] int publish(const Manifest& manifest) const;
+                               std::span<const std::span<const float>> values, std::uint64_t& hash,
+                               const std::function<bool()>& given_up = {}) const;
+  /// One rank, when all parts are there: gives it its name, and removes those of the job before the one before. Returns errno; `at`,
+  /// where there is one, then has the name of what could not be written.
+  [[nodiscard]] int publish(const Manifest& manifest, std::string* at = nullptr) const;
   /// One rank: away with what was not published.
   void give_up(std::int64_t version) const;
 
@@ -92,6 +101,7 @@ class Generations {
 
   std::filesystem::path folder_;
   std::uint64_t nonce_ = 0;
+  DiskHook hook_{};
   int lock_ = -1;
 };
 

@@ -22,6 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Versions between two questions whether all are done, at most.
+constexpr std::int64_t kLongestDistance = 16;
 /// Before it is known what saving takes.
 constexpr std::int64_t kFirstSteps = 10;
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 40;
@@ -61,6 +63,13 @@ std::int64_t steps_until_saved(double share, Seconds saved, Seconds longest, Sec
   return static_cast<std::int64_t>(std::min(std::ceil(wanted / step), static_cast<double>(kMostSteps)));
 }
 
+std::int64_t floats_of(std::span<const SavedSpan> spans) {
+  std::int64_t floats = 0;
+  for (const SavedSpan& one : spans)
+    for (const std::span<const float> values : one.values) floats += static_cast<std::int64_t>(values.size());
+  return floats;
+}
+
 Saver::Saver(const std::string& folder, SaveEvery every, std::string job, std::int64_t elements, int moments,
              Transport& transport)
     : generations_(folder),
@@ -69,6 +78,12 @@ Saver::Saver(const std::string& folder, SaveEvery every, std::string job, std::i
       transport_(transport),
       next_(every.steps > 0 ? every.steps : kFirstSteps),
       since_(Clock::now()) {}
+
+void Saver::write_beside(MemoryCount& memory, std::int64_t floats) {
+  beside_ = true;
+  room_ = CountedFloats(memory, Use::Copies, static_cast<std::size_t>(floats));
+  std::ranges::fill(room_.all(), 0.0F);  // so that its pages are there before the first step
+}
 
 Status Saver::agree(const Status& mine) {
   struct Words {
@@ -164,55 +179,172 @@ Result<FoundState> Saver::resume() {
   return found;
 }
 
-Status Saver::agree(std::int64_t version, int cause) {
-  COX_TRY(const std::vector<int> all, exchange(transport_, cause));
-  const auto first = std::ranges::find_if(all, [](int c) { return c != 0; });
-  if (first == all.end()) return {};
-  if (transport_.rank() == 0) generations_.give_up(version);
-  return fail({.code = Errc::Io,
-               .id = "train-007",
-               .message = fmt::format("rank {} cannot write checkpoint {} to {}: {}", first - all.begin(),
-                                      version, generations_.folder().string(), std::strerror(*first)),
-               .hint = "the one before is what it was: make room and go on with --resume",
-               .where = {}});
+void Saver::write(const std::stop_token& stop) {
+  UnderWay& u = *under_way_;
+  const auto fails = [&](int cause, std::string_view file) {
+    u.failed.cause = cause;
+    std::ranges::copy(file.substr(0, u.failed.file.size() - 1), u.failed.file.begin());
+  };
+  if (const int cause = generations_.prepare(u.version); cause != 0) return fails(cause, "its folder");
+  for (std::size_t i = 0; i < u.spans.size(); ++i) {
+    SavedPart& part = u.parts.emplace_back(SavedPart{.elements = u.spans[i].elements, .hash = 0});
+    const int number = static_cast<int>(i) * transport_.ranks() + transport_.rank();
+    const int cause = generations_.write_part(u.version, number, u.spans[i].values, part.hash,
+                                              [&] { return stop.stop_requested(); });
+    if (cause != 0) return fails(cause, fmt::format("part-{}", number));
+  }
 }
 
-Status Saver::save(std::int64_t version, std::span<const SavedSpan> mine) {
-  const Clock::time_point before = Clock::now();
-  const bool first = transport_.rank() == 0;
-  COX_CHECK(agree(version, first ? generations_.prepare(version) : 0));
-  std::vector<SavedPart> parts;
-  int cause = 0;
-  for (const SavedSpan& one : mine) {
-    SavedPart& part = parts.emplace_back(SavedPart{.elements = one.elements, .hash = 0});
-    const int number = static_cast<int>(parts.size() - 1) * transport_.ranks() + transport_.rank();
-    if (cause == 0) cause = generations_.write_part(version, number, one.values, part.hash);
-  }
-  COX_CHECK(agree(version, cause));
-  manifest_.version = version;
-  manifest_.parts.clear();
-  for (const SavedPart& part : parts) {
-    COX_TRY(const std::vector<SavedPart> of_ranks, exchange(transport_, part));
-    manifest_.parts.insert(manifest_.parts.end(), of_ranks.begin(), of_ranks.end());
-  }
-  COX_CHECK(agree(version, first ? generations_.publish(manifest_) : 0));
-  const Clock::time_point after = Clock::now();
-  const Seconds took = after - before;
-  ++saved_.count;
-  newest_ = version;
-  saved_.took += took;
-  longest_ = std::max(longest_, took);
-  std::int64_t more = every_.steps;
-  if (every_.steps == 0) {
-    const Seconds all = after - since_;
-    const Seconds stepped = all - saved_.took;
-    more = steps_until_saved(every_.share, saved_.took, longest_, stepped,
-                             stepped / static_cast<double>(std::max<std::int64_t>(1, version - began_)));
-    COX_TRY(const std::vector<std::int64_t> of_ranks, exchange(transport_, more));
-    more = of_ranks.front();
-  }
-  next_ = version + more;
+void Saver::publish(const std::stop_token& /*stop*/) {
+  std::string at;
+  Unwritten& failed = under_way_->failed;
+  failed.cause = generations_.publish(manifest_, &at);
+  if (failed.cause != 0) std::ranges::copy(at.substr(0, failed.file.size() - 1), failed.file.begin());
+}
+
+void Saver::begin_thread(void (Saver::*what)(const std::stop_token&)) {
+  done_ = false;
+  thread_ = std::jthread([this, what](const std::stop_token& stop) {
+    const Clock::time_point before = Clock::now();
+    (this->*what)(stop);
+    under_way_->beside += Clock::now() - before;
+    done_.store(true, std::memory_order_release);
+  });
+}
+
+Status Saver::save(std::int64_t version, std::span<const SavedSpan> mine, Clock::time_point since) {
+  stopped_ = since;
+  if (under_way_) COX_CHECK(finish_one(version));
+  UnderWay& u = under_way_.emplace();
+  u.version = version;
+  u.next = version + 1;
+  u.spans.assign(mine.begin(), mine.end());
+  std::size_t at = 0;  // in the room
+  if (beside_)
+    for (SavedSpan& one : u.spans)
+      for (std::span<const float>& values : one.values) {
+        const std::span<float> copy = room_.all().subspan(at, values.size());
+        std::ranges::copy(values, copy.begin());
+        values = copy;
+        at += copy.size();
+      }
+  next_ = version + std::max<std::int64_t>(every_.steps, 1);
+  begin_thread(&Saver::write);
+  if (!beside_) COX_CHECK(finish_one(version));
+  count_cost();
   return {};
+}
+
+Status Saver::follow(std::int64_t version) {
+  stopped_ = Clock::now();
+  const Status made = ask(version, false);
+  count_cost();
+  return made;
+}
+
+Status Saver::finish(std::int64_t version) {
+  stopped_ = Clock::now();
+  const Status made = finish_one(version);
+  count_cost();
+  return made;
+}
+
+Status Saver::finish_one(std::int64_t version) {
+  while (under_way_) COX_CHECK(ask(version, true));
+  return {};
+}
+
+/// Since the step stopped, or since this was counted last.
+void Saver::count_cost() {
+  const Clock::time_point now = Clock::now();
+  const Seconds took = now - stopped_;
+  stopped_ = now;
+  saved_.took += took;
+  if (under_way_) under_way_->cost += took;
+}
+
+std::int64_t Saver::steps_to_next(std::int64_t version) const {
+  if (every_.steps > 0) return every_.steps;
+  const Seconds stepped = Clock::now() - since_ - saved_.took;
+  return steps_until_saved(every_.share, saved_.took, longest_, stepped,
+                           stepped / static_cast<double>(std::max<std::int64_t>(1, version - began_)));
+}
+
+Status Saver::ask(std::int64_t version, bool wait) {
+  UnderWay& u = *under_way_;
+  if (wait && thread_.joinable()) thread_.join();
+  Progress mine;
+  mine.done = done_.load(std::memory_order_acquire) ? 1 : 0;
+  count_cost();
+  if (mine.done != 0) {
+    mine.failed = u.failed;
+    if (u.publishes) {
+      longest_ = std::max(longest_, u.cost);
+      mine.more = steps_to_next(version);
+    }
+  }
+  COX_TRY(const std::vector<Progress> all, exchange(transport_, mine));
+  if (std::ranges::any_of(all, [](const Progress& p) { return p.failed.cause != 0; })) return give_up(all);
+  if (std::ranges::any_of(all, [](const Progress& p) { return p.done == 0; })) {
+    u.next = version + u.distance;
+    u.distance = std::min(2 * u.distance, kLongestDistance);
+    return {};
+  }
+  if (!u.publishes) {
+    COX_CHECK(collect_parts());
+    u.publishes = true;
+    u.next = version + 1;
+    u.distance = 2;
+    if (transport_.rank() == 0) begin_thread(&Saver::publish);
+    return {};
+  }
+  ++saved_.count;
+  saved_.beside += u.beside;
+  newest_ = u.version;
+  if (every_.steps == 0) next_ = version + all.front().more;
+  count_cost();
+  under_way_.reset();
+  return {};
+}
+
+/// For the first rank's manifest.
+Status Saver::collect_parts() {
+  UnderWay& u = *under_way_;
+  const std::uint64_t number = transport_.numbers(1);
+  if (transport_.rank() != 0) {
+    transport_.send(0, number, std::as_bytes(std::span(u.parts)));
+    return transport_.wait();
+  }
+  std::vector<std::vector<SavedPart>> of_ranks(static_cast<std::size_t>(transport_.ranks()), u.parts);
+  for (int r = 1; r < transport_.ranks(); ++r)
+    transport_.receive(r, number, std::as_writable_bytes(std::span(of_ranks[static_cast<std::size_t>(r)])));
+  COX_CHECK(transport_.wait());
+  manifest_.version = u.version;
+  manifest_.parts.clear();
+  for (std::size_t i = 0; i < u.parts.size(); ++i)
+    for (const std::vector<SavedPart>& parts : of_ranks) manifest_.parts.push_back(parts[i]);
+  return {};
+}
+
+/// What is half written goes when nobody writes there any more.
+Status Saver::give_up(std::span<const Progress> all) {
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+  COX_TRY(const std::vector<int> stopped, exchange(transport_, 0));
+  const std::int64_t version = under_way_->version;
+  if (transport_.rank() == 0) generations_.give_up(version);
+  under_way_.reset();
+  const auto first = std::ranges::find_if(all, [](const Progress& p) { return p.failed.cause != 0; });
+  return fail({.code = Errc::Io,
+               .id = "train-007",
+               .message = fmt::format(
+                   "rank {} cannot write {} of checkpoint {} in {}: {}; {}", first - all.begin(),
+                   first->failed.file.data(), version, generations_.folder().string(),
+                   std::strerror(first->failed.cause),
+                   newest_ < 0 ? "there is none before it"
+                               : fmt::format("checkpoint {}, the one before, is what it was", newest_)),
+               .hint = "make room and go on with --resume",
+               .where = {}});
 }
 
 }  // namespace cox::train

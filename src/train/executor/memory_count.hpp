@@ -24,12 +24,13 @@ enum class Use : std::uint8_t {
   Sums,         ///< of leaves of the own workers, that wait for their neighbours
   Received,     ///< parts of others' sums
   Activations,  ///< of micro-batches on their way through stages, with the messages between these
+  Copies,       ///< of what is saved, while it is written beside the steps
 };
-inline constexpr std::size_t kUses = 6;
-/// `parameters`, `gradients`, `optimizer`, `sums`, `received`, `activations`
+inline constexpr std::size_t kUses = 7;
+/// `parameters`, `gradients`, `optimizer`, `sums`, `received`, `activations`, `copies`
 [[nodiscard]] constexpr std::string_view name_of(Use use) {
-  constexpr std::array<std::string_view, kUses> kNames = {"parameters", "gradients", "optimizer",
-                                                          "sums",       "received",  "activations"};
+  constexpr std::array<std::string_view, kUses> kNames = {"parameters", "gradients",   "optimizer", "sums",
+                                                          "received",   "activations", "copies"};
   return kNames[static_cast<std::size_t>(use)];
 }
 using BytesByUse = std::array<Bytes, kUses>;

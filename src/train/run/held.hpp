@@ -41,7 +41,8 @@ class Held {
   [[nodiscard]] virtual learn::Problem& problem() = 0;
   [[nodiscard]] virtual int moments() const = 0;
   [[nodiscard]] virtual Bytes optimizer_bytes() const = 0;
-  [[nodiscard]] virtual const MemoryCount& memory() const = 0;
+  /// Counted by who takes buffers, those of what is saved too.
+  [[nodiscard]] virtual MemoryCount& memory() = 0;
 };
 
 }  // namespace cox::train

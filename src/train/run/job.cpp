@@ -119,6 +119,7 @@ bool read_word(std::string_view key, std::string_view value, TrainJob& job) {
   }
   if (key == "every") return !(job.every = value).empty();
   if (key == "times") return read_flag(value, job.times);
+  if (key == "beside") return read_flag(value, job.beside);
   if (key == "resume") return read_flag(value, job.resume);
   if (key == "predict") return read_flag(value, job.predict);
   if (key == "inject") {
@@ -236,6 +237,7 @@ std::vector<std::string> words_of(const TrainJob& job) {
           fmt::format("times={}", job.times ? 1 : 0),
           "checkpoint=" + job.checkpoint,
           "every=" + job.every,
+          fmt::format("beside={}", job.beside ? 1 : 0),
           fmt::format("resume={}", job.resume ? 1 : 0),
           fmt::format("predict={}", job.predict ? 1 : 0),
           "inject=" + job.inject,

@@ -91,6 +91,7 @@ struct TrainJob {
   bool times = false;         ///< of every version are kept
   std::string checkpoint{};   ///< folder; empty = nothing is saved
   std::string every = "100";  ///< as read_save_every takes it
+  bool beside = true;         ///< checkpoints are written beside the steps
   bool resume = false;
   bool predict = false;  ///< the first steps predict the rest
   std::string inject{};  ///< as read_injected takes it

@@ -151,6 +151,9 @@ BytesByUse planned_memory(const TrainJob& job, TrainLayout layout, const learn::
     always[static_cast<std::size_t>(Use::Optimizer)] +=
         of_floats(part_of(job.workers, rank, job.procs).count * LocalSteps::floats(optimizer, problem));
   }
+  // Each rank saves its own part of what it has.
+  if (!job.checkpoint.empty() && job.beside)
+    always[static_cast<std::size_t>(Use::Copies)] = of_floats((1 + moments) * kept);
   if (alone) {
     const auto executor = Executor::make({.kind = model::Collective::AllReduce,
                                           .algorithm = *by->algorithm,

@@ -61,11 +61,14 @@ class Replica {
       if (transport_.rank() == 0) marks_.version(made_.versions, held_.loss());
       if (job_.times) made_.times.push_back(Clock::now() - began_);
       if (made_.versions >= 2 * made_.points.back().version) COX_CHECK(add_point());
-      if (saver_ && saver_->due(made_.versions, job_.versions())) COX_CHECK(save());
+      if (saver_) COX_CHECK(save_in_turn());
     }
+    if (saver_) COX_CHECK(saver_->finish(made_.versions));
     if (saver_ && made_.stopped && made_.versions > made_.resumed.value_or(0) &&
-        saver_->newest() < made_.versions)
+        saver_->newest() < made_.versions) {
       COX_CHECK(save());
+      COX_CHECK(saver_->finish(made_.versions));
+    }
     if (saver_) made_.saved = saver_->saved();
     if (saver_) made_.saved_version = saver_->newest();
     if (!made_.diverged && made_.versions > made_.points.back().version) COX_CHECK(add_point());
@@ -81,6 +84,7 @@ class Replica {
     if (job_.checkpoint.empty()) return {};
     COX_TRY(const SaveEvery every, read_save_every(job_.every));
     saver_.emplace(job_.checkpoint, every, identity_of(job_), made_.parameters, held_.moments(), transport_);
+    if (job_.beside) saver_->write_beside(held_.memory(), floats_of(held_.saved()));
     if (!job_.resume) return saver_->begin_anew();
     COX_TRY(FoundState found, saver_->resume());
     for (const RefusedState& one : found.refused)
@@ -101,13 +105,25 @@ class Replica {
     return {};
   }
 
+  /// What is written beside the steps, and what is due.
+  Status save_in_turn() {
+    if (saver_->asks(made_.versions)) {
+      marks_.begin(StepPart::Checkpoint, {});
+      const Status followed = saver_->follow(made_.versions);
+      marks_.end();
+      COX_CHECK(followed);
+    }
+    return saver_->due(made_.versions, job_.versions()) ? save() : Status{};
+  }
+
   /// Each rank its own elements, whatever else it holds. Parameters that are no numbers are not saved: the next step names
   /// who is at fault.
   Status save() {
+    const auto before = Clock::now();
     COX_TRY(const bool finite, held_.all_finite());
     if (!finite) return {};
     marks_.begin(StepPart::Checkpoint, {});
-    const Status saved = saver_->save(made_.versions, held_.saved());
+    const Status saved = saver_->save(made_.versions, held_.saved(), before);
     marks_.end();
     return saved;
   }

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "train/run/memory_plan.hpp"
 #include "train/run/replica.hpp"
+#include "train/run/shards.hpp"
 
 namespace cox::train {
 namespace {
@@ -60,6 +62,7 @@ TEST_F(Resume, HasTheBitsOfAJobThatWasNotInterruptedOnAnyNumberOfProcesses) {
         // As far as version 17, saved at 7, 14 and 17; then, on other numbers of processes and in the other layout, to 30 and to 40.
         TrainJob part = job(optimizer, procs, 17);
         part.layout = layout;
+        part.beside = procs != 3;
         const auto first = run_on_threads(part);
         ASSERT_TRUE(first) << first.error().message;
         EXPECT_EQ(first->saved.count, 3);
@@ -226,7 +229,7 @@ TEST_F(Resume, WhatCannotBeSavedEndsTheJobOnAllRanksAndTheOneBeforeIsWhatItWas) 
   std::signal(SIGXFSZ, handler);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().id, "train-007");
-  EXPECT_NE(made.error().message.find("rank 0 cannot write checkpoint 14 to"), std::string::npos)
+  EXPECT_NE(made.error().message.find("rank 0 cannot write part-0 of checkpoint 14 in "), std::string::npos)
       << made.error().message;
   EXPECT_NE(made.error().message.find("File too large"), std::string::npos) << made.error().message;
   const TrainedRun last = gone_on(small);
@@ -290,6 +293,32 @@ TEST_F(Resume, BytesOfStepsAreCountedWithoutThoseOfSaving) {
   const auto plain = run_on_threads(one);
   ASSERT_TRUE(plain);
   EXPECT_EQ(saved->sent, plain->sent);
+}
+
+// What a rank saves, once more, and only where it is written beside the steps.
+TEST_F(Resume, TheCopyIsInTheMemoryAndInItsFormula) {
+  TrainJob one = job("adam,rate=0.01", 3, 20);
+  one.problem = "mlp,dimension=8,hidden=30,layers=2,pairs=1";
+  const auto problem = *problem_of(one);
+  const auto optimizer = *learn::read_optimizer(one.optimizer);
+  for (const auto& [layout, kind] : {std::pair{"data-parallel", TrainLayout::DataParallel},
+                                     {"zero-1", TrainLayout::Zero1},
+                                     {"zero-3", TrainLayout::Zero3}})
+    for (const bool beside : {true, false}) {
+      fs::remove_all(folder_);
+      one.layout = layout;
+      one.beside = beside;
+      const auto run = run_on_threads(one);
+      ASSERT_TRUE(run) << run.error().message;
+      for (int r = 0; r < one.procs; ++r) {
+        const BytesByUse& memory = run->memory.at(static_cast<std::size_t>(r));
+        EXPECT_EQ(sum_of(memory), sum_of(planned_memory(one, kind, *problem, optimizer, r))) << layout << r;
+        const Bytes copies = memory[static_cast<std::size_t>(Use::Copies)];
+        EXPECT_EQ(copies,
+                  beside ? Bytes{parting_of(*problem, kind, 3).kept(r)} * 3 * sizeof(float) : Bytes{});
+      }
+      EXPECT_EQ(run->saved.beside > Seconds{0}, true);
+    }
 }
 
 }  // namespace

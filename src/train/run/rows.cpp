@@ -92,8 +92,9 @@ bool read_line(const Words& w, TrainedRun& run) {
     run.refused.emplace_back(w[1]);
     return true;
   }
-  if (w[0] == "saved" && w.size() == 3)
-    return read(w[1], run.saved.count) && read_seconds(w[2], run.saved.took);
+  if (w[0] == "saved" && w.size() == 4)
+    return read(w[1], run.saved.count) && read_seconds(w[2], run.saved.took) &&
+           read_seconds(w[3], run.saved.beside);
   if (w[0] == "forecast" && w.size() == 8) {
     StepForecast& f = run.forecast.emplace();
     return read(w[1], f.from) && read(w[2], f.to) && read_seconds(w[3], f.mean) &&
@@ -161,7 +162,9 @@ std::string rows_of(const TrainedRun& run) {
   }
   if (run.resumed) text += fmt::format("resumed\t{}\n", *run.resumed);
   for (const std::string& what : run.refused) text += fmt::format("refused\t{}\n", one_row(what));
-  if (run.saved.count > 0) text += fmt::format("saved\t{}\t{}\n", run.saved.count, run.saved.took.count());
+  if (run.saved.count > 0)
+    text +=
+        fmt::format("saved\t{}\t{}\t{}\n", run.saved.count, run.saved.took.count(), run.saved.beside.count());
   if (run.saved_version) text += fmt::format("newest\t{}\n", *run.saved_version);
   if (const auto& f = run.forecast; f)
     text += fmt::format("forecast\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", f->from, f->to, f->mean.count(),

@@ -73,7 +73,7 @@ class Shards final : public Held, private learn::UnitUse {
   [[nodiscard]] learn::Problem& problem() override { return *problem_; }
   [[nodiscard]] int moments() const override;
   [[nodiscard]] Bytes optimizer_bytes() const override;
-  [[nodiscard]] const MemoryCount& memory() const override { return memory_; }
+  [[nodiscard]] MemoryCount& memory() override { return memory_; }
 
  private:
   /// A leaf whose gradient is no number.

@@ -158,7 +158,7 @@ class Stages final : public Held {
   [[nodiscard]] Bytes optimizer_bytes() const override {
     return Bytes{static_cast<std::int64_t>(kept()) * moments()} * sizeof(float);
   }
-  [[nodiscard]] const MemoryCount& memory() const override { return memory_; }
+  [[nodiscard]] MemoryCount& memory() override { return memory_; }
 
  private:
   [[nodiscard]] std::size_t kept() const { return static_cast<std::size_t>(parting_.kept(plan_.stage())); }

@@ -54,3 +54,28 @@ equal "$code" 0 "exit status in the end: $(cat err)"
 equal "$(json out 'r["parameters_hash"], r["versions"]')" "('$hash', $steps)" "parameters after $killed were killed"
 equal "$killed" 20 "processes killed before it was done"
 equal "$(ls saved | grep -vx lock)" "$(ls saved | grep -E '^[0-9]{8}$')" "what is left in the folder"
+
+# A full device: room for two generations and no third. One line names rank, file and the one before; with room the same command goes on.
+[ "$(id -u)" = 0 ] && command -v unshare >/dev/null || skip "the rest needs root, for a full file system"
+mkdir small
+small() { unshare -m --propagation private sh -c 'mount -t tmpfs -o size=2m none "$0" && . "$1"' "$work/small" ./steps; }
+: >steps
+[ "$(status small)" = 0 ] || skip "no mount namespace here"
+over 2
+what=(--problem "mlp,dimension=64,hidden=960,seed=$$" --optimizer adam,rate=0.001 --steps 60 --json)
+equal "$(status "$cox" train "$job" --procs 1 "${what[@]}")" 0 "exit status of threads: $(cat err)"
+hash=$(json out 'r["parameters_hash"]')
+again=$(printf ' %q' "$cox" train "$job" "${over[@]}" "${what[@]}" --checkpoint "$work/small" --checkpoint-every 20 --resume)
+cat >steps <<END
+$again >full.out 2>full.err
+echo \$? >full.status
+ls "$work/small" >full.left
+mount -o remount,size=8m "$work/small"
+$again >went_on.out
+END
+equal "$(status small)" 0 "exit status with room: $(cat err)"
+equal "$(cat full.status)" 4 "exit status on a full device: $(cat full.err)"
+grep -q 'rank [01] cannot write part-[01] of checkpoint 60 in .*small: No space left on device; checkpoint 40, the one before, is what it was' \
+  full.err || fail "what is said of a full device: $(cat full.err)"
+equal "$(echo $(cat full.left))" "00000020 00000040 lock" "what is there on a full device"
+equal "$(json went_on.out 'r["parameters_hash"], r["resumed_version"]')" "('$hash', 40)" "parameters behind a full device"
