@@ -17,7 +17,6 @@
 #include "train/answer/told.hpp"
 #include "train/checkpoint/generations.hpp"
 #include "train/run/job.hpp"
-#include "train/run/local_steps.hpp"
 #include "train/run/replica.hpp"
 #include "train/run/served.hpp"
 #include "train/run/stage_plan.hpp"
@@ -63,12 +62,6 @@ Status check_rounds(const TrainQuestion& q) {
   if (q.layout != TrainJob{}.layout)
     return refuse(fmt::format("{} shares parameters, and workers of {} have their own", q.layout, q.way.name),
                   "leave --layout out");
-  COX_TRY(const learn::OptimizerSpec inner, learn::read_optimizer(q.optimizer));
-  if (!q.checkpoint.empty() && LocalSteps::keeps_state(rounds, inner))
-    return refuse(
-        fmt::format("checkpoints hold no {} of single workers", name_of(inner.kind)),
-        fmt::format("sgd for the steps between meetings, or a state that each round forgets: {},reset=1",
-                    q.way.name));
   return {};
 }
 

@@ -181,8 +181,6 @@ TEST(Train, WhatProcessesDoNotCarryOutIsRefused) {
   EXPECT_EQ(refused(q, scenario(4)).message,
             "zero-1 shares parameters, and workers of local-sgd,local-steps=4 have their own");
   q.layout = "data-parallel";
-  q.checkpoint = "saved";
-  EXPECT_EQ(refused(q, scenario(4)).message, "checkpoints hold no momentum of single workers");
   EXPECT_EQ(refused(question(5), scenario(4)).message, "5 processes for 4 workers: each holds one at least");
   EXPECT_EQ(refused(question(65), scenario(80)).id, "train-001");
   q = question(2);

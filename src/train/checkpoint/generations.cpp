@@ -238,14 +238,13 @@ int Generations::publish(const Manifest& manifest, std::string* at) const {
     if (at != nullptr) *at = std::move(what);
     return cause;
   };
-  for (std::size_t r = 0; r < manifest.parts.size();
+  for (std::size_t r = 0; r < manifest.files();
        ++r) {  // on a shared file system they may come later, or never
     std::error_code failed;
     const std::string name = fmt::format("{}{}", kPart, r);
     const auto size = fs::file_size(made / name, failed);
     if (failed) return failed_at(name, failed.value());
-    if (static_cast<std::int64_t>(size) != manifest.bytes_of(manifest.parts[r]).count())
-      return failed_at(name, EIO);
+    if (static_cast<std::int64_t>(size) != manifest.bytes_of_file(r).count()) return failed_at(name, EIO);
   }
   Writing file(hook_, made / kManifest);
   file.add(text_of(manifest));
@@ -295,22 +294,30 @@ tl::expected<SavedState, Generations::Unread> Generations::read(std::int64_t ver
   if (!text) return tl::unexpected(text.error());
   const auto m = read_manifest(*text);
   if (!m) return unread(Fault::Damaged, m.error().message);
-  if (m->job != job.job || m->elements != job.elements || m->moments != job.moments)
+  if (m->job != job.job || m->elements != job.elements || m->moments != job.moments ||
+      m->workers != job.workers || m->worker_floats != job.worker_floats)
     return unread(Fault::AnotherJob, m->job);
   if (m->version != version)
     return unread(Fault::Damaged, fmt::format("its manifest is that of version {}", m->version));
-  SavedState state{.version = version, .parameters = {}, .moments = {}};
+  SavedState state{.version = version, .parameters = {}, .moments = {}, .workers = {}};
   const auto elements = static_cast<std::size_t>(m->elements);
   state.parameters.resize(elements);
   state.moments.resize(elements * static_cast<std::size_t>(m->moments));
-  for (std::size_t r = 0; r < m->parts.size(); ++r) {
-    const SavedPart& part = m->parts[r];
-    const auto size = static_cast<std::size_t>(m->bytes_of(part).count());
+  state.workers.resize(static_cast<std::size_t>(m->workers * m->worker_floats));
+  for (std::size_t r = 0; r < m->files(); ++r) {
+    const bool of_workers = r >= m->parts.size();
+    const SavedPart& part = of_workers ? m->worker_parts[r - m->parts.size()] : m->parts[r];
+    const auto size = static_cast<std::size_t>(m->bytes_of_file(r).count());
     const std::string name = fmt::format("{}{}", kPart, r);
     const auto bytes = bytes_of(name, size);
     if (!bytes) return tl::unexpected(bytes.error());
     if (bytes->size() != size || fnv1a(*bytes) != part.hash)
       return unread(Fault::Damaged, fmt::format("{} is not as it was written", name));
+    if (of_workers) {
+      if (size > 0)
+        std::memcpy(state.workers.data() + part.elements.first * m->worker_floats, bytes->data(), size);
+      continue;
+    }
     const char* from = bytes->data();
     const auto first = static_cast<std::size_t>(part.elements.first);
     const auto count = static_cast<std::size_t>(part.elements.count);

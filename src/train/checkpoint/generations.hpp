@@ -18,11 +18,12 @@
 
 namespace cox::train {
 
-/// What a synchronous job is between two steps: samples are numbered, so there is nothing else.
+/// What a job whose workers meet is between two versions: samples are numbered, so there is nothing else.
 struct SavedState {
   std::int64_t version = 0;
   std::vector<float> parameters{};
   std::vector<float> moments{};  ///< of all parameters: the first ones, then the second ones
+  std::vector<float> workers{};  ///< what each worker keeps for itself, worker by worker
 };
 
 /// A checkpoint that is not as it was written.

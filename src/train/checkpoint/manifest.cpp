@@ -51,6 +51,7 @@ class Reader {
     stop();
     return least;
   }
+  [[nodiscard]] bool begins_with(std::string_view word) const { return text_.starts_with(word); }
   [[nodiscard]] bool good() const { return good_; }
   [[nodiscard]] bool empty() const { return text_.empty(); }
 
@@ -63,13 +64,24 @@ class Reader {
   bool good_ = true;
 };
 
-SavedPart read_part(Reader& in, std::int64_t elements) {
+SavedPart read_part(Reader& in, std::string_view name, std::int64_t elements) {
   SavedPart part;
-  in.word("part\t");
+  in.word(name);
   part.elements.first = in.number<std::int64_t>('\t', 0, elements);
   part.elements.count = in.number<std::int64_t>('\t', 0, elements - part.elements.first);
   part.hash = in.number<std::uint64_t>('\n', 0, ~std::uint64_t{0}, 16);
   return part;
+}
+
+/// Files whose stretches follow each other, each line beginning with `name`. Whether they cover `elements`.
+bool read_parts(Reader& in, std::string_view name, std::int64_t elements, std::vector<SavedPart>& parts) {
+  std::int64_t covered = 0;
+  while (in.good() && in.begins_with(name) && parts.size() < kMostParts) {
+    parts.push_back(read_part(in, name, elements));
+    if (parts.back().elements.first != covered) return false;
+    covered = parts.back().elements.end();
+  }
+  return covered == elements;
 }
 
 }  // namespace
@@ -77,8 +89,11 @@ SavedPart read_part(Reader& in, std::int64_t elements) {
 std::string text_of(const Manifest& m) {
   std::string text = fmt::format("{}version\t{}\njob\t{}\nelements\t{}\nmoments\t{}\n", kFirst, m.version,
                                  m.job, m.elements, m.moments);
+  if (m.workers > 0) text += fmt::format("workers\t{}\t{}\n", m.workers, m.worker_floats);
   for (const SavedPart& p : m.parts)
     text += fmt::format("part\t{}\t{}\t{:016x}\n", p.elements.first, p.elements.count, p.hash);
+  for (const SavedPart& p : m.worker_parts)
+    text += fmt::format("of-workers\t{}\t{}\t{:016x}\n", p.elements.first, p.elements.count, p.hash);
   return text + fmt::format("{}{:016x}\n", kHash, fnv1a(text));
 }
 
@@ -98,13 +113,14 @@ Result<Manifest> read_manifest(std::string_view text) {
   m.elements = in.number<std::int64_t>('\n', 1, kMost);
   in.word("moments\t");
   m.moments = in.number<int>('\n', 0, 2);
-  std::int64_t covered = 0;
-  while (in.good() && !in.empty() && m.parts.size() < kMostParts) {
-    m.parts.push_back(read_part(in, m.elements));
-    if (m.parts.back().elements.first != covered) break;
-    covered = m.parts.back().elements.end();
+  if (in.begins_with("workers\t")) {
+    in.word("workers\t");
+    m.workers = in.number<std::int64_t>('\t', 1, kMost);
+    m.worker_floats = in.number<std::int64_t>('\n', 1, kMost);
   }
-  if (!in.good() || !in.empty() || covered != m.elements)
+  const bool covered = read_parts(in, "part\t", m.elements, m.parts) &&
+                       read_parts(in, "of-workers\t", m.workers, m.worker_parts);
+  if (!in.good() || !in.empty() || !covered)
     return fail(unlike("its manifest does not say where all elements are"));
   return m;
 }

@@ -15,20 +15,29 @@
 
 namespace cox::train {
 
-/// One file: some elements of the parameters, then of each moment, as float32, lowest byte first.
+/// One file: some elements of the parameters, then of each moment, as float32, lowest byte first; or what some workers keep for themselves.
 struct SavedPart {
-  Stretch elements{};
+  Stretch elements{};      ///< or workers
   std::uint64_t hash = 0;  ///< FNV-1a of the file's bytes
 };
 
 /// Text, a line each, words between tabs; the last line is the hash of all before it. Parts follow each other without a gap.
 struct Manifest {
-  std::int64_t version = 0;   ///< steps that count so far
-  std::string job{};          ///< what has to be the same to go on
-  std::int64_t elements = 0;  ///< parameters
-  int moments = 0;            ///< values of the optimizer per parameter: 0 to 2
+  std::int64_t version = 0;        ///< steps that count so far
+  std::string job{};               ///< what has to be the same to go on
+  std::int64_t elements = 0;       ///< parameters
+  int moments = 0;                 ///< values of the optimizer per parameter: 0 to 2
+  std::int64_t workers = 0;        ///< that keep something for themselves
+  std::int64_t worker_floats = 0;  ///< values that each of them keeps
   std::vector<SavedPart> parts{};
+  std::vector<SavedPart> worker_parts{};  ///< files behind `parts`
 
+  [[nodiscard]] std::size_t files() const { return parts.size() + worker_parts.size(); }
+  /// Of file `number`.
+  [[nodiscard]] Bytes bytes_of_file(std::size_t number) const {
+    if (number < parts.size()) return bytes_of(parts[number]);
+    return Bytes{worker_parts[number - parts.size()].elements.count * worker_floats} * sizeof(float);
+  }
   [[nodiscard]] Bytes bytes_of(const SavedPart& part) const {
     return Bytes{part.elements.count * (1 + moments)} * sizeof(float);
   }

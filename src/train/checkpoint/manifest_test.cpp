@@ -52,6 +52,21 @@ TEST(CheckpointManifest, EveryChangedByteAndEveryCutIsFound) {
   EXPECT_FALSE(read_manifest(text + "\n"));
 }
 
+TEST(CheckpointManifest, WorkersHaveFilesOfTheirOwn) {
+  Manifest m = three_parts();
+  m.workers = 5;
+  m.worker_floats = 30;
+  m.worker_parts = {{.elements = {.first = 0, .count = 3}, .hash = 7},
+                    {.elements = {.first = 3, .count = 2}, .hash = 8}};
+  const auto back = read_manifest(text_of(m));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(text_of(*back), text_of(m));
+  EXPECT_EQ(back->files(), 5U);
+  EXPECT_EQ(back->bytes_of_file(4), Bytes{2 * 30 * 4});
+  m.worker_parts.pop_back();
+  EXPECT_FALSE(read_manifest(text_of(m))) << "two workers are nowhere";
+}
+
 // The hash is no secret: what it covers is looked at all the same.
 TEST(CheckpointManifest, WhatCannotBeIsRefusedUnderARightHash) {
   const std::string head = "cox-checkpoint 1\nversion\t1\njob\tj\n";
@@ -62,7 +77,10 @@ TEST(CheckpointManifest, WhatCannotBeIsRefusedUnderARightHash) {
         "elements\t5\nmoments\t3\npart\t0\t5\t00\n", "elements\t0\nmoments\t0\n",
         "elements\t5\nmoments\t0\npart\t0\t3\t00\npart\t2\t3\t00\n",
         "elements\t-5\nmoments\t0\npart\t0\t-5\t00\n", "elements\t99999999999999\nmoments\t0\n",
-        "elements\t5\nmoments\t0\npart\t0\t5\t00\npart\t5\t0\tx\n", "moments\t0\nelements\t5\n"}) {
+        "elements\t5\nmoments\t0\npart\t0\t5\t00\npart\t5\t0\tx\n", "moments\t0\nelements\t5\n",
+        "elements\t5\nmoments\t0\nworkers\t2\t3\npart\t0\t5\t00\n",
+        "elements\t5\nmoments\t0\nworkers\t2\t3\npart\t0\t5\t00\nof-workers\t0\t3\t00\n",
+        "elements\t5\nmoments\t0\npart\t0\t5\t00\nof-workers\t0\t1\t00\n"}) {
     const auto read = read_manifest(hashed(head + rest));
     ASSERT_FALSE(read) << rest;
     EXPECT_EQ(read.error().id, "train-008");

@@ -158,7 +158,9 @@ Result<FoundState> Saver::resume() {
   }
   COX_CHECK(agree(mine));
   std::uint64_t hash = 0;
-  if (found.state) hash = hash_of(found.state->parameters) ^ mix_bits(hash_of(found.state->moments));
+  if (found.state)
+    hash = mix_bits(mix_bits(hash_of(found.state->parameters)) ^ hash_of(found.state->moments)) ^
+           hash_of(found.state->workers);
   COX_TRY(const std::vector<std::uint64_t> hashes, exchange(transport_, hash));
   for (std::size_t r = 1; r < hashes.size(); ++r)
     if (hashes[r] != hashes.front())
@@ -321,8 +323,12 @@ Status Saver::collect_parts() {
   COX_CHECK(transport_.wait());
   manifest_.version = u.version;
   manifest_.parts.clear();
-  for (std::size_t i = 0; i < u.parts.size(); ++i)
-    for (const std::vector<SavedPart>& parts : of_ranks) manifest_.parts.push_back(parts[i]);
+  manifest_.worker_parts.clear();
+  for (std::size_t i = 0; i < u.parts.size(); ++i) {
+    const bool of_workers = manifest_.workers > 0 && i + 1 == u.parts.size();
+    for (const std::vector<SavedPart>& parts : of_ranks)
+      (of_workers ? manifest_.worker_parts : manifest_.parts).push_back(parts[i]);
+  }
   return {};
 }
 

@@ -31,10 +31,11 @@ struct SaveEvery {
 /// Reads `100` or `5%`. Errors: train-002 (Errc::Usage).
 [[nodiscard]] Result<SaveEvery> read_save_every(const std::string& text);
 
-/// Consecutive elements that a rank saves.
+/// Consecutive elements that a rank saves, or what its workers keep for themselves.
 struct SavedSpan {
-  Stretch elements{};
-  std::vector<std::span<const float>> values{};  ///< of the parameters, then of each moment
+  Stretch elements{};  ///< or workers
+  std::vector<std::span<const float>>
+      values{};  ///< of the parameters, then of each moment; or of each worker
 };
 
 /// Floats of all of them.
@@ -62,6 +63,11 @@ class Saver {
  public:
   Saver(const std::string& folder, SaveEvery every, std::string job, std::int64_t elements, int moments,
         Transport& transport);
+  /// Before all else: so many workers keep so many values each; the last of the spans that a rank saves is theirs.
+  void keep_workers(std::int64_t workers, std::int64_t floats) {
+    manifest_.workers = workers;
+    manifest_.worker_floats = floats;
+  }
   /// From here on beside the steps, with room for a copy of so many floats. `memory` outlives it.
   void write_beside(MemoryCount& memory, std::int64_t floats);
   /// Of the files that it writes, for tests.

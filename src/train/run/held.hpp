@@ -40,6 +40,8 @@ class Held {
   [[nodiscard]] virtual double loss() const = 0;
   [[nodiscard]] virtual learn::Problem& problem() = 0;
   [[nodiscard]] virtual int moments() const = 0;
+  /// Floats that each worker keeps from version to version, beside what is parted.
+  [[nodiscard]] virtual std::int64_t worker_floats() const { return 0; }
   [[nodiscard]] virtual Bytes optimizer_bytes() const = 0;
   /// Counted by who takes buffers, those of what is saved too.
   [[nodiscard]] virtual MemoryCount& memory() = 0;

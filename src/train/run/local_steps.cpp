@@ -21,8 +21,10 @@ LocalSteps::LocalSteps(const TrainJob& job, const learn::OptimizerSpec& inner, l
   memory.take(Use::Optimizer, Bytes{workers.count * floats(inner, problem)} * sizeof(float));
 }
 
-bool LocalSteps::keeps_state(const LocalRounds& local, const learn::OptimizerSpec& inner) {
-  return local.state == learn::LocalState::Keep && learn::moments_of(inner.kind) > 0;
+std::int64_t LocalSteps::kept_floats(const LocalRounds& local, const learn::OptimizerSpec& inner,
+                                     std::int64_t parameters) {
+  if (local.state == learn::LocalState::Reset) return 0;
+  return static_cast<std::int64_t>(learn::moments_of(inner.kind)) * parameters;
 }
 
 std::int64_t LocalSteps::floats(const learn::OptimizerSpec& inner, const learn::Problem& problem) {
@@ -66,10 +68,21 @@ Bytes LocalSteps::state_bytes() const {
          sizeof(float);
 }
 
-void LocalSteps::go_on(std::int64_t rounds) {
-  const std::int64_t steps = rounds_.state == learn::LocalState::Reset ? 0 : rounds * rounds_.steps;
-  const std::vector<float> none(optimizers_.empty() ? 0 : optimizers_.front().state().size());
-  for (learn::Optimizer& o : optimizers_) o.go_on(steps, none);
+void LocalSteps::go_on(std::int64_t rounds, std::span<const float> all_workers) {
+  const bool resets = rounds_.state == learn::LocalState::Reset;
+  const auto floats = static_cast<std::size_t>(kept_floats(rounds_, inner_, problem_.parameters()));
+  const std::vector<float> none(resets && !optimizers_.empty() ? optimizers_.front().state().size() : 0);
+  for (std::size_t w = 0; w < optimizers_.size(); ++w)
+    optimizers_[w].go_on(
+        resets ? 0 : rounds * rounds_.steps,
+        resets ? none : all_workers.subspan((static_cast<std::size_t>(first_) + w) * floats, floats));
+}
+
+std::vector<std::span<const float>> LocalSteps::kept() {
+  std::vector<std::span<const float>> all;
+  if (rounds_.state == learn::LocalState::Reset) return all;
+  for (learn::Optimizer& o : optimizers_) all.emplace_back(o.state());
+  return all;
 }
 
 }  // namespace cox::train

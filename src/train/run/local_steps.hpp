@@ -40,12 +40,15 @@ class LocalSteps {
   /// Of `worker`, number `round` of the job, into `brought`. `nan`: the step whose gradient is spoiled on purpose, or -1.
   [[nodiscard]] Round take(std::int64_t worker, std::int64_t round, std::span<const float> x,
                            std::span<float> brought, std::int64_t nan);
-  /// After so many rounds. Pre: no state has lasted (`keeps_state`).
-  void go_on(std::int64_t rounds);
+  /// After so many rounds, with what all workers of the job kept.
+  void go_on(std::int64_t rounds, std::span<const float> all_workers);
+  /// What the rank's workers keep from round to round, worker by worker.
+  [[nodiscard]] std::vector<std::span<const float>> kept();
   /// Momentum and moments of all workers.
   [[nodiscard]] Bytes state_bytes() const;
-  /// Whether a round depends on optimizers' states that the one before left.
-  [[nodiscard]] static bool keeps_state(const LocalRounds& local, const learn::OptimizerSpec& inner);
+  /// Floats that a round needs of each worker from the one before: its optimizer's state, where that lasts.
+  [[nodiscard]] static std::int64_t kept_floats(const LocalRounds& local, const learn::OptimizerSpec& inner,
+                                                std::int64_t parameters);
   /// Floats of one worker's optimizer.
   [[nodiscard]] static std::int64_t floats(const learn::OptimizerSpec& inner, const learn::Problem& problem);
 

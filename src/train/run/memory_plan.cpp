@@ -153,7 +153,10 @@ BytesByUse planned_memory(const TrainJob& job, TrainLayout layout, const learn::
   }
   // Each rank saves its own part of what it has.
   if (!job.checkpoint.empty() && job.beside)
-    always[static_cast<std::size_t>(Use::Copies)] = of_floats((1 + moments) * kept);
+    always[static_cast<std::size_t>(Use::Copies)] =
+        of_floats((1 + moments) * kept + (job.local ? part_of(job.workers, rank, job.procs).count *
+                                                          LocalSteps::kept_floats(*job.local, optimizer, all)
+                                                    : 0));
   if (alone) {
     const auto executor = Executor::make({.kind = model::Collective::AllReduce,
                                           .algorithm = *by->algorithm,

@@ -21,7 +21,7 @@ namespace cox::train {
 ///   zero-3         parameters 4 K, and those of the unit that is worked with and of the next
 /// and what waits of leaves before the last: 4 (aligned stretches of them) P, less the units that are reduced already. lamb keeps its
 /// direction beside its moments. Rounds of local steps: 4 P more for parameters, and the inner optimizers of the rank's workers beside
-/// the outer one. Where checkpoints are written beside the steps, a copy of what the rank saves: 4 (1 + m) K. Units are in whole pages (padding); where a shard takes several passes, gradients of all units are
+/// the outer one. Where checkpoints are written beside the steps, a copy of what the rank saves: 4 (1 + m) K, and what its workers keep. Units are in whole pages (padding); where a shard takes several passes, gradients of all units are
 /// open. Not in it: samples, activations, scores (the first rank has all parameters then), messages of the norms.
 /// Source: Rajbhandari et al. 2020, for the terms of K and P. Held by: src/train/run/replica_test.cpp
 [[nodiscard]] BytesByUse planned_memory(const TrainJob& job, TrainLayout layout,

@@ -84,6 +84,7 @@ class Replica {
     if (job_.checkpoint.empty()) return {};
     COX_TRY(const SaveEvery every, read_save_every(job_.every));
     saver_.emplace(job_.checkpoint, every, identity_of(job_), made_.parameters, held_.moments(), transport_);
+    if (held_.worker_floats() > 0) saver_->keep_workers(job_.workers, held_.worker_floats());
     if (job_.beside) saver_->write_beside(held_.memory(), floats_of(held_.saved()));
     if (!job_.resume) return saver_->begin_anew();
     COX_TRY(FoundState found, saver_->resume());

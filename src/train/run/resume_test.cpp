@@ -138,6 +138,44 @@ TEST_F(Resume, RoundsOfLocalStepsGoOnWithTheirBits) {
   EXPECT_FALSE(run_on_threads(part));
 }
 
+// Each worker's own momentum and moments go to whoever holds it then; a damaged file of workers is one of the checkpoint.
+TEST_F(Resume, RoundsOfLocalStepsGoOnWithEachWorkersOwnState) {
+  for (const char* optimizer : {"momentum,rate=0.05", "adam,rate=0.01,warm-up=60", "lamb,rate=0.01"})
+    for (const char* policy : {"local-sgd,local-steps=5", "diloco,local-steps=5",
+                               "fedprox,local-steps=5,proximal=0.3", "local-sgd,local-steps=5,reset=1"}) {
+      fs::remove_all(folder_);
+      TrainJob whole = job(optimizer, 1, 200);
+      whole.local = rounds_of(*learn::read_way(policy));
+      TrainJob part = whole;
+      whole.checkpoint.clear();
+      const auto expected = run_on_threads(whole);
+      ASSERT_TRUE(expected) << expected.error().message;
+      part.steps = 85;
+      part.procs = 3;
+      part.beside = false;
+      ASSERT_TRUE(run_on_threads(part));
+      part.beside = true;
+      part.steps = 150;
+      part.procs = 5;
+      const auto problem = *problem_of(part);
+      const auto spec = *learn::read_optimizer(part.optimizer);
+      const TrainedRun second = gone_on(part);
+      EXPECT_EQ(second.resumed, 17);
+      for (int r = 0; r < part.procs; ++r)
+        EXPECT_EQ(sum_of(second.memory.at(static_cast<std::size_t>(r))),
+                  sum_of(planned_memory(part, TrainLayout::DataParallel, *problem, spec, r)));
+      part.steps = 200;
+      part.procs = 2;
+      EXPECT_EQ(gone_on(part).hashes.front(), expected->hashes.front()) << optimizer << ", " << policy;
+      EXPECT_EQ(fs::exists(folder_ / "00000040" / "part-3"),
+                !part.local || part.local->state == learn::LocalState::Keep);
+    }
+  std::fstream(folder_ / "00000040" / "part-1", std::ios::out) << "damaged";
+  TrainJob last = job("lamb,rate=0.01", 3, 200);
+  last.local = rounds_of(*learn::read_way("local-sgd,local-steps=5,reset=1"));
+  EXPECT_EQ(gone_on(last).refused.size(), 1U);
+}
+
 // Units of a network: a file for each unit and process, and norms over parts.
 TEST_F(Resume, PartsOfUnitsAreReadByEveryLayout) {
   TrainJob small = job("lamb,rate=0.01,clip=1", 1, 20);

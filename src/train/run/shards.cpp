@@ -82,7 +82,10 @@ Shards::Shards(const TrainJob& job, TrainLayout layout, const learn::OptimizerSp
                         kept(own_x_, u).begin());
     collected_ = {};
   }
-  if (job.local) local_.emplace(job, optimizer, *problem_, sum_.leaves(), memory_);
+  if (job.local) {
+    local_.emplace(job, optimizer, *problem_, sum_.leaves(), memory_);
+    worker_floats_ = LocalSteps::kept_floats(*job.local, optimizer, problem_->parameters());
+  }
   if (parts_gradients())
     own_g_ = CountedFloats(memory_, Use::Gradients, own);
   else
@@ -402,7 +405,7 @@ void Shards::go_on(const SavedState& state) {
     keep_own(state.parameters);
   else
     std::ranges::copy(state.parameters, x_.all().begin());
-  if (local_) local_->go_on(state.version);
+  if (local_) local_->go_on(state.version, state.workers);
   if (whole_) return whole_->go_on(state.version, state.moments);
   std::vector<float> own;
   for (int m = 0; m < moments(); ++m)
@@ -430,6 +433,7 @@ std::vector<SavedSpan> Shards::saved() {
           count));
     all.push_back(std::move(one));
   }
+  if (worker_floats_ > 0) all.push_back({.elements = sum_.leaves(), .values = local_->kept()});
   return all;
 }
 

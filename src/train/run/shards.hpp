@@ -72,6 +72,7 @@ class Shards final : public Held, private learn::UnitUse {
   [[nodiscard]] double loss() const override { return loss_ / static_cast<double>(sum_.leaves().count); }
   [[nodiscard]] learn::Problem& problem() override { return *problem_; }
   [[nodiscard]] int moments() const override;
+  [[nodiscard]] std::int64_t worker_floats() const override { return worker_floats_; }
   [[nodiscard]] Bytes optimizer_bytes() const override;
   [[nodiscard]] MemoryCount& memory() override { return memory_; }
 
@@ -123,6 +124,7 @@ class Shards final : public Held, private learn::UnitUse {
   std::optional<Executor> executor_;
   std::optional<learn::Optimizer> whole_;  ///< data-parallel
   std::optional<LocalSteps> local_;
+  std::int64_t worker_floats_ = 0;
   std::optional<learn::PartedOptimizer> parted_;
   std::vector<KeptPiece> pieces_;
   RankNorms norms_;
