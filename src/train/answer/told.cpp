@@ -26,12 +26,16 @@ Result<std::vector<Bytes>> scheduled(const TrainJob& job, const learn::Problem& 
                                      const learn::OptimizerSpec& optimizer) {
   COX_TRY(const SumBy by, read_sum(job.sum));
   COX_TRY(const TrainLayout layout, read_layout(job.layout));
-  if (by.algorithm)
-    return scheduled_bytes({.kind = model::Collective::AllReduce,
-                            .algorithm = *by.algorithm,
-                            .ranks = job.procs,
-                            .bytes = Bytes{problem.parameters()} * sizeof(float),
-                            .group = by.group});
+  if (by.algorithm) {
+    COX_TRY(std::vector<Bytes> bytes, scheduled_bytes({.kind = model::Collective::AllReduce,
+                                                       .algorithm = *by.algorithm,
+                                                       .ranks = job.procs,
+                                                       .bytes = Bytes{problem.parameters()} * sizeof(float),
+                                                       .group = by.group}));
+    if (job.local && job.local->variates)
+      for (Bytes& b : bytes) b = b * 2;
+    return bytes;
+  }
   std::vector<Bytes> bytes;
   if (!job.served.empty()) return bytes;
   if (job.pipeline) {
@@ -79,7 +83,7 @@ std::string turn_of(const TrainJob& job) {
   return job.local ? "round" : "step";
 }
 std::int64_t samples_at(std::int64_t version, const TrainJob& job) {
-  return version * job.steps_of_version() * job.workers * job.samples;
+  return job.steps_in(version) * job.workers * job.samples;
 }
 
 std::string per_step(Bytes all, std::int64_t steps) {
@@ -179,12 +183,16 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
                                  counted(job.samples, "sample", "samples")));
   if (job.local)
     lines.emplace_back(fmt::format(
-        "a version is a round: {} of each worker from its own parameters, then the mean of what they moved by{}",
+        "{}a version is a round: {} of each worker from its own parameters, then the mean of what they moved by{}{}",
+        job.local->after > 0 ? fmt::format("{} with gradients, then ",
+                                           counted(job.step_versions(), "step of all", "steps of all"))
+                             : "",
         counted(job.local->steps, "step", "steps"),
         job.local->outer.kind == learn::OptimizerKind::Sgd
             ? ""
             : fmt::format(", by {} at rate {}", name_of(job.local->outer.kind),
-                          plain_number(job.local->outer.rate))));
+                          plain_number(job.local->outer.rate)),
+        job.local->variates ? ", and of what their variates changed by" : ""));
   if (run.served) {
     lines.emplace_back(fmt::format(
         "process 0 is the server; of {} it applied {} and discarded {}; {}ages: {:.3g} versions at the mean, {} at most",

@@ -39,12 +39,11 @@ tl::unexpected<Error> refuse(std::string message, std::string hint) {
 /// What processes do not carry out yet.
 Status check_way(const learn::Way& way) {
   const bool meets =
-      way.policy.kind == model::PolicyKind::Synchronous ||
-      (way.policy.kind == model::PolicyKind::LocalSgd && way.synchronous_steps == 0 && !way.control_variates);
+      way.policy.kind == model::PolicyKind::Synchronous || way.policy.kind == model::PolicyKind::LocalSgd;
   if (!(meets && way.rule == learn::Rule::Policy) && !served_word(way))
     return refuse(
         fmt::format("{} is not carried out by processes yet", way.name),
-        "synchronous, local-sgd, diloco, fedprox, backup, bounded-wait, bounded-discard, asynchronous and age-weighted "
+        "synchronous, local-sgd, post-local, diloco, fedprox, scaffold, backup, bounded-wait, bounded-discard, asynchronous and age-weighted "
         "are; cox learn knows the others in virtual time");
   if (way.compressor.kind != learn::CompressorKind::Dense)
     return refuse(fmt::format("{} is not carried out by processes yet", way.name),
@@ -56,9 +55,10 @@ Status check_way(const learn::Way& way) {
 Status check_rounds(const TrainQuestion& q) {
   if (!q.way.is_local()) return {};
   const LocalRounds rounds = rounds_of(q.way);
-  if (q.steps % rounds.steps != 0)
-    return refuse(fmt::format("{} steps are no whole rounds of {}", q.steps, rounds.steps),
-                  fmt::format("--steps {}", (q.steps / rounds.steps + 1) * rounds.steps));
+  const std::int64_t behind = std::max<std::int64_t>(q.steps - rounds.after, 0);
+  if (behind % rounds.steps != 0)
+    return refuse(fmt::format("{} steps are no whole rounds of {}", behind, rounds.steps),
+                  fmt::format("--steps {}", rounds.after + (behind / rounds.steps + 1) * rounds.steps));
   if (q.layout != TrainJob{}.layout)
     return refuse(fmt::format("{} shares parameters, and workers of {} have their own", q.layout, q.way.name),
                   "leave --layout out");
@@ -118,7 +118,8 @@ Status check_size(const TrainJob& job) {
     return refuse(fmt::format("{} processes for {} workers: each holds one at least", holders, job.workers),
                   "fewer --procs, or a scenario with more replicas");
   // A sum for each aligned stretch of workers, what others' stretches send, parameters, gradient, mean, optimizer.
-  const double copies = 8.0 * job.procs + 4 + (job.local || !job.served.empty() ? 3.0 * job.workers : 0);
+  const double copies = 8.0 * job.procs + 4 + (job.local || !job.served.empty() ? 3.0 * job.workers : 0) +
+                        (job.local && job.local->variates ? 2.0 * job.workers : 0);
   COX_TRY(const std::unique_ptr<learn::Problem> problem, problem_of(job));
   if (job.pipeline) COX_CHECK(check_stages(job, *problem));
   const auto parameters = static_cast<double>(problem->parameters());
@@ -168,13 +169,16 @@ void write_stream(const TrainQuestion& q, const TrainJob& job, const std::vector
   sync::StreamWriter writer(*q.record, job.workers);
   sync::Policy rules(q.way.policy, job.workers);
   std::vector<int> released;
-  const std::int64_t steps = q.way.policy.kind == model::PolicyKind::LocalSgd ? q.way.policy.local_steps : 1;
-  for (std::size_t i = 0; i < times.size() * static_cast<std::size_t>(steps); ++i)
-    for (int worker = 0; worker < job.workers; ++worker) {
-      rules.delivered(worker, released);
-      for (const sync::StreamEvent& e : rules.events())
-        writer.add(e, times[i / static_cast<std::size_t>(steps)]);
-    }
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const auto version = static_cast<std::int64_t>(i);
+    const std::int64_t steps = job.steps_in(version + 1) - job.steps_in(version);
+    rules.set_local_steps(static_cast<int>(steps));
+    for (std::int64_t k = 0; k < steps; ++k)
+      for (int worker = 0; worker < job.workers; ++worker) {
+        rules.delivered(worker, released);
+        for (const sync::StreamEvent& e : rules.events()) writer.add(e, times[i]);
+      }
+  }
 }
 
 }  // namespace
@@ -267,7 +271,7 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
   if (q.told && updates > 1)
     q.told = [&asked, updates](std::int64_t version, double loss) { asked.told(version / updates, loss); };
   if (q.told && job.local)
-    q.told = [&](std::int64_t version, double loss) { asked.told(version * job.local->steps, loss); };
+    q.told = [&](std::int64_t version, double loss) { asked.told(job.steps_in(version), loss); };
   const TrainWatch watch{.told = q.told, .stop = q.stop};
   auto ran = q.carrier == Carrier::Threads ? run_on_threads(job, watch) : run_launched(job, q);
   if (!ran) return fail(with_way_on(std::move(ran).error(), job));

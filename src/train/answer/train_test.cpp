@@ -132,9 +132,8 @@ Error refused(const TrainQuestion& q, const model::Scenario& s) {
 TEST(Train, WhatProcessesDoNotCarryOutIsRefused) {
   TrainQuestion q = question(2);
   for (const char* policy :
-       {"post-local,local-steps=4", "scaffold,local-steps=4", "fedavg,local-steps=4,fraction=0.5",
-        "gossip-ring", "drop,k=1", "hogwild", "groups-asynchronous,group=2", "synchronous+sign",
-        "local-sgd,local-steps=5+sign"}) {
+       {"scaffold,local-steps=4,fraction=0.5", "fedavg,local-steps=4,fraction=0.5", "gossip-ring", "drop,k=1",
+        "hogwild", "groups-asynchronous,group=2", "synchronous+sign", "local-sgd,local-steps=5+sign"}) {
     q.way = *learn::read_way(policy);
     const Error e = refused(q, scenario(4));
     EXPECT_EQ(e.id, "train-001");
@@ -176,6 +175,10 @@ TEST(Train, WhatProcessesDoNotCarryOutIsRefused) {
   q = question(2);
   q.way = *learn::read_way("local-sgd,local-steps=4");
   EXPECT_EQ(refused(q, scenario(4)).message, "25 steps are no whole rounds of 4");
+  q.way = *learn::read_way("post-local,synchronous-steps=10,local-steps=4");
+  EXPECT_EQ(refused(q, scenario(4)).message, "15 steps are no whole rounds of 4");
+  EXPECT_EQ(refused(q, scenario(4)).hint, "--steps 26");
+  q.way = *learn::read_way("local-sgd,local-steps=4");
   q.steps = 24;
   q.layout = "zero-1";
   EXPECT_EQ(refused(q, scenario(4)).message,

@@ -44,11 +44,12 @@ bool read_flag(std::string_view word, bool& out) {
   return read;
 }
 
-/// `8,keep,0,sgd,1,0.9`: steps, state, pull, and of the outer optimizer kind, rate, momentum.
+/// `8,keep,0,sgd,1,0.9,0,0`: steps, state, pull, of the outer optimizer kind, rate, momentum, steps before, variates.
 std::string words_of(const LocalRounds& local) {
-  return fmt::format("{},{},{},{},{},{}", local.steps,
+  return fmt::format("{},{},{},{},{},{},{},{}", local.steps,
                      local.state == learn::LocalState::Keep ? "keep" : "reset", local.proximal,
-                     name_of(local.outer.kind), local.outer.rate, local.outer.momentum);
+                     name_of(local.outer.kind), local.outer.rate, local.outer.momentum, local.after,
+                     local.variates ? 1 : 0);
 }
 
 std::vector<std::string_view> between_commas(std::string_view text) {
@@ -65,10 +66,12 @@ bool read_rounds(std::string_view text, std::optional<LocalRounds>& out) {
   const std::vector<std::string_view> words = between_commas(text);
   LocalRounds made;
   const bool read =
-      words.size() == 6 && read_number(words[0], 1, 1 << 20, made.steps) &&
+      words.size() == 8 && read_number(words[0], 1, 1 << 20, made.steps) &&
       (words[1] == "keep" || words[1] == "reset") && read_number(words[2], 0.0, 1e9, made.proximal) &&
       (words[3] == "sgd" || words[3] == "nesterov") && read_number(words[4], 0.0, 1e9, made.outer.rate) &&
-      read_number(words[5], 0.0, 1.0, made.outer.momentum);
+      read_number(words[5], 0.0, 1.0, made.outer.momentum) &&
+      read_number(words[6], std::int64_t{0}, std::int64_t{1} << 40, made.after) &&
+      read_flag(words[7], made.variates);
   if (!read) return false;
   if (words[1] == "reset") made.state = learn::LocalState::Reset;
   if (words[3] == "nesterov") made.outer.kind = learn::OptimizerKind::Nesterov;
@@ -140,6 +143,8 @@ LocalRounds rounds_of(const learn::Way& way) {
   return {.steps = way.policy.local_steps,
           .state = way.local_state,
           .proximal = way.proximal,
+          .after = way.synchronous_steps,
+          .variates = way.control_variates,
           .outer = way.outer};
 }
 

@@ -3,6 +3,7 @@
 /// What every rank of a job is told, and what the first one answers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -67,6 +68,9 @@ struct LocalRounds {
   int steps = 1;  ///< of each worker in a round
   learn::LocalState state = learn::LocalState::Keep;
   double proximal = 0;  ///< FedProx
+  /// Steps of each worker before the first round, in which all meet with gradients (post-local SGD).
+  std::int64_t after = 0;
+  bool variates = false;  ///< of each worker, and their mean: SCAFFOLD
   /// Of the mean difference: sgd with rate 1, or nesterov (DiLoCo).
   learn::OptimizerSpec outer{.kind = learn::OptimizerKind::Sgd, .rate = 1};
 };
@@ -97,9 +101,16 @@ struct TrainJob {
   std::string inject{};  ///< as read_injected takes it
   bool told = false;     ///< ranks that are programs say how far they are
 
-  /// Steps of a worker between two versions.
-  [[nodiscard]] std::int64_t steps_of_version() const { return local ? local->steps : 1; }
-  [[nodiscard]] std::int64_t versions() const { return steps / steps_of_version(); }
+  /// Versions that are a step of each worker, before those that are a round.
+  [[nodiscard]] std::int64_t step_versions() const { return local ? std::min(local->after, steps) : steps; }
+  [[nodiscard]] std::int64_t versions() const {
+    return step_versions() + (local ? (steps - step_versions()) / local->steps : 0);
+  }
+  /// Steps of each worker that are in a version.
+  [[nodiscard]] std::int64_t steps_in(std::int64_t version) const {
+    const std::int64_t single = std::min(version, step_versions());
+    return single + (local ? (version - single) * local->steps : 0);
+  }
   /// Leaves of the sum of a step, and what each is the gradient of.
   [[nodiscard]] std::int64_t leaves() const { return workers * std::int64_t{share().leaves}; }
   [[nodiscard]] learn::StepShare share() const {

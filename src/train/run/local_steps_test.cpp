@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "cox/learn/drawn.hpp"
 #include "cox/learn/learner.hpp"
+#include "cox/sync/policy.hpp"
 
 #include "train/executor/value_hash.hpp"
 #include "train/run/memory_plan.hpp"
@@ -28,13 +28,18 @@ Virtual learned(const TrainJob& job, const learn::Way& way) {
   learn::Learner learner(*problem, *learn::read_optimizer(job.optimizer), way,
                          {.leaves = 1, .samples = job.samples}, job.workers);
   Virtual made{.losses = {problem->score(learner.parameters()).loss}, .hash = 0, .diverged = {}};
-  learn::stream_drawn(way.policy, {.workers = job.workers, .steps = job.steps},
-                      [&](const sync::StreamEvent& e, Seconds) {
-                        if (!learner.take(e)) return false;
-                        if (e.kind == sync::StreamEvent::Kind::Advanced)
-                          made.losses.push_back(problem->score(learner.parameters()).loss);
-                        return true;
-                      });
+  // Whoever meets in each step, and then in each round.
+  sync::Policy policy(way.policy, job.workers);
+  std::vector<int> released;
+  for (std::int64_t k = 0; k < job.steps && !learner.diverged(); ++k) {
+    policy.set_local_steps(k < way.synchronous_steps ? 1 : way.policy.local_steps);
+    for (int w = 0; w < job.workers; ++w) {
+      policy.delivered(w, released);
+      for (const sync::StreamEvent& e : policy.events())
+        if (learner.take(e) && e.kind == sync::StreamEvent::Kind::Advanced)
+          made.losses.push_back(problem->score(learner.parameters()).loss);
+    }
+  }
   made.diverged = learner.diverged();
   made.hash = hash_of(learner.parameters());
   return made;
@@ -73,7 +78,15 @@ const std::vector<Case>& cases() {
       {"diloco,local-steps=1,outer-rate=0.5,outer-momentum=0.5", "logistic,dimension=10", "sgd,rate=0.5"},
       {"fedprox,local-steps=4,proximal=0.3", "quadratic,dimension=20,spread=1", "lamb,rate=0.01", 3},
       {"local-sgd,local-steps=4", "mlp,dimension=8,hidden=16,pairs=1",
-       "nesterov,rate=0.05,warm-up=10,scaling=linear,base-batch=1,clip=0.5"}};
+       "nesterov,rate=0.05,warm-up=10,scaling=linear,base-batch=1,clip=0.5"},
+      {"post-local,synchronous-steps=12,local-steps=4", "mlp,dimension=8,hidden=16,pairs=1",
+       "momentum,rate=0.1,warm-up=20,scaling=linear,base-batch=1"},
+      {"post-local,synchronous-steps=15,local-steps=5,reset=1", "quadratic,dimension=20,spread=1",
+       "adam,rate=0.05", 5},
+      {"scaffold,local-steps=4", "quadratic,dimension=37,condition=30,noise=0.2,spread=0.5",
+       "sgd,rate=0.1,warm-up=9"},
+      {"scaffold,local-steps=8", "mlp,dimension=8,hidden=16,pairs=1", "momentum,rate=0.05", 13},
+      {"scaffold,local-steps=1,reset=1", "logistic,dimension=10", "adam,rate=0.05", 3}};
   return all;
 }
 
@@ -87,7 +100,8 @@ TEST(TrainLocalSteps, BitsBytesAndMemoryAreThoseOfLearnAndOfTheFormulas) {
     for (const int procs : {1, 2, 3}) {
       const TrainedRun run = ran(job, procs);
       const std::string what = c.way + ", " + c.optimizer + " on " + std::to_string(procs);
-      ASSERT_EQ(run.versions, 40 / way.policy.local_steps) << what;
+      const std::int64_t single = way.is_local() ? way.synchronous_steps : 0;
+      ASSERT_EQ(run.versions, single + (40 - single) / way.policy.local_steps) << what;
       ASSERT_EQ(expected.losses.size(), static_cast<std::size_t>(run.versions) + 1) << what;
       for (const TrainPoint& p : run.points)
         EXPECT_EQ(p.score.loss, expected.losses.at(static_cast<std::size_t>(p.version))) << what;
@@ -116,6 +130,27 @@ TEST(TrainLocalSteps, MeansOfRoundsAreSummedByAnAlgorithmToo) {
   const TrainedRun ring = ran(job, 4);
   EXPECT_NE(ring.hashes.at(0), expected.hash);
   EXPECT_NEAR(ring.points.back().score.loss, expected.losses.back(), 1e-4 * expected.losses.back());
+}
+
+TEST(TrainLocalSteps, VariatesAreSummedByAnAlgorithmToo) {
+  auto [job, way] = job_of(
+      {"scaffold,local-steps=4", "quadratic,dimension=37,condition=30,noise=0.2,spread=0.5", "sgd,rate=0.1"});
+  const Virtual expected = learned(job, way);
+  job.sum = "recursive-doubling";
+  EXPECT_EQ(ran(job, 4).hashes.at(0), expected.hash);
+}
+
+// The step of a worker is named in steps that all take together, and in rounds behind them.
+TEST(TrainLocalSteps, BehindStepsOfAllRoundsCountOn) {
+  for (const int nan : {7, 21}) {
+    auto [job, way] = job_of({"post-local,synchronous-steps=12,local-steps=4",
+                              "mlp,dimension=8,hidden=16,pairs=1", "momentum,rate=0.1"});
+    job.inject = "rank=1,nan=" + std::to_string(nan);
+    const TrainedRun run = ran(job, 3);
+    ASSERT_TRUE(run.diverged);
+    EXPECT_EQ(run.diverged->step, nan);
+    EXPECT_EQ(run.versions, nan == 7 ? 7 : 12 + 2);
+  }
 }
 
 TEST(TrainLocalSteps, TheStepInsideARoundIsNamedWhoseGradientIsNoNumber) {

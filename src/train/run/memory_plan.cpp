@@ -30,7 +30,8 @@ class StepWalk {
         rank_(rank),
         own_(part_of(job.workers, rank, job.procs)),
         first_(alone ? 0 : own_.first),
-        passes_(problem.passes(job.samples)) {
+        passes_(problem.passes(job.samples)),
+        sums_(job.local && job.local->variates ? 2 : 1) {
     for (int r = 0; r < job.procs; ++r)
       if (r != rank)
         stretches_ += static_cast<std::int64_t>(aligned(part_of(job.workers, r, job.procs)).size());
@@ -69,8 +70,8 @@ class StepWalk {
     const auto add = [&](Use use, Bytes bytes) { now[static_cast<std::size_t>(use)] += bytes; };
     if (layout_ == TrainLayout::Zero3) add(Use::Parameters, pages_of(parameters));
     if (layout_ >= TrainLayout::Zero2) add(Use::Gradients, pages_of(gradients));
-    add(Use::Sums, of_floats(sums));
-    add(Use::Received, of_floats(received));
+    add(Use::Sums, of_floats(sums * sums_));
+    add(Use::Received, of_floats(received * sums_));
     if (sum_of(now) > sum_of(most_)) most_ = now;
   }
   /// Floats that wait while `unit` is worked with on the way back: those after it are done.
@@ -117,7 +118,7 @@ class StepWalk {
   Parting parting_;
   int rank_;
   Stretch own_;
-  std::int64_t first_, passes_;
+  std::int64_t first_, passes_, sums_;
   std::int64_t stretches_ = 0;  ///< of others
   BytesByUse always_{}, most_{};
 };
@@ -146,17 +147,25 @@ BytesByUse planned_memory(const TrainJob& job, TrainLayout layout, const learn::
   always[static_cast<std::size_t>(Use::Parameters)] = layout == TrainLayout::Zero3 ? of_floats(kept) : pages;
   always[static_cast<std::size_t>(Use::Gradients)] = layout >= TrainLayout::Zero2 ? of_floats(kept) : pages;
   always[static_cast<std::size_t>(Use::Optimizer)] = of_floats(moments * (whole ? all : kept) + direction);
+  std::int64_t saved = (1 + moments) * kept;
   if (job.local) {
+    const std::int64_t own = part_of(job.workers, rank, job.procs).count;
     always[static_cast<std::size_t>(Use::Parameters)] += of_floats(all);
-    always[static_cast<std::size_t>(Use::Optimizer)] +=
-        of_floats(part_of(job.workers, rank, job.procs).count * LocalSteps::floats(optimizer, problem));
+    Bytes& states = always[static_cast<std::size_t>(Use::Optimizer)];
+    states += of_floats(own * LocalSteps::floats(*job.local, optimizer, problem));
+    saved += own * LocalSteps::kept_floats(*job.local, optimizer, all);
+    if (job.local->after > 0) {
+      states += of_floats(LocalSteps::floats(LocalRounds{}, optimizer, problem));
+      saved += kept * static_cast<std::int64_t>(learn::moments_of(optimizer.kind));
+    }
+    if (job.local->variates) {
+      always[static_cast<std::size_t>(Use::Gradients)] += of_floats(all);
+      states += of_floats(all);
+      saved += kept;
+    }
   }
   // Each rank saves its own part of what it has.
-  if (!job.checkpoint.empty() && job.beside)
-    always[static_cast<std::size_t>(Use::Copies)] =
-        of_floats((1 + moments) * kept + (job.local ? part_of(job.workers, rank, job.procs).count *
-                                                          LocalSteps::kept_floats(*job.local, optimizer, all)
-                                                    : 0));
+  if (!job.checkpoint.empty() && job.beside) always[static_cast<std::size_t>(Use::Copies)] = of_floats(saved);
   if (alone) {
     const auto executor = Executor::make({.kind = model::Collective::AllReduce,
                                           .algorithm = *by->algorithm,
@@ -181,6 +190,7 @@ Bytes planned_bytes(const TrainJob& job, TrainLayout layout, const learn::Proble
     sent += of_floats(floats * (job.procs - 1) * problem.passes(job.samples) *
                       most_leaves(job.workers, job.procs));
   }
+  if (job.local && job.local->variates) sent = sent * 2;
   if (layout == TrainLayout::DataParallel) return sent;
   sent += vote_bytes(layout) * (job.procs - 1);
   if (optimizer.clip > 0) sent += plan_of_all(parting, problem.tensors()).sent_by(rank);

@@ -142,7 +142,7 @@ class Replica {
   Status add_point() {
     TrainPoint point{.version = made_.versions,
                      .at = Clock::now() - began_,
-                     .samples = made_.versions * job_.steps_of_version() * job_.workers * job_.samples,
+                     .samples = job_.steps_in(made_.versions) * job_.workers * job_.samples,
                      .score = {}};
     COX_TRY(const std::span<const float> x, held_.whole(false));
     if (transport_.rank() == 0) point.score = held_.problem().score(x);

@@ -141,8 +141,11 @@ TEST_F(Resume, RoundsOfLocalStepsGoOnWithTheirBits) {
 // Each worker's own momentum and moments go to whoever holds it then; a damaged file of workers is one of the checkpoint.
 TEST_F(Resume, RoundsOfLocalStepsGoOnWithEachWorkersOwnState) {
   for (const char* optimizer : {"momentum,rate=0.05", "adam,rate=0.01,warm-up=60", "lamb,rate=0.01"})
-    for (const char* policy : {"local-sgd,local-steps=5", "diloco,local-steps=5",
-                               "fedprox,local-steps=5,proximal=0.3", "local-sgd,local-steps=5,reset=1"}) {
+    for (const char* policy :
+         {"diloco,local-steps=5", "fedprox,local-steps=5,proximal=0.3",
+          "post-local,synchronous-steps=50,local-steps=5", "post-local,synchronous-steps=100,local-steps=5",
+          "scaffold,local-steps=5", "scaffold,local-steps=5,reset=1", "local-sgd,local-steps=5,reset=1",
+          "local-sgd,local-steps=5"}) {
       fs::remove_all(folder_);
       TrainJob whole = job(optimizer, 1, 200);
       whole.local = rounds_of(*learn::read_way(policy));
@@ -151,6 +154,7 @@ TEST_F(Resume, RoundsOfLocalStepsGoOnWithEachWorkersOwnState) {
       const auto expected = run_on_threads(whole);
       ASSERT_TRUE(expected) << expected.error().message;
       part.steps = 85;
+      const std::int64_t versions = part.versions();
       part.procs = 3;
       part.beside = false;
       ASSERT_TRUE(run_on_threads(part));
@@ -160,20 +164,24 @@ TEST_F(Resume, RoundsOfLocalStepsGoOnWithEachWorkersOwnState) {
       const auto problem = *problem_of(part);
       const auto spec = *learn::read_optimizer(part.optimizer);
       const TrainedRun second = gone_on(part);
-      EXPECT_EQ(second.resumed, 17);
+      EXPECT_EQ(second.resumed, versions);
       for (int r = 0; r < part.procs; ++r)
         EXPECT_EQ(sum_of(second.memory.at(static_cast<std::size_t>(r))),
                   sum_of(planned_memory(part, TrainLayout::DataParallel, *problem, spec, r)));
       part.steps = 200;
       part.procs = 2;
       EXPECT_EQ(gone_on(part).hashes.front(), expected->hashes.front()) << optimizer << ", " << policy;
-      EXPECT_EQ(fs::exists(folder_ / "00000040" / "part-3"),
-                !part.local || part.local->state == learn::LocalState::Keep);
+      if (part.local->after == 0) {
+        EXPECT_EQ(fs::exists(folder_ / "00000040" / "part-3"),
+                  part.local->state == learn::LocalState::Keep || part.local->variates);
+      }
     }
-  std::fstream(folder_ / "00000040" / "part-1", std::ios::out) << "damaged";
+  std::fstream(folder_ / "00000040" / "part-3", std::ios::out) << "damaged";
   TrainJob last = job("lamb,rate=0.01", 3, 200);
-  last.local = rounds_of(*learn::read_way("local-sgd,local-steps=5,reset=1"));
-  EXPECT_EQ(gone_on(last).refused.size(), 1U);
+  last.local = rounds_of(*learn::read_way("local-sgd,local-steps=5"));
+  const TrainedRun again = gone_on(last);
+  ASSERT_EQ(again.refused.size(), 1U);
+  EXPECT_NE(again.refused[0].find("part-3"), std::string::npos) << again.refused[0];
 }
 
 // Units of a network: a file for each unit and process, and norms over parts.

@@ -84,6 +84,17 @@ Shards::Shards(const TrainJob& job, TrainLayout layout, const learn::OptimizerSp
   }
   if (job.local) {
     local_.emplace(job, optimizer, *problem_, sum_.leaves(), memory_);
+    if (job.local->after > 0) {
+      before_.emplace(optimizer, problem_->tensors());
+      const LocalRounds plain{};
+      memory_.take(Use::Optimizer, Bytes{LocalSteps::floats(plain, optimizer, *problem_)} * sizeof(float));
+    }
+    if (job.local->variates) {
+      variate_sum_.emplace(job.workers, parting_, transport.rank(), memory_);
+      change_ = CountedFloats(memory_, Use::Gradients, static_cast<std::size_t>(all.count));
+      variate_ = CountedFloats(memory_, Use::Optimizer, static_cast<std::size_t>(all.count));
+      std::ranges::fill(variate_.all(), 0.0F);
+    }
     worker_floats_ = LocalSteps::kept_floats(*job.local, optimizer, problem_->parameters());
   }
   if (parts_gradients())
@@ -102,6 +113,7 @@ Status Shards::choose(const SumBy& by) {
                                     transport_.rank()));
   memory_.take(Use::Received, executor_->room());
   sum_.alone();
+  if (variate_sum_) variate_sum_->alone();
   return {};
 }
 
@@ -119,9 +131,9 @@ void Shards::keep_own(std::span<const float> all) {
   }
 }
 
-double Shards::factor(std::int64_t done) const {
-  if (local_) return 1;
-  return learn::rate_factor(spec_, done + 1, job_.workers * job_.samples);
+double Shards::factor(const learn::Optimizer& optimizer) const {
+  if (in_round()) return 1;
+  return learn::rate_factor(optimizer.spec(), optimizer.steps() + 1, job_.workers * job_.samples);
 }
 
 void Shards::scale(std::span<float> sum) const {
@@ -165,7 +177,7 @@ Status Shards::add_leaves(std::int64_t step) {
       idle_leaf();
       continue;
     }
-    if (local_) {
+    if (in_round()) {
       take_round();
       continue;
     }
@@ -179,13 +191,16 @@ Status Shards::add_leaves(std::int64_t step) {
 /// The leaf is what its worker brings of a round.
 void Shards::take_round() {
   const bool last = leaf_ + 1 == most_leaves_;
-  const LocalSteps::Round made = local_->take(worker_, step_, x_.all(), g_.all(), last ? injected_.nan : -1);
+  const LocalSteps::Round made =
+      local_->take(worker_, step_, x_.all(), g_.all(), {.mean = variate_.all(), .change = change_.all()},
+                   last ? injected_.nan : -1);
   loss_ += made.loss;
   if (made.bad && worker_ < bad_.worker) {
     bad_ = {.worker = worker_, .at = made.bad->at};
     bad_step_ = made.bad->step;
   }
   sum_.add(0, g_.all());
+  if (variate_sum_) variate_sum_->add(0, change_.all());
 }
 
 /// The gathers of a leaf that others have.
@@ -276,6 +291,7 @@ Bytes vote_bytes(TrainLayout layout) {
 
 Status Shards::reduce(std::size_t first, std::size_t end) {
   for (std::size_t u = first; u < end; ++u) sum_.begin(transport_, u);
+  if (sums_variates()) variate_sum_->begin(transport_, 0);
   if (first == 0 && layout_ != TrainLayout::DataParallel) begin_vote();
   COX_CHECK(transport_.wait());
   for (std::size_t u = first; u < end; ++u) {
@@ -285,6 +301,13 @@ Status Shards::reduce(std::size_t first, std::size_t end) {
         parts_gradients() ? kept(own_g_, u) : g_.of(parting_.part(u, transport_.rank()));
     if (sum.data() != own.data()) std::ranges::copy(sum, own.begin());
     sum_.end(u);
+  }
+  if (sums_variates()) {
+    const std::span<float> sum = variate_sum_->finish(0);
+    const Stretch part = parting_.part(0, transport_.rank());
+    const std::span<float> own = change_.all().subspan(static_cast<std::size_t>(part.first), sum.size());
+    if (sum.data() != own.data()) std::ranges::copy(sum, own.begin());
+    variate_sum_->end(0);
   }
   return {};
 }
@@ -297,10 +320,16 @@ Status Shards::update_all() {
       const std::span<float> own = sum_.own(0);
       COX_CHECK(executor_->run(transport_, own));
       scale(own);
-      return {};
+      return sums_variates() ? executor_->run(transport_, variate_sum_->own(0)) : Status{};
     }
     COX_CHECK(reduce(0, 1));
-    begin_gather(transport_, parting_, 0, g_.of(parting_.part(0, transport_.rank())), g_.all());
+    const Stretch part = parting_.part(0, transport_.rank());
+    begin_gather(transport_, parting_, 0, g_.of(part), g_.all());
+    if (sums_variates())
+      begin_gather(
+          transport_, parting_, 0,
+          change_.all().subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count)),
+          change_.all());
     return transport_.wait();
   }();
   marks_.end();
@@ -312,7 +341,14 @@ Status Shards::update_all() {
   }
   if (diverged_) return {};
   marks_.begin(StepPart::Optimizer, {});
-  whole_->step(x_.all(), g_.all(), factor(whole_->steps()));
+  learn::Optimizer& optimizer = before_ && !in_round() ? *before_ : *whole_;
+  optimizer.step(x_.all(), g_.all(), factor(optimizer));
+  if (sums_variates()) {
+    const float over = 1.0F / static_cast<float>(job_.workers);
+    const std::span<float> mean = variate_.all();
+    const std::span<const float> change = change_.all();
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += change[i] * over;
+  }
   marks_.end();
   return {};
 }
@@ -331,7 +367,8 @@ Status Shards::update_part() {
                       .g = parts_gradients() ? own_g_.all().data() + at : g_.of(p.elements).data()});
     at += pieces.back().count;
   }
-  const Status stepped = parted_->step(pieces, factor(parted_->steps()), norms_);
+  const Status stepped = parted_->step(
+      pieces, learn::rate_factor(spec_, parted_->steps() + 1, job_.workers * job_.samples), norms_);
   marks_.end();
   COX_CHECK(stepped);
   if (parts_parameters()) return {};
@@ -389,7 +426,9 @@ Result<bool> Shards::all_finite() {
 }
 
 int Shards::moments() const {
-  return static_cast<int>(learn::moments_of(spec_.kind));
+  return static_cast<int>(learn::moments_of(spec_.kind) +
+                          (before_ ? learn::moments_of(before_->spec().kind) : 0)) +
+         (variate_sum_ ? 1 : 0);
 }
 
 Bytes Shards::optimizer_bytes() const {
@@ -399,14 +438,39 @@ Bytes Shards::optimizer_bytes() const {
   return together + (local_ ? local_->state_bytes() : Bytes{});
 }
 
+std::vector<std::span<const float>> Shards::states() {
+  std::vector<std::span<const float>> all;
+  const auto add = [&](std::span<const float> state, learn::OptimizerKind kind) {
+    const std::size_t moments = learn::moments_of(kind);
+    for (std::size_t m = 0; m < moments; ++m)
+      all.push_back(state.subspan(m * (state.size() / moments), state.size() / moments));
+  };
+  add(whole_ ? whole_->state() : parted_->state(), spec_.kind);
+  if (before_) add(before_->state(), before_->spec().kind);
+  if (variate_sum_) all.push_back(std::as_const(variate_).all());
+  return all;
+}
+
 void Shards::go_on(const SavedState& state) {
   const std::int64_t all = parting_.elements();
   if (parts_parameters())
     keep_own(state.parameters);
   else
     std::ranges::copy(state.parameters, x_.all().begin());
-  if (local_) local_->go_on(state.version, state.workers);
-  if (whole_) return whole_->go_on(state.version, state.moments);
+  if (whole_) {
+    std::span<const float> left = state.moments;
+    const auto take = [&](std::size_t arrays) {
+      const std::span<const float> taken = left.first(arrays * static_cast<std::size_t>(all));
+      left = left.subspan(taken.size());
+      return taken;
+    };
+    const std::int64_t single = job_.local ? std::min(state.version, job_.local->after) : 0;
+    whole_->go_on(state.version - single, take(learn::moments_of(spec_.kind)));
+    if (before_) before_->go_on(single, take(learn::moments_of(before_->spec().kind)));
+    if (variate_sum_) std::ranges::copy(take(1), variate_.all().begin());
+    if (local_) local_->go_on(state.version - single, state.workers);
+    return;
+  }
   std::vector<float> own;
   for (int m = 0; m < moments(); ++m)
     for (std::size_t u = 0; u < parting_.units(); ++u) {
@@ -418,8 +482,7 @@ void Shards::go_on(const SavedState& state) {
 }
 
 std::vector<SavedSpan> Shards::saved() {
-  const std::span<const float> moment = whole_ ? whole_->state() : parted_->state();
-  const std::size_t of_one = moments() > 0 ? moment.size() / static_cast<std::size_t>(moments()) : 0;
+  const std::vector<std::span<const float>> kept = states();
   std::vector<SavedSpan> all;
   for (std::size_t u = 0; u < parting_.units(); ++u) {
     const Stretch part = parting_.part(u, transport_.rank());
@@ -427,10 +490,8 @@ std::vector<SavedSpan> Shards::saved() {
     const auto place = static_cast<std::size_t>(parting_.place(u, transport_.rank()));
     SavedSpan one{.elements = part, .values = {}};
     one.values.push_back(parts_parameters() ? own_x_.all().subspan(place, count) : x_.of(part));
-    for (int m = 0; m < moments(); ++m)
-      one.values.push_back(moment.subspan(
-          static_cast<std::size_t>(m) * of_one + (whole_ ? static_cast<std::size_t>(part.first) : place),
-          count));
+    for (const std::span<const float> state : kept)
+      one.values.push_back(state.subspan(whole_ ? static_cast<std::size_t>(part.first) : place, count));
     all.push_back(std::move(one));
   }
   if (worker_floats_ > 0) all.push_back({.elements = sum_.leaves(), .values = local_->kept()});

@@ -44,7 +44,8 @@ namespace cox::train {
 ///   zero-1         the sum of the own part, the optimizer there, parameters go round
 ///   zero-2         the same; a unit's gradient is summed as soon as it is there, and only the own part of it stays
 ///   zero-3         and parameters: a unit is gathered where a gradient needs it, the next one while it is worked with
-/// With rounds of local steps (data-parallel) leaves are what their workers bring, and the optimizer is the outer one.
+/// With rounds of local steps (data-parallel) leaves are what their workers bring, and the optimizer is the outer one; steps before the
+/// first round are those of data-parallel, by an optimizer of their own. SCAFFOLD: what variates change by is a second sum.
 /// Ranks with fewer leaves take part in the gathers of those with more. Weights have the bits of the unsplit model.
 /// Threads: one owner. Held by: src/train/run/replica_test.cpp
 class Shards final : public Held, private learn::UnitUse {
@@ -71,6 +72,7 @@ class Shards final : public Held, private learn::UnitUse {
   /// Mean over the samples of the last step that were this rank's.
   [[nodiscard]] double loss() const override { return loss_ / static_cast<double>(sum_.leaves().count); }
   [[nodiscard]] learn::Problem& problem() override { return *problem_; }
+  /// Values that are saved of each parameter beside itself.
   [[nodiscard]] int moments() const override;
   [[nodiscard]] std::int64_t worker_floats() const override { return worker_floats_; }
   [[nodiscard]] Bytes optimizer_bytes() const override;
@@ -94,6 +96,11 @@ class Shards final : public Held, private learn::UnitUse {
   [[nodiscard]] Status add_leaves(std::int64_t step);
   void idle_leaf();
   void take_round();
+  /// The step is a round.
+  [[nodiscard]] bool in_round() const { return local_ && step_ >= job_.local->after; }
+  [[nodiscard]] bool sums_variates() const { return variate_sum_ && in_round(); }
+  /// What is saved of each parameter beside itself, one after the other.
+  [[nodiscard]] std::vector<std::span<const float>> states();
   void gather(std::size_t unit);
   void look_for_bad(const Stretch& unit);
   /// Unit by unit, those from `first` to before `end`, in one wait.
@@ -104,7 +111,7 @@ class Shards final : public Held, private learn::UnitUse {
   /// `steps`: of each rank's.
   void name_first(const std::vector<Bad>& all, std::span<const std::int64_t> steps);
   void scale(std::span<float> sum) const;
-  [[nodiscard]] double factor(std::int64_t done) const;
+  [[nodiscard]] double factor(const learn::Optimizer& optimizer) const;
   [[nodiscard]] std::span<float> kept(CountedFloats& of, std::size_t unit);
   void keep_own(std::span<const float> all);
   void keep(Status made) {
@@ -125,6 +132,9 @@ class Shards final : public Held, private learn::UnitUse {
   std::optional<learn::Optimizer> whole_;  ///< data-parallel
   std::optional<LocalSteps> local_;
   std::int64_t worker_floats_ = 0;
+  std::optional<learn::Optimizer> before_;  ///< of steps before the first round
+  std::optional<UnitSum> variate_sum_;
+  CountedFloats variate_, change_;  ///< SCAFFOLD's c, and what a worker's own one changes by
   std::optional<learn::PartedOptimizer> parted_;
   std::vector<KeptPiece> pieces_;
   RankNorms norms_;

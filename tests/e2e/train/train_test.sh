@@ -35,9 +35,14 @@ for layout in zero-1 zero-2 zero-3; do
   equal "$(json out 'all(x["sent_bytes"] == x["scheduled_bytes"] > 0 for x in r["ranks"])')" true "bytes of $layout"
   equal "$(json out 'all(x["memory_bytes"] == x["planned_memory_bytes"] > 0 for x in r["ranks"])')" true "memory of $layout"
 done
-for policy in local-sgd,local-steps=5 diloco,local-steps=5 fedprox,local-steps=5; do
-  equal "$(status "$cox" train "$job" --procs 1 --steps 30 --policy $policy --json "${what[@]}")" 0 "exit status by $policy"
+for policy in local-sgd,local-steps=5 diloco,local-steps=5 fedprox,local-steps=5 scaffold,local-steps=5 \
+  post-local,synchronous-steps=10,local-steps=5; do
+  rm -f updates.csv
+  equal "$(status "$cox" train "$job" --procs 1 --steps 30 --policy $policy --json "${what[@]}" --record updates.csv)" 0 "exit status by $policy"
   hash=$(grep parameters_hash out)
+  losses out >of_threads
+  equal "$(status "$cox" learn updates.csv --policies $policy --json "${what[@]}")" 0 "exit status of learn by $policy: $(cat err)"
+  losses out | diff of_threads - || fail "cox learn has other losses by $policy"
   train 4 --steps 30 --policy $policy "${what[@]}"
   equal "$(grep parameters_hash out)" "$hash" "parameters by $policy"
   equal "$(json out 'all(x["sent_bytes"] == x["scheduled_bytes"] > 0 for x in r["ranks"])')" true "bytes by $policy"
