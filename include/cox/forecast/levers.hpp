@@ -45,6 +45,18 @@ struct DrawnEnds {
 /// What `LeverEffect::one_sum` is of.
 inline constexpr std::string_view kOneSum = "gradients as one sum behind the work";
 
+/// What a target asks for, in one draw of a job.
+struct LeverFigures {
+  Seconds mean{};  ///< of the step, as the next three
+  Seconds median{};
+  Seconds p95{};
+  Seconds p99{};
+  double cv = 0;
+  double throughput = 1;  ///< over the job as it is in the same draw, as the next two
+  double cost = 1;
+  double energy = 0;  ///< 0 = not known
+};
+
 /// A job, normalised: without units. The job as it is has all ratios 1.
 struct LeverEffect {
   std::vector<std::string> names;  ///< the levers that are applied; empty = the job as it is
@@ -72,11 +84,13 @@ struct LeverEffect {
   std::optional<DrawnEnds> most_nodes_ends;       ///< of `most_nodes`; likewise
   std::optional<DrawnEnds> most_nodes_over_ends;  ///< of `most_nodes_over`, draw by draw; likewise
   double price = 0;                               ///< of the levers, as `LeverPrices` says
-  Seconds step_median{};                          ///< what a target compares with, as the next three
-  Seconds step_p95{};
-  Seconds step_p99{};
-  Seconds step_mean{};
-  double cv_now = 0;
+  LeverFigures now{};                             ///< what a target compares with
+  std::vector<LeverFigures> seeds{};              ///< simulated: of each seed
+  std::vector<std::vector<LeverFigures>>
+      draws{};  ///< by parts: of their parameters, and with what was not seen
+  /// The figure of a target over what it allows (what it wants over the figure, where that is the least): at most 1 where it is met. Its
+  /// interval is of 90 %; empty = no target is asked, or the figure is not known.
+  std::optional<LeverRatio> of_target{};
 
   /// `most_nodes` over that of the job as it is; nothing where either is not known.
   [[nodiscard]] std::optional<double> most_nodes_over(const LeverEffect& as_it_is) const {
@@ -89,6 +103,8 @@ struct LeverOptions {
   int replicas = 8;  ///< seeds, each with and without the lever on the same draws
   std::uint64_t seed = 1;
   int threads = 1;
+  std::function<void(std::int64_t done, std::int64_t total)>
+      progress{};  ///< simulated jobs; from one thread; may be empty
   LeverPrices prices{};
   Prior prior{};  ///< how well stated times of failures are known: draws of N* of a scenario, and of days
 };
@@ -116,9 +132,12 @@ struct Target {
 /// Errors: forecast-033 (what was read, what can be said).
 [[nodiscard]] Result<Target> parse_target(std::string_view text);
 struct LeverSet {
-  bool reached = false;
-  bool already = false;               ///< by the job as it is
-  LeverEffect best;                   ///< reached: of least price; else the nearest
+  bool reached = false;  ///< all of the interval is within the target
+  bool already = false;  ///< by the job as it is
+  LeverEffect best;      ///< reached: of least price; else `perhaps`, or the nearest
+  /// Of least price among those whose value is within the target and whose interval is not; empty where none is cheaper than what reaches it.
+  /// Without names: the job as it is.
+  std::optional<LeverEffect> perhaps{};
   std::int64_t tried = 0;             ///< sets
   std::vector<std::string> left_out;  ///< levers that were not tried, and why
 };

@@ -97,14 +97,17 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
     COX_TRY(question.prior, forecast::parse_prior(prior));
   }
   COX_TRY(question.structure, structure_question(call));
-  COX_TRY(const std::optional<forecast::ControlQuestion> control, control_question(call, question.scaling));
+  COX_TRY(std::optional<forecast::ControlQuestion> control, control_question(call, question.scaling));
   COX_TRY(const std::optional<forecast::LearningQuestion> learning, learning_question(call));
   // A forecast of a second should not say so in a log: on terminals only.
   const auto progress = make_progress(call, console, "forecasting");
   if (console.err_is_terminal) question.progress = callback(*progress);
   COX_TRY(forecast::MadeForecast made, forecast::make_forecast(evidence, question));
   progress->finish();
+  const auto levers_progress = make_progress(call, console, "levers");
+  if (control && console.err_is_terminal) control->options.progress = callback(*levers_progress);
   if (control) COX_CHECK(made.add_control(*control, evidence, question));
+  levers_progress->finish();
   if (learning) COX_CHECK(made.add_learning(*learning, evidence, question));
   COX_CHECK(write_report(call, made, console));
   COX_CHECK(write_scenario(call.value("scenario"), made.shown(), call, console));

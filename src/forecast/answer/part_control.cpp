@@ -10,6 +10,7 @@
 #include "forecast/answer/forecast.hpp"
 #include "forecast/answer/node_hours.hpp"
 #include "forecast/levers/by_parts.hpp"
+#include "forecast/levers/set_search.hpp"
 #include "forecast/levers/stated_levers.hpp"
 #include "forecast/ways/several_sizes.hpp"
 
@@ -45,6 +46,7 @@ void add_part_levers(FullForecast& f, const Evidence& evidence, const Asked& ask
   if (!question.target) return;
   f.full_control->set = cheapest_part_levers(job, levers, *question.target, options, question.options.prices);
   f.full_control->target = question.target->text;
+  if (f.full_control->levers) add_target(*f.full_control->levers, *question.target);
   if (!f.full_control->set->reached || f.full_control->set->already) return;
   for (const SizePoint& p : f.projection.points) {
     if (!p.refused.empty()) continue;

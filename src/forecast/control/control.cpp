@@ -13,6 +13,7 @@
 #include "forecast/control/changed_parts.hpp"
 #include "forecast/control/drawn_days.hpp"
 #include "forecast/control/simulated_control.hpp"
+#include "forecast/levers/set_search.hpp"
 #include "forecast/scenario/resize.hpp"
 
 namespace cox::forecast {
@@ -137,6 +138,7 @@ Result<FullControl> make_control(const model::Scenario& scenario, const ControlQ
   if (q.target) {
     COX_TRY(out.set, cheapest_levers(scenario, *q.target, q.options));
     out.target = q.target->text;
+    if (out.levers) add_target(*out.levers, *q.target);
     if (out.set->reached && !out.set->already) add_controlled(scenario, nodes, q.options, out);
   }
   if (q.training) COX_CHECK(add_days(scenario, q, steps, nodes, out));
@@ -281,20 +283,51 @@ void add_levers(Lines& out, const LeverTable& t, const std::optional<LeverTable>
       "what a lever does to learning is not included; what each one changes: docs/concepts/levers.md");
 }
 
+/// The levers of a set.
+std::string names_of(const LeverEffect& set) {
+  std::string names;
+  for (const std::string& n : set.names) names += (names.empty() ? "" : " + ") + n;
+  return names;
+}
+
+/// What a target says of a set, whose interval may go beyond it.
+std::string perhaps_text(const LeverEffect& e) {
+  return fmt::format(
+      "  perhaps {}: {:.3f} of what the target allows, of which the 90 % interval is {:.3f}..{:.3f}",
+      e.names.empty() ? "the job as it is" : fmt::format("{} at a price of {:.3g}", names_of(e), e.price),
+      e.of_target->value, e.of_target->low, e.of_target->high);
+}
+
+/// Which levers of a table reach a target alone.
+void add_alone(Lines& out, const LeverTable& t, const std::string& target) {
+  std::string sure, perhaps;
+  for (const LeverEffect& e : t.levers) {
+    if (!reaches(e) && !perhaps_reaches(e)) continue;
+    std::string& to = reaches(e) ? sure : perhaps;
+    to += (to.empty() ? "" : ", ") + names_of(e);
+  }
+  out.push_back(fmt::format("target {}, alone: {}{}{}", target,
+                            sure.empty() ? "no lever in all of its interval" : sure,
+                            perhaps.empty() ? "" : "; perhaps ", perhaps));
+}
+
 void add_set(Lines& out, const LeverSet& s, const std::string& target) {
   if (s.already) {
     out.push_back(fmt::format("target {}: reached by the job as it is", target));
     return;
   }
-  std::string names;
-  for (const std::string& n : s.best.names) names += (names.empty() ? "" : " + ") + n;
+  const std::string names = names_of(s.best);
   if (!s.reached) {
-    out.push_back(fmt::format("target {}: no single lever, pair or triple reaches it ({} tried){}{}", target,
-                              s.tried, names.empty() ? "" : "; nearest: ", names));
+    const bool nearest = !s.perhaps && !s.best.names.empty();
+    out.push_back(fmt::format("target {}: no single lever, pair or triple reaches it{} ({} tried){}{}",
+                              target, s.perhaps ? " in all of its interval" : "", s.tried,
+                              nearest ? "; nearest: " : "", nearest ? names : ""));
+    if (s.perhaps) out.push_back(perhaps_text(*s.perhaps));
     return;
   }
   out.push_back(fmt::format("target {}: {}, the cheapest at a price of {:.3g} ({} sets tried)", target, names,
                             s.best.price, s.tried));
+  if (s.perhaps) out.push_back(perhaps_text(*s.perhaps));
   out.push_back("  " + s.best.does);
   out.push_back(fmt::format("  throughput {:.3f}, p99 {}, node hours per sample {:.3f} of the job as it is",
                             s.best.throughput.value, cell(s.best.p99), s.best.cost.value));
@@ -402,6 +435,7 @@ void add_sensitivities(Lines& out, const std::vector<Sensitivity>& all) {
 std::vector<TextLine> text_lines(const FullControl& c) {
   Lines out;
   if (c.levers) add_levers(out, *c.levers, c.played);
+  if (c.levers && c.set) add_alone(out, *c.levers, c.target);
   if (c.set) add_set(out, *c.set, c.target);
   add_control_elsewhere(out, c.controlled);
   if (!c.goodput.empty()) add_goodput(out, c);

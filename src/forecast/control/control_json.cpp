@@ -41,6 +41,7 @@ Json effect_json(const LeverEffect& e, const LeverEffect& as_it_is) {
   j["margin"] = e.margin && std::isfinite(*e.margin) ? Json(*e.margin) : Json(nullptr);
   j["margin_interval"] = ends_json(e.margin_ends);
   j["price"] = e.price;
+  j["of_target"] = ratio_json(e.of_target);
   return j;
 }
 
@@ -100,6 +101,7 @@ Json control_json(const FullControl& c) {
                    {"already", c.set->already},
                    {"tried", c.set->tried},
                    {"set", effect_json(c.set->best, LeverEffect{})},
+                   {"perhaps", c.set->perhaps ? effect_json(*c.set->perhaps, LeverEffect{}) : Json(nullptr)},
                    {"left_out", c.set->left_out}};
   if (!c.controlled.empty()) {
     j["controlled"] = Json::array();

@@ -134,6 +134,27 @@ LeverRatio inverse(const LeverRatio& r, double times) {
   return {.value = times / r.value, .low = times / r.high, .high = times / r.low};
 }
 
+/// What a target compares with, and in each draw.
+void add_figures(const PlayedParts& with, const PlayedParts& without, LeverEffect& out) {
+  const auto figures = [&out](const SizePoint& one, const SizePoint& before) {
+    const double slower = one.mean.value / before.mean.value / out.step.value;
+    return LeverFigures{.mean = one.mean.value,
+                        .median = one.median.value,
+                        .p95 = one.p95.value,
+                        .p99 = one.p99.value,
+                        .cv = one.cv,
+                        .throughput = out.throughput.value / slower,
+                        .cost = out.cost.value * slower};
+  };
+  out.now = figures(with.value, without.value);
+  for (std::vector<SizePoint> PlayedParts::*draws : {&PlayedParts::draws, &PlayedParts::unseen}) {
+    std::vector<LeverFigures> drawn;
+    for (std::size_t r = 0; r < (with.*draws).size(); ++r)
+      drawn.push_back(figures((with.*draws)[r], (without.*draws)[r]));
+    out.draws.push_back(std::move(drawn));
+  }
+}
+
 LeverEffect effect_of(const PlayedParts& with, const PlayedParts& without, Scaling scaling) {
   LeverEffect out;
   out.step = ratio_of(with, without, mean_of).value_or(LeverRatio{});
@@ -149,11 +170,7 @@ LeverEffect effect_of(const PlayedParts& with, const PlayedParts& without, Scali
     out.rework = inverse(out.throughput, with.wall.rework / without.wall.rework);
   out.p99 = ratio_of(with, without, p99_of);
   out.cv = ratio_of(with, without, cv_of);
-  out.step_mean = with.value.mean.value;
-  out.step_median = with.value.median.value;
-  out.step_p95 = with.value.p95.value;
-  out.step_p99 = with.value.p99.value;
-  out.cv_now = with.value.cv;
+  add_figures(with, without, out);
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cox/base/number_text.hpp"
+#include "cox/base/parallel.hpp"
 #include "cox/base/stats.hpp"
 #include "cox/simulate/outcome.hpp"
 
@@ -118,21 +119,18 @@ std::optional<LeverRatio> ratio_of(const PlayedJob& a, const PlayedJob& b, doubl
                     .high = std::exp(logs.mean() + half)};
 }
 
-double mean_of(const PlayedJob& job, double PlayedSeed::*figure) {
-  double sum = 0;
-  for (const PlayedSeed& s : job.seeds) sum += s.*figure;
-  return sum / static_cast<double>(job.seeds.size());
-}
-
 }  // namespace
 
 Result<std::vector<PlayedSteps>> play_steps(const model::Scenario& scenario, const LeverOptions& options) {
   COX_CHECK(check_servers(scenario, options.replicas));
+  std::vector<std::optional<Result<PlayedSteps>>> seeds(
+      static_cast<std::size_t>(std::max(options.replicas, 0)));
+  parallel_for(seeds.size(), options.threads,
+               [&](std::size_t i) { seeds[i] = play_seed(scenario, options.seed + i, 1); });
   std::vector<PlayedSteps> out;
-  for (int i = 0; i < options.replicas; ++i) {
-    COX_TRY(PlayedSteps seed,
-            play_seed(scenario, options.seed + static_cast<std::uint64_t>(i), options.threads));
-    out.push_back(std::move(seed));
+  for (std::optional<Result<PlayedSteps>>& seed : seeds) {
+    COX_TRY(PlayedSteps one, *std::move(seed));
+    out.push_back(std::move(one));
   }
   return out;
 }
@@ -180,11 +178,17 @@ LeverEffect effect_of(const PlayedJob& job, const PlayedJob& baseline) {
   out.cv = ratio_of(baseline, job, &PlayedSeed::cv);
   if (baseline.fails && job.fails) out.rework = ratio_of(baseline, job, &PlayedSeed::rework);
   out.energy = ratio_of(baseline, job, &PlayedSeed::energy);
-  out.step_mean = Seconds{mean_of(job, &PlayedSeed::mean)};
-  out.step_median = Seconds{mean_of(job, &PlayedSeed::median)};
-  out.step_p95 = Seconds{mean_of(job, &PlayedSeed::p95)};
-  out.step_p99 = Seconds{mean_of(job, &PlayedSeed::p99)};
-  out.cv_now = mean_of(job, &PlayedSeed::cv);
+  for (std::size_t i = 0; i < job.seeds.size(); ++i) {
+    const PlayedSeed &one = job.seeds[i], &before = baseline.seeds[i];
+    out.seeds.push_back({.mean = Seconds{one.mean},
+                         .median = Seconds{one.median},
+                         .p95 = Seconds{one.p95},
+                         .p99 = Seconds{one.p99},
+                         .cv = one.cv,
+                         .throughput = one.rate / before.rate,
+                         .cost = one.cost / before.cost,
+                         .energy = before.energy > 0 ? one.energy / before.energy : 0});
+  }
   return out;
 }
 

@@ -182,6 +182,7 @@ Result<LeverTable> compare_levers(const model::Scenario& scenario, const std::ve
   out.steps = scenario.job.steps;
   out.replicas = options.replicas;
   for (const Lever& lever : levers) {
+    if (options.progress) options.progress(std::ssize(out.levers) + 1, std::ssize(levers) + 1);
     LeverEffect effect;
     if (lever.why_not.empty()) {
       effect = with(player, {&lever}, baseline);
@@ -235,7 +236,7 @@ Result<LeverSet> cheapest_levers(const model::Scenario& scenario, const Target& 
   };
   const EffectOf in_full = effect_from(player, baseline);
   if (options.replicas <= kRoughSeeds)
-    return cheapest_set(choices, effect_of(baseline, baseline), target, in_full);
+    return cheapest_set(choices, effect_of(baseline, baseline), target, in_full, {}, options.progress);
   model::Scenario few = scenario;
   few.job.steps = std::min<decltype(few.job.steps)>(few.job.steps, kRoughSteps);
   LeverOptions rough_options = options;
@@ -243,7 +244,7 @@ Result<LeverSet> cheapest_levers(const model::Scenario& scenario, const Target& 
   Player rough(few, rough_options);
   COX_TRY(const PlayedJob rough_baseline, rough.play({}));
   return cheapest_set(choices, effect_of(baseline, baseline), target, in_full,
-                      effect_from(rough, rough_baseline));
+                      effect_from(rough, rough_baseline), options.progress);
 }
 
 }  // namespace cox::forecast

@@ -58,10 +58,12 @@ struct Lever {
                                                    const std::vector<std::string>& names,
                                                    const LeverOptions& options);
 
-/// Whether a job reaches it, with what it has. Formula: figure <= factor x other.
-[[nodiscard]] bool reaches(const LeverEffect& job, const Target& target);
+/// Whether a job reaches its target: all of the interval of `of_target` is within it.
+[[nodiscard]] bool reaches(const LeverEffect& job);
+/// Whether its value alone is.
+[[nodiscard]] bool perhaps_reaches(const LeverEffect& job);
 
-/// The levers of least price that reach the target; of one price, those of least cost per sample. Sets of at most three that
+/// The levers of least price that reach the target in all of its interval; of one price, those of least cost per sample. Sets of at most three that
 /// apply, in the order of their price; two of one part are not combined. Errors: as compare_levers. Cost: at most
 /// (n + n^2/2 + n^3/6) x replicas simulations. Held by: src/forecast/levers/levers_test.cpp, set_search_test.cpp
 [[nodiscard]] Result<LeverSet> cheapest_levers(const model::Scenario& scenario, const Target& target,
