@@ -188,6 +188,9 @@ void add_measured(FullForecast& out, const Evidence& e, const Asked& question, c
 /// Whether a size would be answered, if it were asked.
 using IsAnswered = std::function<bool(std::int64_t ranks)>;
 
+/// Of a size that is beyond all that are simulated the largest that is.
+using KnownUpTo = std::function<std::optional<std::int64_t>(std::int64_t ranks)>;
+
 /// The largest size asked that has a number; beyond it up to `least`, where nothing in between is refused.
 std::int64_t answered_up_to(const FullForecast& out, const IsAnswered& answered, std::int64_t least) {
   std::int64_t most = out.margins_at;
@@ -199,8 +202,20 @@ std::int64_t answered_up_to(const FullForecast& out, const IsAnswered& answered,
   return most;
 }
 
-/// Regimes up to the largest size that has a number, and margins there: to the next boundary below.
-void add_bends(FullForecast& out, const Asked& question, const IsAnswered& answered) {
+/// Where a slope alone says that throughput falls, a size asked has the elasticity of the job: bends and sizes are of one curve.
+void keep_slopes(FullForecast& out, PartsJobOptions options) {
+  options.failing.reset();
+  options.replicates = 0;
+  const ScalingJob running = job_of_parts(*out.parts, options).job;
+  for (SizePoint& p : out.projection.points)
+    if (p.refused.empty() && p.elasticity < 0 && options.project.scaling == Scaling::Weak)
+      p.elasticity = running.at(p.ranks, kEveryMechanism).elasticity;
+}
+
+/// Regimes up to the largest size that has a number, and margins there: to the next boundary below. Where nothing fails and the work grows
+/// with the ranks, not beyond what is simulated (`known`; empty = all is known): there a bend would rest on a slope that only goes on.
+void add_bends(FullForecast& out, const Asked& question, const IsAnswered& answered,
+               const KnownUpTo& known = {}) {
   for (const SizePoint& p : out.projection.points)
     if (p.refused.empty()) out.margins_at = std::max(out.margins_at, p.ranks);
   PartsJobOptions options{.project = question.project, .failing = {}, .replicates = kBandReplicates};
@@ -208,12 +223,16 @@ void add_bends(FullForecast& out, const Asked& question, const IsAnswered& answe
   options.sources = out.sources;
   options.links = out.links;
   options.unseen = out.calibrated;
+  keep_slopes(out, options);
   if (options.failing) add_goodput(out, failing_of(*out.parts, *options.failing), question.prior);
   const std::int64_t from = std::max<std::int64_t>(1, out.parts->ranks);
   if (out.margins_at == 0) return;  // where no size has a number, none bends
   const PartsJob job = job_of_parts(*out.parts, options);
   out.job = job.job;
-  if (const std::int64_t most = answered_up_to(out, answered, std::max(2 * from, kLeastRange)); most > from)
+  std::int64_t most = answered_up_to(out, answered, std::max(2 * from, kLeastRange));
+  const bool by_slope = known && !options.failing && question.project.scaling == Scaling::Weak;
+  if (const auto end = by_slope ? known(most) : std::nullopt; end && *end > from) most = std::min(most, *end);
+  if (most > from)
     out.regimes = regimes_of(job.job, {.from = from, .to = most, .per_doubling = 2},
                              question.project.scaling == Scaling::Weak, job.replicates,
                              question.project.threads, job.shared);
@@ -313,12 +332,14 @@ void follow_simulated(FullForecast& out, Asked& question) {
 }
 
 /// Where the largest size is beyond what is simulated.
-void add_extrapolated(FullForecast& out, const RestOfScenario& rest, std::int64_t ranks) {
+void add_extrapolated(FullForecast& out, const RestOfScenario& rest, Scaling scaling, std::int64_t ranks) {
   if (const auto most = rest.simulated_below(ranks))
     out.not_seen.push_back(fmt::format(
-        "communication beyond {} ranks, where no step is simulated: it goes on as over the last doublings, "
+        "communication beyond {} ranks, where no step is simulated: it goes on as over the last doublings{}, "
         "and what work hides there may surface; both are in the band",
-        grouped(*most)));
+        grouped(*most),
+        scaling == Scaling::Weak ? " and at most as the ranks, so that more ranks do less is not said there"
+                                 : ""));
 }
 
 Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
@@ -329,7 +350,7 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   if (!question.project.rest) {
     question.project.rest = rest.at;
     out.links = rest.with_links;
-    if (!question.sizes.empty()) add_extrapolated(out, rest, std::ranges::max(question.sizes));
+    if (!question.sizes.empty()) add_extrapolated(out, rest, scaling, std::ranges::max(question.sizes));
   }
   COX_TRY(out.parts, parts_of(*e.scenario, scaling));
   COX_TRY(out.sources, work_sources_of(*e.scenario, scaling));
@@ -366,10 +387,13 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   for (std::string& told : shorter_steps(out.projection, out.simulated))
     out.projection.notes.push_back(std::move(told));
   widen(out.seen, out.simulated, out.over_parts);
-  add_bends(out, question, [&](std::int64_t ranks) {
-    return not_shared_out(*e.scenario, ranks).empty() &&
-           project(*out.parts, {ranks}, quickly(question.project)).points.front().refused.empty();
-  });
+  add_bends(
+      out, question,
+      [&](std::int64_t ranks) {
+        return not_shared_out(*e.scenario, ranks).empty() &&
+               project(*out.parts, {ranks}, quickly(question.project)).points.front().refused.empty();
+      },
+      out.links ? rest.simulated_below : KnownUpTo());
   if (question.structure.asked) out.detail = detail_of(out, nullptr, question);
   if (question.structure.drawn) add_drawn(out, nullptr, question);
   return {};

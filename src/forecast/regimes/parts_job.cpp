@@ -111,9 +111,9 @@ class Model {
   [[nodiscard]] const std::optional<Failing>& failing() const { return failing_; }
 
  private:
-  /// Whether twice the ranks do as much as these, and these as half of them: what lies between is the slope of a curve.
+  /// Whether twice the ranks do as much as these, and these as half of them, to one per cent: what lies between is the slope of a curve.
   [[nodiscard]] bool rises(std::int64_t ranks, const Factors& f, double throughput) const {
-    constexpr double kRounding = 1e-9;
+    constexpr double kRounding = 1e-2;
     return running(2 * ranks, f).throughput >= (1 - kRounding) * throughput &&
            running(std::max<std::int64_t>(ranks / 2, 1), f).throughput <= (1 + kRounding) * throughput;
   }
@@ -136,6 +136,7 @@ class Model {
     for (const PositionParts& p :
          parts.positions)  // so many named ranks at any size do another's part, not more
       if (!p.fixed) own += p.level.value.count();
+    if (!(own > 0)) own = 1;  // nothing but communication: one step is as much as another
     const std::int64_t more = std::max<std::int64_t>(ranks + 1, std::llround(1.01 * n));
     const std::int64_t less = std::max<std::int64_t>(1, 2 * ranks - more);
     const Seconds chord = rest(size(more), f.rest).value - rest(size(less), f.rest).value;
@@ -404,7 +405,8 @@ std::function<double(std::int64_t, int)> drawn_steps_of(const Parts& parts, cons
           work = own(parts)](std::int64_t ranks, int draw) {
     const auto i = static_cast<std::size_t>(draw);
     const double estimate = job->job.at(ranks, kEveryMechanism).throughput;
-    return works[i] / work * (estimate / job->replicates[i].at(ranks, kEveryMechanism).throughput);
+    return (work > Seconds{} ? works[i] / work : 1) *
+           (estimate / job->replicates[i].at(ranks, kEveryMechanism).throughput);
   };
 }
 

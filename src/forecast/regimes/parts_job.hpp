@@ -43,7 +43,7 @@ struct PartsJob {
 /// restarts that grow. Steps by `project_one` with nodes and ranks of their own; goodput by `wall_shares`.
 /// Growth that is linear in the ranks is at most as fast as the job, so no part of a step lowers throughput in weak scaling; what is simulated
 /// (`links`) may. Sizes between those that are simulated have a slope of a smooth curve: eps is below 0 only where half or twice the ranks do
-/// more, not where that slope alone says so.
+/// more, by one per cent, not where that slope alone says so.
 /// Cost: 0.4 ms a position and call of the job. Threads: the job may be called by several.
 /// Held by: src/forecast/regimes/parts_job_test.cpp
 [[nodiscard]] PartsJob job_of_parts(const Parts& parts, const PartsJobOptions& options);

@@ -28,6 +28,7 @@ struct StepWork {
   TimeEstimate
       rest{};         ///< of the step beside the longest work, or what a pipeline makes of it: communication
   Seconds rest_sd{};  ///< of that, from step to step
+  Seconds longest{};  ///< work of those that have most, or what a pipeline makes of it: `rest` is beside it
   std::int64_t evaluated = 0;  ///< as `simulate::Outcome` counts it: what a step costs
 };
 

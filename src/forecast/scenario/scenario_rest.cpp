@@ -25,7 +25,8 @@ constexpr std::int64_t kMostAsked = 1'048'576;    ///< where that is cheap
 constexpr std::int64_t kMostEvaluated = 1 << 24;  ///< of a step beyond it: about a second
 constexpr std::int64_t kCheapStep = 1 << 18;  ///< of one that is simulated dozens of times: ten milliseconds
 constexpr std::int64_t kDisturbed = 65'536;   ///< ranks x steps whose messages are disturbed
-constexpr std::int64_t kMostPlayed = 256;     ///< where messages are played on shared links: seconds each
+constexpr std::int64_t kMostPlayed = 256;     ///< where messages are played on shared links: at any cost
+constexpr std::int64_t kMostOnLinks = 1 << 18;  ///< evaluated of few steps beyond it: a second
 
 /// Replicas that send each other nothing and share nothing: the step of a larger job is that of one of them.
 bool meets_nobody(const model::Scenario& s) {
@@ -56,6 +57,11 @@ class Prices {
     const std::optional<Price> price = price_at(ranks);
     return price ? std::optional(price->rest) : std::nullopt;
   }
+  /// A step without noise; nothing where it cannot be simulated.
+  std::optional<Seconds> step_at(std::int64_t ranks) {
+    const std::optional<Price> price = price_at(ranks);
+    return price ? std::optional(price->work + price->rest.value) : std::nullopt;
+  }
   std::optional<Seconds> at(std::int64_t ranks) {
     const std::optional<Price> price = price_at(ranks);
     return price ? std::optional(price->rest.value) : std::nullopt;
@@ -63,22 +69,28 @@ class Prices {
   /// Of any size of whole replicas.
   std::optional<TimeEstimate> of_whole_replicas(std::int64_t ranks) {
     const std::int64_t unit = unit_of(scenario_);
-    if (ranks < unit || ranks % unit != 0 || ranks > (played_ ? kMostPlayed : kMostSimulated))
-      return std::nullopt;
+    if (ranks < unit || ranks % unit != 0 || !is_simulated_among(ranks)) return std::nullopt;
     return not_shared_out(scenario_, ranks).empty() ? estimate_at(ranks) : std::nullopt;
+  }
+  /// Whether these sizes are simulated up to the next above.
+  [[nodiscard]] bool is_simulated_among(std::int64_t ranks) {
+    if (ranks <= (played_ ? kMostPlayed : kMostSimulated)) return true;
+    const std::int64_t low = below(ranks);
+    return played_ && (low == ranks || simulates(2 * low));
   }
   /// The smallest of these sizes.
   [[nodiscard]] std::int64_t least() const { return least_; }
-  /// Whether one of these sizes is simulated. Beyond 16,384 ranks by what a step of the largest below has evaluated, which grows as the
-  /// ranks or quicker: a function of the scenario, so an answer is the same whatever else is asked.
+  /// Whether one of these sizes is simulated. Beyond 16,384 ranks, 256 where messages are played on links, by what a step of the largest
+  /// below has evaluated, which grows as the ranks or quicker: a function of the scenario, so an answer is the same whatever else is asked.
   [[nodiscard]] bool simulates(std::int64_t size) {
     if (size > least_ && !not_shared_out(scenario_, size).empty()) return false;
-    if (alone_ || size <= std::max(least_, played_ ? kMostPlayed : kMostSimulated)) return true;
-    if (played_ || size > kMostAsked) return false;
+    const std::int64_t at_any_cost = std::max(least_, played_ ? kMostPlayed : kMostSimulated);
+    if (alone_ || size <= at_any_cost) return true;
+    if (size > kMostAsked) return false;
     std::int64_t below = size;
-    while (below > kMostSimulated && below / 2 >= least_) below /= 2;
+    while (below > at_any_cost && below / 2 >= least_) below /= 2;
     const std::optional<Price> price = price_at(below);
-    return price && price->evaluated <= kMostEvaluated / (size / below);
+    return price && price->evaluated <= (played_ ? kMostOnLinks : kMostEvaluated) / (size / below);
   }
   /// Whether steps of this size may be simulated dozens of times.
   [[nodiscard]] bool is_cheap(std::int64_t ranks) {
@@ -107,6 +119,7 @@ class Prices {
  private:
   struct Price {
     TimeEstimate rest{};
+    Seconds work{};  ///< of the ranks that have most, or of their pipeline
     std::int64_t evaluated = 0;
   };
   std::optional<Price> price_at(std::int64_t ranks) {
@@ -115,7 +128,7 @@ class Prices {
     const auto [at, fresh] = known_.try_emplace(ranks);
     if (!fresh) return at->second;
     if (const auto step = quiet_step(resized(scenario_, ranks, scaling_)))
-      at->second = Price{.rest = step->rest, .evaluated = step->evaluated};
+      at->second = Price{.rest = step->rest, .work = step->longest, .evaluated = step->evaluated};
     return at->second;
   }
   static std::int64_t least_of(const model::Scenario& s) {
@@ -165,15 +178,30 @@ TimeEstimate going_on(Prices& prices, std::int64_t low, std::int64_t ranks) {
   return range(value, a, std::max(value, a * std::max(1.0, rounds)));
 }
 
+/// Where every rank has as much to do at any size, more ranks do no less by a slope that only goes on: a step grows by as much as the
+/// ranks, and no more.
+void keep_throughput(Prices& prices, std::int64_t low, std::int64_t ranks, TimeEstimate& out) {
+  const auto step = prices.step_at(low);
+  if (!step || prices.scaling() == Scaling::Strong) return;
+  const double times = static_cast<double>(ranks) / static_cast<double>(low);
+  const Seconds most = out.low + (times - 1) * *step;
+  out.value = std::min(out.value, most);
+  out.high = std::min(out.high, most);
+}
+
 /// Communication that work hides now may surface: then all that it grows by adds to the step, and not what it adds now.
 TimeEstimate price_beyond(Prices& prices, std::int64_t low, std::int64_t ranks) {
   TimeEstimate out = going_on(prices, low, ranks);
   Prices* open = prices.with_nothing_hidden();
-  if (open == nullptr || !open->at(low)) return out;
+  if (open == nullptr || !open->at(low)) {
+    keep_throughput(prices, low, ranks, out);
+    return out;
+  }
   // Work that is divided hides less and less: then all of it may.
   const Seconds before = prices.scaling() == Scaling::Strong ? out.low : *open->at(low);
   const Seconds grown = going_on(*open, low, ranks).high - before;
   out.high = std::max(out.high, out.low + std::max(grown, Seconds{}));
+  keep_throughput(prices, low, ranks, out);
   return out;
 }
 
@@ -349,6 +377,7 @@ Result<StepWork> quiet_step(const model::Scenario& scenario) {
   const Seconds most = stages         ? pipelined(out.pipeline, busy)
                        : busy.empty() ? Seconds{}
                                       : *std::ranges::max_element(busy);
+  out.longest = most;
   std::vector<double> rests;
   const auto& ends = outcome.step_ends;
   for (std::size_t k = 1; k < ends.size(); ++k) rests.push_back((ends[k] - ends[k - 1] - most).count());

@@ -103,14 +103,60 @@ TEST(ScenarioRest, WhatSurfacesBeyond16384RanksIsSimulatedWhereThatIsCheap) {
 
 TEST(ScenarioRest, WhatIsHiddenMaySurfaceBeyondWhatIsSimulated) {
   model::Scenario s = hiding();
-  s.engine = model::EngineKind::Flow;  // links are shared, so 256 ranks are the most that are simulated
+  s.engine =
+      model::EngineKind::Flow;  // links are shared, so beyond 256 ranks as many are simulated as are cheap
   ASSERT_TRUE(quiet_step(resized(s, 256))) << quiet_step(resized(s, 256)).error().to_string();
   const RestOfScenario rest = rest_and_range_of(s);
-  EXPECT_EQ(rest.simulated_below(65'536), 256);
+  EXPECT_EQ(rest.simulated_below(65'536), 16'384);
   const Seconds truth = quiet_step(resized(hiding(), 65'536)).value().rest.value;
   EXPECT_GT(rest.at(65'536).high, 1.2 * rest.at(65'536).value);
   EXPECT_GE(rest.at(65'536).high, truth);
   EXPECT_LT(rest.at(65'536).high, 4 * truth);
+}
+
+/// Workers that push to four servers and pull: each has as much to send and serve at any size, so links are shared.
+model::Scenario served(model::Algorithm algorithm) {
+  model::Scenario s = job(algorithm, Bytes{100'000'000});
+  s.engine = model::EngineKind::Flow;
+  s.cluster.devices_per_node = 1;
+  s.cluster.nodes = 32;
+  s.cluster.nic = {.latency = Seconds{2e-6}, .bandwidth = Bandwidth::gbyte_per_s(12.5)};
+  s.job.as<model::CollectiveJob>().collective.ranks = 32;
+  s.job.as<model::CollectiveJob>().collective.servers = 4;
+  if (algorithm == model::Algorithm::Direct)
+    s.job.as<model::CollectiveJob>().collective.kind = model::Collective::AllToAll;
+  s.job.steps = 10;
+  return s;
+}
+
+TEST(ScenarioRest, SharedLinksAreSimulatedBeyond256RanksWhereThatIsCheap) {
+  const model::Scenario s = served(model::Algorithm::ParameterServer);
+  const RestOfScenario rest = rest_and_range_of(s);
+  const auto simulated = [&](std::int64_t ranks) { return quiet_step(resized(s, ranks)).value().rest.value; };
+  for (const std::int64_t ranks : {384, 512, 1'024}) {
+    ASSERT_TRUE(rest.simulated_at(ranks)) << ranks;
+    EXPECT_EQ(rest.simulated_at(ranks)->value, simulated(ranks)) << ranks;
+  }
+  EXPECT_EQ(rest.at(1'024).low, rest.at(1'024).high);
+  EXPECT_EQ(rest_and_range_of(served(model::Algorithm::Direct)).simulated_below(4'096), 512)
+      << "messages of all to all are too many";
+}
+
+// A slope that only goes on makes no throughput fall: beyond what is simulated a step grows as the ranks at most.
+TEST(ScenarioRest, BeyondWhatIsSimulatedMoreRanksDoNoLess) {
+  for (const auto algorithm : {model::Algorithm::ParameterServer, model::Algorithm::Direct}) {
+    const model::Scenario s = served(algorithm);
+    const RestOfScenario rest = rest_and_range_of(s);
+    const std::int64_t most = rest.simulated_below(1 << 20).value();
+    const Seconds own{1e-3};
+    const Seconds step = own + rest.at(most).value;
+    for (const std::int64_t times : {2, 3, 64}) {
+      const TimeEstimate beyond = rest.at(times * most);
+      EXPECT_LE(own + beyond.value, (1 + 1e-9) * static_cast<double>(times) * step) << times;
+      EXPECT_LE(own + beyond.high, (1 + 1e-9) * static_cast<double>(times) * step) << times;
+      EXPECT_GE(beyond.low, rest.at(most).value);
+    }
+  }
 }
 
 // Links that pass fewer bytes: what work hides of the messages and what nothing hides are parted anew.
@@ -151,7 +197,7 @@ TEST(ScenarioRest, ReplicasThatMeetNobodyAreOneOfThem) {
   }
   EXPECT_NEAR(rest.at(2).value / quiet_step(resized(s, 64)).value().rest.value, 1, 1e-9);
   work.layers.front().gradients = Bytes{1'000'000};
-  EXPECT_EQ(rest_and_range_of(s).simulated_below(1 << 20), 256);
+  EXPECT_EQ(rest_and_range_of(s).simulated_below(1 << 20), 8'192);
 }
 
 TEST(ScenarioRest, AnAnswerIsTheSameWhateverElseIsAsked) {

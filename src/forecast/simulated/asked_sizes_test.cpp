@@ -48,6 +48,61 @@ Seconds simulated_step(const std::string& text, std::int64_t ranks, int steps) {
   return sum;
 }
 
+// Simulated throughput is flat from 256 ranks on (313, 328, 314, 340 a second), so none of these collapses, and none does most.
+TEST(AskedSizes, ServersAreSimulatedBeyond256RanksAndNoneCollapses) {
+  const std::string servers = R"(
+[cluster]
+preset = "cloud-100g"
+nodes = 32
+[job]
+compute = "50ms"
+steps = 10
+[job.collective]
+kind = "all-reduce"
+algorithm = "parameter-server"
+servers = 4
+bytes = "100MB"
+)";
+  const FullForecast made = forecast_of(servers, {256, 384, 512, 1'024});
+  for (std::size_t i = 0; i < made.projection.points.size(); ++i) {
+    const SizePoint& p = made.projection.points[i];
+    ASSERT_EQ(p.refused, "") << p.ranks;
+    const auto outcome = simulate::simulate(resized(scenario(servers), p.ranks), {.threads = 1});
+    EXPECT_NEAR(p.mean.value / (outcome->total / 10.0), 1, 0.005) << p.ranks;
+    EXPECT_EQ(made.regime(i), Regime::PostLinear) << p.ranks;
+  }
+  ASSERT_TRUE(made.regimes);
+  EXPECT_EQ(made.regimes->n_star.value.place, RegimeBoundary::Place::Above);
+}
+
+// Where nothing fails, bends are looked for as far as steps are simulated: beyond, slopes only go on.
+TEST(AskedSizes, BendsEndWhereNoStepIsSimulated) {
+  const std::string shared = R"(
+engine = "flow"
+[cluster]
+nodes = 64
+nic.latency = "2us"
+nic.bandwidth = "25GB/s"
+[fabric]
+kind = "fat-tree"
+hosts_per_leaf = 8
+oversubscription = 4
+link.latency = "250ns"
+link.bandwidth = "25GB/s"
+[job]
+compute = "5ms"
+steps = 3
+[job.collective]
+kind = "all-to-all"
+algorithm = "direct"
+bytes = "64MB"
+)";
+  const std::int64_t most = rest_and_range_of(scenario(shared)).simulated_below(4'096).value();
+  const FullForecast made = forecast_of(shared, {2 * most});
+  ASSERT_TRUE(made.regimes);
+  EXPECT_EQ(made.regimes->range.to, most);
+}
+
 /// Sums of 40 MB that work hides in part, on 32 ranks: what surfaces bends between sizes.
 const std::string kHidesInPart = R"(
 [cluster]

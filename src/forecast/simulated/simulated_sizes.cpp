@@ -324,7 +324,9 @@ constexpr std::size_t kManyReplicas = 8;
 constexpr std::int64_t kApart = 4;
 constexpr std::int64_t kMostRanks = 1'048'576;
 constexpr double kMostEvaluated = 1 << 24;  ///< of a step: about a second
-constexpr double kMostOfAll = 1 << 25;      ///< of all replicas' steps, where there are more than the fewest
+constexpr double kMostOnLinks =
+    1 << 19;  ///< of all steps of a replica that is played on links beyond 256 ranks: some seconds at most
+constexpr double kMostOfAll = 1 << 25;  ///< of all replicas' steps, where there are more than the fewest
 
 /// What is played at a size whose step evaluates so much.
 struct Played {
@@ -384,11 +386,13 @@ std::optional<CheckedSize> simulated_far(const model::Scenario& scenario, Scalin
   return CheckedSize{.ranks = ranks, .step = spread.mean, .half_width = spread.half_width_95};
 }
 
-/// Eight replicas of as many steps as near sizes have; where they are played on links, four of half as many, or one of all.
+/// Eight replicas of as many steps as near sizes have; where they are played on links, four of half as many, or one of all. `all_steps`:
+/// of as many as the job has.
 std::optional<CheckedSize> simulated_near(const model::Scenario& scenario, Scaling scaling,
-                                          std::int64_t ranks, int threads) {
+                                          std::int64_t ranks, int threads, bool all_steps = false) {
   model::Scenario s = simulated_at(scenario, ranks, scaling);
   if (is_played(s) && s.replicas > 1) s.job.steps = std::max(s.job.steps / 2, std::min(s.job.steps, 4));
+  if (all_steps) s.job.steps = scenario.job.steps;
   s.plays_links = model::engine_for(s) == model::EngineKind::Flow;
   s.failures = {};
   s.start = {};
@@ -473,11 +477,14 @@ std::optional<CheckedSize> simulate_size(const model::Scenario& scenario, Scalin
                                          int threads) {
   const std::int64_t most = is_played(scenario) ? kMostPlayed : kMostSimulated;
   if (ranks <= most) return simulated_near(scenario, scaling, ranks, threads);
-  if (ranks > kMostRanks || !varies(scenario)) return std::nullopt;
+  if (ranks > kMostRanks || !(varies(scenario) || is_played(scenario))) return std::nullopt;
   const std::int64_t unit = unit_of(scenario);
   const auto evaluated =
       Evaluated(scenario, scaling, std::max<std::int64_t>(most / (2 * unit), 1) * 2 * unit).at(ranks);
-  if (!evaluated || *evaluated > kMostEvaluated) return std::nullopt;
+  if (evaluated && is_played(scenario) &&
+      *evaluated * static_cast<double>(scenario.job.steps) <= kMostOnLinks)
+    return simulated_near(scenario, scaling, ranks, threads, true);
+  if (!evaluated || is_played(scenario) || *evaluated > kMostEvaluated) return std::nullopt;
   return simulated_far(scenario, scaling, ranks, *evaluated, threads);
 }
 
