@@ -12,6 +12,7 @@
 #include "cox/base/units.hpp"
 #include "cox/forecast/checkpoints.hpp"
 #include "cox/forecast/levers.hpp"
+#include "cox/forecast/project.hpp"
 
 namespace cox::forecast {
 
@@ -26,6 +27,9 @@ struct Training {
 /// How long a step takes in a draw of the job's parameters, over the estimate, at a number of ranks.
 using DrawnStep = std::function<double(std::int64_t ranks, int draw)>;
 
+/// What a step of so many ranks goes into, simulated with the job's noise; nothing = it is not.
+using SimulatedStep = std::function<std::optional<StepParts>(std::int64_t ranks)>;
+
 struct ControlQuestion {
   bool levers = false;
   std::optional<Target> target{};
@@ -33,7 +37,8 @@ struct ControlQuestion {
   std::vector<std::int64_t>
       nodes{};  ///< beside the scenario's own; sizes that its layout does not fit are told
   LeverOptions options{};
-  DrawnStep drawn_steps{};  ///< empty = steps are not drawn
+  DrawnStep drawn_steps{};    ///< empty = steps are not drawn
+  SimulatedStep simulated{};  ///< days take these steps where there are some; empty = there are none
 };
 
 /// How a ratio that was simulated is known.

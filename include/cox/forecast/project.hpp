@@ -24,6 +24,14 @@ struct TimeBand {
   Seconds high{};
 };
 
+/// What a rank's step goes into, mean over ranks.
+struct StepParts {
+  Seconds work{};
+  Seconds communication{};  ///< that no work hides
+  Seconds waiting{};        ///< for others, or for input
+  [[nodiscard]] Seconds total() const { return work + communication + waiting; }
+};
+
 /// One size.
 struct SizePoint {
   std::int64_t ranks = 0;
@@ -42,8 +50,9 @@ struct SizePoint {
   TimeBand
       without_growth;  ///< mean, of one size, where nothing grows with the ranks; 0 = sizes tell, or none asked
   double unseen_chance = 0;  ///< under the prior, that a slow unit is among those asked where none was seen
-  std::string rests_on;      ///< "seen to 1 in 128,000, asked 1 in 4,096"
-  std::string refused;       ///< why there is no number; empty = there is one
+  std::optional<StepParts> goes_into{};  ///< where the size was simulated itself; else its parts say
+  std::string rests_on;                  ///< "seen to 1 in 128,000, asked 1 in 4,096"
+  std::string refused;                   ///< why there is no number; empty = there is one
 };
 
 struct Projection {

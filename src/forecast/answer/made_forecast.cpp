@@ -254,6 +254,11 @@ Status MadeForecast::add_control(const ControlQuestion& question, const ReadEvid
                       .where = {}});
   played.options.prior = asked.prior;
   if (whole_->parts && question.training) played.drawn_steps = drawn_steps(*whole_, asked_of(asked));
+  if (question.training && !whole_->calibrated)
+    played.simulated = [sizes = whole_->simulated.told()](std::int64_t ranks) -> std::optional<StepParts> {
+      const auto at = std::ranges::find(sizes, ranks, &CheckedSize::ranks);
+      return at == sizes.end() ? std::nullopt : at->goes_into;
+    };
   if (whole_->scenario) {
     const int devices = std::max(whole_->scenario->cluster.devices_per_node, 1);
     for (const std::int64_t r : asked.sizes)

@@ -28,8 +28,10 @@ SizeGoodput goodput_at(const Failing& failing, const SizePoint& point) {
 }
 
 NodeHours hours_of(const SizePoint& p, const WallShares& wall) {
-  const double own = std::min(p.efficiency, 1.0);
-  const double communication = std::clamp(p.rest / p.mean.value, 0.0, 1 - own);
+  const std::optional<StepParts>& s = p.goes_into;
+  const double own = s ? s->work / s->total() : std::min(p.efficiency, 1.0);
+  const double communication =
+      s ? s->communication / s->total() : std::clamp(p.rest / p.mean.value, 0.0, 1 - own);
   return {.own = wall.work * own,
           .communication = wall.work * communication,
           .waiting = wall.work * (1 - own - communication),

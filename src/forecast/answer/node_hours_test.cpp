@@ -144,6 +144,34 @@ TEST(NodeHours, EnergyOfASampleIsThatOfAStepOverItsRanks) {
 }
 
 // Without a checkpoint a job of W works until W passes without a failure: M e^(R/M) (e^(W/M) - 1) / W.
+// One size, one breakdown: a pipeline whose stages wait for each other has it from its simulation, in node hours as in days.
+TEST(NodeHours, DaysOfASizeGoWhereItsNodeHoursGo) {
+  model::Scenario s = training();
+  s.job.steps = 20;
+  s.job.as<model::TrainingJob>().layout = {.data = 2, .pipeline = 4};
+  s.job.as<model::TrainingJob>().micro_batches = 4;
+  s.job.as<model::TrainingJob>().layers.resize(4, s.job.as<model::TrainingJob>().layers.front());
+  s.noise = {{.law = model::NoiseLaw::Gaussian, .cv = 0.1}};
+  ReadEvidence evidence;
+  ASSERT_TRUE(evidence.add_scenario("pipeline.toml", s));
+  Question q;
+  q.sizes = {16};
+  auto answered = make_forecast(evidence, q);
+  ASSERT_TRUE(answered) << answered.error().to_string();
+  ControlQuestion control;
+  control.training = Training{.tokens = 1e9, .tokens_per_step = 1'000};
+  ASSERT_TRUE(answered->add_control(control, evidence, q));
+  const NodeHours hours = answered->shown().node_hours(0);
+  const auto json = Json::parse(answered->to_json({}))["result"]["control"]["days"];
+  ASSERT_EQ(json.size(), 2U) << "the scenario's size and the one asked";
+  const auto& days = json[1];
+  ASSERT_EQ(days["nodes"], 8);
+  const double total = days["total_s"];
+  EXPECT_NEAR(days["parts"]["communication_s"].get<double>() / total, hours.communication, 1e-6);
+  EXPECT_NEAR(days["parts"]["waiting_s"].get<double>() / total, hours.waiting, 1e-6);
+  EXPECT_GT(hours.waiting, 0.2) << "of seven places of a stage three are the pipeline's filling";
+}
+
 TEST(NodeHours, WithoutCheckpointsAFailureCostsTheWholeJob) {
   model::Scenario s = training();
   s.failures = {.node_mtbf = Seconds{86'400.0}, .restart = Seconds{300}};

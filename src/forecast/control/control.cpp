@@ -33,6 +33,23 @@ std::int64_t whole_nodes(const model::Scenario& scenario, const BudgetAt& given)
   return given ? 1 : unit_of(scenario) / std::max(scenario.cluster.devices_per_node, 1);
 }
 
+/// The step of a size that is simulated already, as node hours have it; else `steps`.
+BudgetAt with_simulated(BudgetAt steps, const model::Scenario& scenario, const ControlQuestion& q) {
+  if (!q.simulated) return steps;
+  const std::int64_t each = std::max(scenario.cluster.devices_per_node, 1);
+  const double own = nodes_of(scenario);
+  return [steps = std::move(steps), at = q.simulated, training = *q.training, each,
+          own](std::int64_t nodes) -> Result<StepBudget> {
+    const std::optional<StepParts> known = at(nodes * each);
+    if (!known) return steps(nodes);
+    const double grown = training.rule == BatchRule::Grows ? static_cast<double>(nodes) / own : 1;
+    return StepBudget{.compute = known->work,
+                      .communication = known->communication,
+                      .waiting = known->waiting,
+                      .tokens = training.tokens_per_step * grown};
+  };
+}
+
 /// How far the number of nodes is looked for: where each size is simulated, not to thousands of times the scenario's.
 std::int64_t most_looked_at(const std::vector<std::int64_t>& nodes, const BudgetAt& given) {
   const std::int64_t most =
@@ -50,7 +67,8 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q, const
     return budget_of(played, q.training->tokens_per_step, q.training->rule, q.options.threads);
   };
   // Terms cost nothing, and where a batch is shared out few sizes fit: there each size is its own.
-  const RememberedSteps remembered(given ? given : steps_of(steps),
+  const BudgetAt own = given ? given : steps_of(steps);
+  const RememberedSteps remembered(given ? given : with_simulated(own, scenario, q),
                                    !given && q.training->rule == BatchRule::Grows);
   const BudgetAt budget = remembered.exact();
   const DrawnDays drawn(scenario, remembered.near(), *q.training, q.drawn_steps, q.options.prior);
@@ -64,8 +82,8 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q, const
       out.notes.push_back(fmt::format("{} nodes: {}", grouped(nodes[i]), more.error().message));
   }
   for (Days& one : out.days) drawn.add_to(one);
-  COX_TRY(out.sensitivities, sensitivities(scenario, budget, q.training->tokens, nodes.front(),
-                                           given ? BudgetFrom{} : steps_of));
+  COX_TRY(out.sensitivities,
+          sensitivities(scenario, own, q.training->tokens, nodes.front(), given ? BudgetFrom{} : steps_of));
   if (given)
     out.notes.emplace_back("other bandwidths are not simulated: what steps take is stated");
   else if (scenario.price != model::CollectivePrice::Rounds)

@@ -79,7 +79,8 @@ using Steps = std::vector<std::vector<std::vector<Seconds>>>;
 
 struct SimulatedSteps {
   Steps means;
-  std::vector<QuantileSketch> lengths;  ///< by size, with nothing off
+  std::vector<QuantileSketch> lengths;          ///< by size, with nothing off
+  std::vector<std::optional<StepParts>> parts;  ///< likewise
 };
 
 /// What concerns steps at the largest size, which may meet more than smaller ones do.
@@ -98,6 +99,7 @@ Result<SimulatedSteps> simulate_steps(const std::vector<model::Scenario>& sizes,
   const std::size_t per_size = (mechanisms + 1) * replicas;
   std::vector<Result<Seconds>> found(sizes.size() * per_size, Seconds{});
   std::vector<QuantileSketch> lengths(sizes.size() * replicas);
+  std::vector<std::optional<StepParts>> parts(lengths.size());
   // The largest first: what is left at the end is short.
   parallel_for(found.size(), threads, [&](std::size_t i) {
     const std::size_t at = found.size() - 1 - i;
@@ -115,16 +117,22 @@ Result<SimulatedSteps> simulate_steps(const std::vector<model::Scenario>& sizes,
       return;
     }
     found[at] = outcome->total / std::max(1, one.job.steps);
-    if (off == mechanisms) lengths[at / per_size * replicas + at % replicas] = outcome->steps;
+    if (off != mechanisms) return;
+    lengths[at / per_size * replicas + at % replicas] = outcome->steps;
+    parts[at / per_size * replicas + at % replicas] = step_parts_of(*outcome);
   });
   SimulatedSteps out{
       .means = Steps(sizes.size(), std::vector(mechanisms + 1, std::vector<Seconds>(replicas))),
-      .lengths = std::vector<QuantileSketch>(sizes.size())};
+      .lengths = std::vector<QuantileSketch>(sizes.size()),
+      .parts = {}};
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (!found[i]) return fail(found[i].error());
     out.means[i / per_size][i % per_size / replicas][i % replicas] = *found[i];
   }
   for (std::size_t i = 0; i < lengths.size(); ++i) out.lengths[i / replicas].merge(lengths[i]);
+  for (std::size_t i = 0; i < parts.size(); i += replicas)
+    out.parts.push_back(mean_parts({parts.begin() + static_cast<std::ptrdiff_t>(i),
+                                    parts.begin() + static_cast<std::ptrdiff_t>(i + replicas)}));
   return out;
 }
 
@@ -214,6 +222,32 @@ Curves curves_of(const Sizes& sizes, const Steps& steps, const std::vector<std::
 
 }  // namespace
 
+std::optional<StepParts> step_parts_of(const simulate::Outcome& outcome) {
+  StepParts sum;
+  double ranks = 0;
+  for (const simulate::GroupTime& g : outcome.groups) {
+    const auto n = static_cast<double>(g.ranks);
+    sum.work += g.busy * n;
+    sum.communication += g.exposed * n;
+    sum.waiting += g.waiting * n;
+    ranks += n;
+  }
+  if (!(ranks > 0) || !(sum.total() > Seconds{})) return std::nullopt;
+  return StepParts{sum.work / ranks, sum.communication / ranks, sum.waiting / ranks};
+}
+
+std::optional<StepParts> mean_parts(const std::vector<std::optional<StepParts>>& parts) {
+  StepParts sum;
+  const auto n = static_cast<double>(parts.size());
+  for (const std::optional<StepParts>& one : parts) {
+    if (!one) return std::nullopt;
+    sum.work += one->work / n;
+    sum.communication += one->communication / n;
+    sum.waiting += one->waiting / n;
+  }
+  return parts.empty() ? std::nullopt : std::optional(sum);
+}
+
 Result<SimulatedScaling> simulate_scaling(const ScenarioAt& at, const SimulatedScalingOptions& options) {
   COX_TRY(const Sizes sizes, sizes_of(at, options));
   const std::vector<std::string> switched =
@@ -242,7 +276,8 @@ Result<SimulatedScaling> simulate_scaling(const ScenarioAt& at, const SimulatedS
                          .step = spread.mean,
                          .half_width = spread.half_width_95,
                          .goodput = base.failing ? base.failing->goodput(n, true) : 1,
-                         .lengths = simulated.lengths[i]});
+                         .lengths = simulated.lengths[i],
+                         .goes_into = simulated.parts[i]});
   }
   SplitMix random{sizes.as_given.seed};
   for (int r = 0; r < options.replicates && replicas > 1; ++r) {

@@ -6,14 +6,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cox/base/quantile_sketch.hpp"
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/forecast/project.hpp"
 #include "cox/forecast/scaling_job.hpp"
 #include "cox/model/scenario.hpp"
+#include "cox/simulate/outcome.hpp"
 
 #include "forecast/checkpoints/days.hpp"
 
@@ -34,11 +37,17 @@ struct SimulatedScalingOptions {
 /// What was simulated at one size: with everything on.
 struct SimulatedSize {
   std::int64_t ranks = 0;
-  Seconds step{};            ///< mean over replicas, without failures
-  Seconds half_width{};      ///< of 95 %; zero for one replica
-  double goodput = 1;        ///< by formula
-  QuantileSketch lengths{};  ///< of the steps of all replicas, in seconds
+  Seconds step{};                        ///< mean over replicas, without failures
+  Seconds half_width{};                  ///< of 95 %; zero for one replica
+  double goodput = 1;                    ///< by formula
+  QuantileSketch lengths{};              ///< of the steps of all replicas, in seconds
+  std::optional<StepParts> goes_into{};  ///< mean over replicas; empty where the engine does not tell
 };
+
+/// Mean over ranks of what a step goes into, per step; empty where the engine does not tell.
+[[nodiscard]] std::optional<StepParts> step_parts_of(const simulate::Outcome& outcome);
+/// The mean of several; empty where one of them is.
+[[nodiscard]] std::optional<StepParts> mean_parts(const std::vector<std::optional<StepParts>>& parts);
 
 struct SimulatedScaling {
   ScalingJob

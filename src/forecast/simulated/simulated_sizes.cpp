@@ -202,7 +202,8 @@ CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen, 
                          .half_width = s.half_width,
                          .by_parts = by_parts,
                          .forecast = by_parts,
-                         .lengths = s.lengths});
+                         .lengths = s.lengths,
+                         .goes_into = s.goes_into});
   }
   if (range == SimulatedRange::Own)
     std::erase_if(out.sizes, [seen](const CheckedSize& s) { return s.ranks != seen; });
@@ -240,6 +241,7 @@ void reach(SizePoint& p, double low, double high) {
 
 void hold(SizePoint& p, const CheckedSize& size) {
   if (!p.refused.empty()) return;
+  p.goes_into = size.goes_into;
   if (size.spread) vary_as(p, *size.spread);
   const auto [low, high] = reach_of(size);
   reach(p, low, high);
@@ -248,10 +250,12 @@ void hold(SizePoint& p, const CheckedSize& size) {
 void widen(SizePoint& p, const CheckedSizes& simulated, const OverPartsAt& over) {
   const auto& sizes = simulated.sizes;
   if (!p.refused.empty() || sizes.empty()) return;
-  const auto nearest_of = [&](const std::vector<CheckedSize>& all) {
-    return std::ranges::min_element(all, {}, [&](const CheckedSize& s) { return apart(s.ranks, p.ranks); });
-  };
   const std::vector<CheckedSize> all = simulated.all();
+  if (const auto own = std::ranges::find(all, p.ranks, &CheckedSize::ranks); own != all.end())
+    p.goes_into = own->goes_into;
+  const auto nearest_of = [&](const std::vector<CheckedSize>& of) {
+    return std::ranges::min_element(of, {}, [&](const CheckedSize& s) { return apart(s.ranks, p.ranks); });
+  };
   auto [low, high] = reach_of(*nearest_of(all));
   if (over && !simulated.far.empty() && p.ranks > sizes.back().ranks) {
     const double on = goes_on_beyond(all, p.ranks);
@@ -356,8 +360,13 @@ std::optional<double> evaluated_at(const model::Scenario& scenario, Scaling scal
   return static_cast<double>(std::max<std::int64_t>(outcome->evaluated, 1));
 }
 
+struct FarStep {
+  Seconds step{};
+  std::optional<StepParts> goes_into{};
+};
+
 /// Steps behind the first, which pays for what later ones find under way, and its part of the job's steps.
-std::optional<Seconds> step_at(const model::Scenario& scenario, Scaling scaling, std::int64_t ranks,
+std::optional<FarStep> step_at(const model::Scenario& scenario, Scaling scaling, std::int64_t ranks,
                                std::size_t replica, int steps) {
   model::Scenario s = with_noise(scenario, scaling, ranks, steps);
   s.seed += replica;
@@ -365,25 +374,32 @@ std::optional<Seconds> step_at(const model::Scenario& scenario, Scaling scaling,
   if (!outcome || outcome->step_ends.empty()) return std::nullopt;
   const auto& ends = outcome->step_ends;
   const Seconds first = ends.front() - outcome->started;
-  if (ends.size() == 1) return first;
+  FarStep out{.step = first, .goes_into = step_parts_of(*outcome)};
+  if (ends.size() == 1) return out;
   const Seconds later = (ends.back() - ends.front()) / static_cast<double>(ends.size() - 1);
-  return later + std::max(first - later, Seconds{}) / static_cast<double>(scenario.job.steps);
+  out.step = later + std::max(first - later, Seconds{}) / static_cast<double>(scenario.job.steps);
+  return out;
 }
 
 /// As many steps as `evaluated` of one allows.
 std::optional<CheckedSize> simulated_far(const model::Scenario& scenario, Scaling scaling, std::int64_t ranks,
                                          double evaluated, int threads) {
   const Played played = played_of(evaluated);
-  std::vector<std::optional<Seconds>> found(played.replicas);
+  std::vector<std::optional<FarStep>> found(played.replicas);
   parallel_for(found.size(), threads,
                [&](std::size_t i) { found[i] = step_at(scenario, scaling, ranks, i, played.steps); });
   std::vector<Seconds> steps;
-  for (const std::optional<Seconds>& one : found) {
+  std::vector<std::optional<StepParts>> parts;
+  for (const std::optional<FarStep>& one : found) {
     if (!one) return std::nullopt;
-    steps.push_back(*one);
+    steps.push_back(one->step);
+    parts.push_back(one->goes_into);
   }
   const simulate::ReplicaSpread spread = simulate::spread_of(steps);
-  return CheckedSize{.ranks = ranks, .step = spread.mean, .half_width = spread.half_width_95};
+  return CheckedSize{.ranks = ranks,
+                     .step = spread.mean,
+                     .half_width = spread.half_width_95,
+                     .goes_into = mean_parts(parts)};
 }
 
 /// Eight replicas of as many steps as near sizes have; where they are played on links, four of half as many, or one of all. `all_steps`:
@@ -406,14 +422,17 @@ std::optional<CheckedSize> simulated_near(const model::Scenario& scenario, Scali
   });
   std::vector<Seconds> steps;
   CheckedSize out{.ranks = ranks};
+  std::vector<std::optional<StepParts>> parts;
   for (const auto& outcome : found) {
     if (!outcome) return std::nullopt;
     steps.push_back(outcome->total / std::max(1, s.job.steps));
     out.lengths.merge(outcome->steps);
+    parts.push_back(step_parts_of(*outcome));
   }
   const simulate::ReplicaSpread spread = simulate::spread_of(steps);
   out.step = spread.mean;
   out.half_width = spread.half_width_95;
+  out.goes_into = mean_parts(parts);
   return out;
 }
 

@@ -27,6 +27,8 @@ struct CheckedSize {
   TimeBand by_parts{};       ///< of the mean, by quadrature
   TimeBand forecast{};       ///< that, as it follows what was simulated
   QuantileSketch lengths{};  ///< of the steps that were simulated, in seconds
+  std::optional<StepParts>
+      goes_into{};  ///< a step, mean over ranks and replicas; empty where the engine does not tell
   std::optional<SpreadRatios>
       spread{};  ///< where steps vary otherwise than forecast; filled by `find_spread`
 
