@@ -17,7 +17,8 @@ inline constexpr double kEnoughCalls = 0.9;
 
 /// How much of what should be there was there, and what the clocks are worth.
 struct Coverage {
-  double ratio = 0;  ///< matched collective calls over expected ones; without any the part of ranks and records that is there
+  double ratio =
+      0;  ///< matched collective calls over expected ones; without any the part of ranks and records that is there
   std::int64_t ranks_seen = 0;
   std::int64_t ranks_expected = 0;
   std::vector<Rank> missing_ranks;
