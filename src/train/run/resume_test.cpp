@@ -13,6 +13,7 @@
 #include "train/run/memory_plan.hpp"
 #include "train/run/replica.hpp"
 #include "train/run/shards.hpp"
+#include "train/run/stage_plan.hpp"
 
 namespace cox::train {
 namespace {
@@ -83,7 +84,6 @@ TEST_F(Resume, HasTheBitsOfAJobThatWasNotInterruptedOnAnyNumberOfProcesses) {
       }
 }
 
-// A round of five steps is a version; the outer optimizer's momentum and the inner schedules go on.
 // Two pipelines of three stages, then one of two with chunks, then parts of everything, as long as each worker has one micro-batch.
 TEST_F(Resume, StagesGoOnAsOtherStagesAndInOtherLayouts) {
   TrainJob whole = job("adam,rate=0.01", 1, 40);
@@ -116,6 +116,7 @@ TEST_F(Resume, StagesGoOnAsOtherStagesAndInOtherLayouts) {
   EXPECT_FALSE(run_on_threads(begun));
 }
 
+// A round of five steps is a version; the outer optimizer's momentum and the inner schedules go on.
 TEST_F(Resume, RoundsOfLocalStepsGoOnWithTheirBits) {
   TrainJob whole = job("sgd,rate=0.1,warm-up=60", 1, 200);
   whole.local = rounds_of(*learn::read_way("diloco,local-steps=5"));
@@ -364,6 +365,31 @@ TEST_F(Resume, TheCopyIsInTheMemoryAndInItsFormula) {
                   beside ? Bytes{parting_of(*problem, kind, 3).kept(r)} * 3 * sizeof(float) : Bytes{});
       }
       EXPECT_EQ(run->saved.beside > Seconds{0}, true);
+    }
+}
+
+// Of several pipelines the first one saves.
+TEST_F(Resume, TheCopyOfStagesIsInTheirFormula) {
+  TrainJob one = job("adam,rate=0.01", 3, 20);
+  one.problem = "mlp,dimension=8,hidden=30,layers=3,pairs=1";
+  one.layout = "pipeline";
+  const auto problem = *problem_of(one);
+  const auto optimizer = *learn::read_optimizer(one.optimizer);
+  for (const int stages : {2, 3})
+    for (const bool beside : {true, false}) {
+      fs::remove_all(folder_);
+      one.pipeline = {.stages = stages};
+      one.procs = 6;
+      one.beside = beside;
+      const auto run = run_on_threads(one);
+      ASSERT_TRUE(run) << run.error().message;
+      Bytes copies{};
+      for (int r = 0; r < one.procs; ++r) {
+        const BytesByUse& memory = run->memory.at(static_cast<std::size_t>(r));
+        EXPECT_EQ(sum_of(memory), sum_of(*planned_stage_memory(one, *problem, optimizer, r))) << stages << r;
+        copies += memory[static_cast<std::size_t>(Use::Copies)];
+      }
+      EXPECT_EQ(copies, beside ? Bytes{problem->parameters()} * 3 * sizeof(float) : Bytes{});
     }
 }
 

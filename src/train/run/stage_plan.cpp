@@ -231,6 +231,9 @@ Result<BytesByUse> planned_stage_memory(const TrainJob& job, const learn::Proble
   always[static_cast<std::size_t>(Use::Optimizer)] = of_floats(
       static_cast<std::int64_t>(learn::moments_of(optimizer.kind)) * kept +
       static_cast<std::int64_t>(learn::direction_floats(optimizer.kind, static_cast<std::size_t>(kept))));
+  const std::int64_t saved =
+      plan.pipeline() == 0 ? (1 + static_cast<std::int64_t>(learn::moments_of(optimizer.kind))) * kept : 0;
+  if (!job.checkpoint.empty() && job.beside) always[static_cast<std::size_t>(Use::Copies)] = of_floats(saved);
   always[static_cast<std::size_t>(Use::Activations)] =
       of_floats(messages + (job.pipeline->recompute ? largest : 0));
   return StageWalk(job, plan, std::move(sizes), always).most(received);
