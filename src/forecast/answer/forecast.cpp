@@ -243,6 +243,31 @@ void add_bends(FullForecast& out, const Asked& question, const IsAnswered& answe
   out.margins = margins_of_parts(*out.parts, out.margins_at, level, options);
 }
 
+/// The size of most throughput, and between which it lies, are sizes that the job can have: whole units, and a batch that is shared out.
+/// Looked at: those within a factor of two; where there is none, it stays.
+void hold_peak(FullForecast& out, const model::Scenario& scenario) {
+  if (!out.regimes || !out.regimes->n_star.value.inside()) return;
+  TransitionBand& peak = out.regimes->n_star;
+  const std::int64_t unit = unit_of(scenario);
+  std::vector<std::int64_t> can;
+  for (std::int64_t n = std::max(peak.value.ranks / 2 / unit * unit, unit); n <= 2 * peak.value.ranks;
+       n += unit)
+    if (not_shared_out(scenario, n).empty()) can.push_back(n);
+  if (can.empty()) return;
+  const auto* training = std::get_if<model::TrainingJob>(&scenario.job.work);
+  if (training == nullptr || training->global_batch == 0) {  // of whole units the two beside it are the highest: between two sizes looked at there is one peak
+    const auto above = std::ranges::lower_bound(can, peak.value.ranks);
+    can = above == can.end()     ? std::vector{can.back()}
+          : above == can.begin() ? std::vector{can.front()}
+                                 : std::vector{*(above - 1), *above};
+  }
+  const auto throughput = [&](std::int64_t n) { return out.job->at(n, kEveryMechanism).throughput; };
+  const std::int64_t best = *std::ranges::max_element(can, {}, throughput);
+  peak.value.ranks = out.regimes->map.n_star.ranks = best;
+  if (peak.low.inside()) peak.low.ranks = std::min(peak.low.ranks, best);
+  if (peak.high.inside()) peak.high.ranks = std::max(peak.high.ranks, best);
+}
+
 /// Whether a band is too wide shows in fewer draws.
 ProjectOptions quickly(ProjectOptions options) {
   options.replicates = std::min(options.replicates, 2 * kBandReplicates);
@@ -394,6 +419,7 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
                project(*out.parts, {ranks}, quickly(question.project)).points.front().refused.empty();
       },
       out.links ? rest.simulated_below : KnownUpTo());
+  hold_peak(out, *e.scenario);
   if (question.structure.asked) out.detail = detail_of(out, nullptr, question);
   if (question.structure.drawn) add_drawn(out, nullptr, question);
   return {};

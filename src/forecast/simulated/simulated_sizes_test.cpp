@@ -376,6 +376,22 @@ TEST(StrongScaling, AFixedBatchIsTheEnginesOwn) {
   EXPECT_FALSE(p[4].refused.empty()) << "less than a micro-batch each";
 }
 
+// Failures make throughput fall; where it is highest by the curve no replica count shares 1,536 samples out.
+TEST(StrongScaling, MostThroughputIsAtASizeThatSharesTheBatchOut) {
+  std::string text = kDivided;
+  text.replace(text.find("steps = 60"), 10, "steps = 60\nglobal_batch = 1536");
+  text +=
+      "[failures]\nnode_mtbf = \"2h\"\nrestart = \"5min\"\ncheckpoint = \"20s\"\ncheckpoint_interval = \"10min\"\n";
+  const FullForecast f = forecast_of(text, {16, 256}, Scaling::Strong);
+  ASSERT_TRUE(f.regimes && f.regimes->n_star.value.inside());
+  const std::int64_t most = f.regimes->n_star.value.ranks;
+  EXPECT_EQ(not_shared_out(scenario(text), most), "");
+  EXPECT_EQ(most % 2, 0) << "whole nodes";
+  for (const std::int64_t other : {8, 16, 24, 32, 48, 64, 96, 128, 192, 256})
+    EXPECT_LE(f.job->at(other, kEveryMechanism).throughput, f.job->at(most, kEveryMechanism).throughput)
+        << other;
+}
+
 TEST(SimulatedSizes, WhatIsTooLargeSaysSo) {
   FullForecast f = forecast_of(kRing, {64});
   f = forecast_of(std::string(kRing).replace(kRing.find("nodes = 4"), 9, "nodes = 1024"), {16384});
