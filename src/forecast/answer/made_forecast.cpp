@@ -123,8 +123,11 @@ Result<model::Scenario> scenario_to_learn(const FullForecast& f, const Evidence&
   if (!f.calibrated || !f.scenario)
     return nothing_to_learn(f.no_scenario.empty() ? "there is no Run" : f.no_scenario);
   if (const std::string why = why_no_workers(f.told); !why.empty()) return nothing_to_learn(why);
-  if (std::holds_alternative<model::TrainingJob>(f.scenario->job.work)) return *f.scenario;
-  return as_training(*f.scenario);
+  COX_TRY(model::Scenario made, std::holds_alternative<model::TrainingJob>(f.scenario->job.work)
+                                    ? Result<model::Scenario>(*f.scenario)
+                                    : as_training(*f.scenario));
+  COX_CHECK(check_resizable(made));
+  return made;
 }
 
 /// Tables of levers with what each makes of the Scenario, by size.
