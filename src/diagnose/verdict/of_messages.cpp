@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
@@ -25,8 +26,10 @@ constexpr double kServerWorks = 0.5;
 constexpr double kServerHolds = 0.2;
 constexpr double kPartOfMessage = 0.05;  // of the mean turn: less is between parts of one message
 
-/// How much a worker's turns are like those before them: correlations of their logarithms.
+/// Logarithms of a worker's turns, and how much each is like those before it: correlations.
 struct Memory {
+  double mean = 0;
+  double variance = 0;
   double next = 0;   ///< correlation of a turn with the one behind it
   double after = 0;  ///< with the one behind that
 };
@@ -52,11 +55,13 @@ struct OfRank {
 };
 
 /// Between the parts of one message, which come one behind the other, no work is done: turns much shorter than the others.
-void drop_parts_of_messages(std::vector<double>& turns) {
+std::vector<double> without_parts_of_messages(const std::vector<double>& turns) {
   double sum = 0;
   for (const double t : turns) sum += t;
   const double least = kPartOfMessage * sum / static_cast<double>(std::max<std::size_t>(turns.size(), 1));
-  std::erase_if(turns, [least](double t) { return t < least; });
+  std::vector<double> out;
+  std::ranges::copy_if(turns, std::back_inserter(out), [least](double t) { return t >= least; });
+  return out;
 }
 
 /// Waits of several threads lie beside each other: what a rank did between them is not known.
@@ -178,6 +183,16 @@ Workers workers_of(const std::vector<OfRank>& ranks, std::size_t server) {
   return all;
 }
 
+/// Of all workers, or, where too few turns would be left of one, of none.
+void drop_parts_of_messages(std::vector<OfRank>& ranks, std::size_t server) {
+  std::vector<std::vector<double>> without;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    without.push_back(r == server ? ranks[r].turns : without_parts_of_messages(ranks[r].turns));
+    if (without.back().size() < kLeastTurns) return;
+  }
+  for (std::size_t r = 0; r < ranks.size(); ++r) ranks[r].turns = std::move(without[r]);
+}
+
 /// Of sorted values without `one` of them.
 double median_without(std::span<const double> sorted, double one) {
   const auto skipped = static_cast<std::size_t>(std::ranges::lower_bound(sorted, one) - sorted.begin());
@@ -202,34 +217,63 @@ Memory memory_of(const std::vector<double>& turns) {
     if (i + 2 < x.size()) two += here * (x[i + 2] - all.mean());
   }
   const auto n = static_cast<double>(x.size());
-  if (none <= 0 || n < 6) return {};
+  Memory out{.mean = all.mean(), .variance = none / std::max(n - 1, 1.0)};
+  if (none <= 0 || n < 6) return out;
   const auto whole = [n](double r) { return (r + 1 / n) / (1 - 3 / n); };
-  return {.next = whole(one / none), .after = whole(two / none)};
+  out.next = whole(one / none);
+  out.after = whole(two / none);
+  return out;
 }
 
-/// How many turns in a row tell as much as one, where each is like the one before: of the workers but `r`, since what is asked is
-/// whether `r` is another one. Formula: 1 + 2 r1 / (1 - phi), phi = r2 / r1, at least r1 and at most 0.99: noise on an autoregression;
-/// 1 where r1 is less than twice its error.
-double turns_in_one(const std::vector<Memory>& memories, std::size_t server, std::size_t r,
-                    std::size_t turns) {
+/// The workers but `r`: whether `r` is another one is asked of what they are.
+struct Usual {
+  double mean = 0;      ///< of the logarithm of their turns
+  double variance = 0;  ///< of a turn's, about its worker's mean
+  double workers = 0;
+  double in_one = 1;  ///< turns in a row that tell as much as one
+};
+
+/// Formula: turns in one = 1 + 2 r1 / (1 - phi): noise on an autoregression, phi = r2 / r1 where both are more than twice their error, else
+/// r1, at most 0.99; 1 where r1 is less than that.
+Usual usual_beside(const std::vector<Memory>& memories, std::size_t server, std::size_t r,
+                   std::size_t turns) {
   constexpr double kMost = 0.99;
-  double next = 0, after = 0, workers = 0;
+  Usual out;
+  double next = 0, after = 0;
   for (std::size_t other = 0; other < memories.size(); ++other) {
     if (other == server || other == r) continue;
     next += memories[other].next;
     after += memories[other].after;
-    ++workers;
+    out.mean += memories[other].mean;
+    out.variance += memories[other].variance;
+    ++out.workers;
   }
-  if (workers == 0) return 1;
-  next /= workers;
-  after /= workers;
-  if (next < 2 / std::sqrt(workers * static_cast<double>(turns))) return 1;
+  if (out.workers == 0) return out;
+  for (double* sum : {&next, &after, &out.mean, &out.variance}) *sum /= out.workers;
+  const double error = 2 / std::sqrt(out.workers * static_cast<double>(turns));
+  if (next < error) return out;
   next = std::min(next, kMost);
-  return 1 + 2 * next / (1 - std::clamp(after / next, next, kMost));
+  out.in_one = 1 + 2 * next / (1 - (after < error ? next : std::clamp(after / next, next, kMost)));
+  return out;
+}
+
+/// Whether a worker's turns are longer by more than chance makes them: more of them than three of four of another's, or, in logarithms, by
+/// `kFarOff` errors of a difference of means. Of turns that know of each other as many are counted as do not.
+bool beyond_chance(const Memory& own, std::int64_t turns, std::int64_t longer, const Usual& usual,
+                   std::size_t workers) {
+  constexpr double kFarOff = 5;
+  const double n = static_cast<double>(turns) / usual.in_one;
+  const double chance =
+      binomial_upper_tail(static_cast<std::int64_t>(static_cast<double>(longer) / usual.in_one),
+                          static_cast<std::int64_t>(n), kQuarter);
+  if (chance * static_cast<double>(workers) < kChance) return true;
+  const double error = std::sqrt(usual.variance * (1 + 1 / usual.workers) / std::max(n, 1.0));
+  return own.mean - usual.mean > kFarOff * error;
 }
 
 std::optional<Finding> slow_worker(const Matched& matched, const std::vector<OfRank>& ranks,
-                                   const Workers& workers, std::size_t r, double in_one, bool of_phases) {
+                                   const Workers& workers, std::size_t r, const Memory& own_memory,
+                                   const Usual& usual, bool of_phases) {
   constexpr std::size_t kLeastWorkers = 3;  // of two neither is the usual one
   if (workers.medians.size() < kLeastWorkers) return std::nullopt;
   const std::vector<double>& own = ranks[r].turns;
@@ -238,11 +282,8 @@ std::optional<Finding> slow_worker(const Matched& matched, const std::vector<OfR
   const double upper = median_without(workers.upper, quantile(own, 1 - kQuarter));
   const auto longer = std::count_if(own.begin(), own.end(), [&](double t) { return t > upper; });
   const double cycle = in_seconds(ranks[r].time) / static_cast<double>(own.size());
-  const double chance =
-      binomial_upper_tail(static_cast<std::int64_t>(static_cast<double>(longer) / in_one),
-                          static_cast<std::int64_t>(static_cast<double>(own.size()) / in_one), kQuarter);
   if (work < kLonger * others || work - others < kLeastPart * cycle ||
-      chance * static_cast<double>(workers.medians.size()) >= kChance)
+      !beyond_chance(own_memory, std::ssize(own), longer, usual, workers.medians.size()))
     return std::nullopt;
   double excess = 0;
   for (const double t : own) excess += std::max(0.0, t - others);
@@ -279,8 +320,8 @@ std::vector<Finding> findings_of_messages(const Matched& matched) {
   for (std::size_t r = 0; r < matched.ranks(); ++r) {
     if (!of_phases && on_several_threads(matched, r)) return {};
     ranks.push_back(of_phases ? look_at_phases(matched, r) : look_at(matched, r));
-    if (!of_phases && r != server) drop_parts_of_messages(ranks.back().turns);
   }
+  if (!of_phases) drop_parts_of_messages(ranks, server);
   if (std::ranges::any_of(ranks, [](const OfRank& r) { return r.turns.size() < kLeastTurns; })) return {};
   std::vector<Finding> found;
   const Workers workers = workers_of(ranks, server);
@@ -288,8 +329,8 @@ std::vector<Finding> findings_of_messages(const Matched& matched) {
   for (const OfRank& r : ranks) memories.push_back(memory_of(r.turns));
   for (std::size_t r = 0; r < ranks.size(); ++r)
     if (r != server)
-      if (auto f = slow_worker(matched, ranks, workers, r,
-                               turns_in_one(memories, server, r, ranks[r].turns.size()), of_phases))
+      if (auto f = slow_worker(matched, ranks, workers, r, memories[r],
+                               usual_beside(memories, server, r, ranks[r].turns.size()), of_phases))
         found.push_back(*std::move(f));
   std::stable_sort(found.begin(), found.end(),
                    [](const Finding& a, const Finding& b) { return *a.gain_at_most > *b.gain_at_most; });

@@ -19,7 +19,7 @@ namespace cox::diagnose {
 /// Formula: a worker is named where the median of its turns is at least 1.2 times the others' (the median of their medians, of
 ///          two and more), so much longer that it is a twentieth of what a turn and its wait take, and more of its turns are
 ///          longer than three of four of another's (the median over the others) than chance gives (binomial, p < 1e-4 over all workers, of as many turns
-///          as the others' correlation from turn to turn leaves: speeds that wander are no lasting difference). The server is
+///          as the others' correlation from turn to turn leaves: speeds that wander are no lasting difference; or the mean of their logarithm is five errors of a difference of means off). The server is
 ///          named where it works for more than half of its time, without what its samples say that it lacked a CPU, and some worker waits for
 ///          a fifth of its own while it does.
 ///          At most that would be saved; of a worker at most its excess over all turns, of the time from its first wait to its last.
