@@ -99,6 +99,10 @@ TEST(TrainJob, AnErrorOfARankIsTheAnswers) {
   EXPECT_EQ(back.error().code, Errc::Timeout);
   EXPECT_EQ(back.error().id, "train-003");
   EXPECT_EQ(back.error().message, "rank 1 waited long");
+  // What two ranks say at once a launcher may put into one line.
+  const auto mixed = read_rows("failed" + row_of(late));
+  ASSERT_FALSE(mixed);
+  EXPECT_EQ(mixed.error().message, "rank 1 waited long");
 }
 
 TEST(TrainJob, WhatIsNoResultIsQuoted) {

@@ -143,6 +143,12 @@ Error unread(std::string message) {
           .where = {}};
 }
 
+/// Of a line into which a launcher put what several ranks said when they failed: what the last one said.
+std::string_view whole_failure(std::string_view line) {
+  const std::size_t at = line.rfind("failed\t");
+  return line.starts_with("failed") && at != std::string_view::npos ? line.substr(at) : line;
+}
+
 }  // namespace
 
 std::string rows_of(const TrainedRun& run) {
@@ -202,7 +208,7 @@ Result<TrainedRun> read_rows(const std::string& text) {
   bool begun = false;
   for (const std::string_view line : words_between(text, '\n')) {
     if (line.empty() || read_moment(line)) continue;
-    const Words words = words_between(line, '\t');
+    const Words words = words_between(whole_failure(line), '\t');
     if (words[0] == "failed" && words.size() == 4)
       return fail({.code = code_of(words[1]),
                    .id = std::string(words[1]),

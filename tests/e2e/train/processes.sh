@@ -19,7 +19,7 @@ over() {
 losses() { /usr/bin/python3 -c 'import json, sys
 for p in json.load(open(sys.argv[1]))["result"]["points"]: print(p["version"], p["samples"], p["loss"])' "$1"; }
 
-# strike SIGNAL WORDS...: rank 1 of two gets the signal after a second; the job ends in time with status 4, and nobody is left
+# strike SIGNAL WORDS...: rank 1 of two gets the signal after three seconds (one that is stopped before the library has started has nobody to be missed by); the job ends in time with status 4, and nobody is left
 strike() {
   local signal=$1 code left
   shift
@@ -27,7 +27,7 @@ strike() {
 #!/bin/sh
 "\$@" &
 echo \$! >>pids
-[ "\${OMPI_COMM_WORLD_RANK:-\$PMI_RANK}" = 1 ] && sleep 1 && kill -s $signal \$!
+[ "\${OMPI_COMM_WORLD_RANK:-\$PMI_RANK}" = 1 ] && sleep 3 && kill -s $signal \$!
 wait \$!
 END
   chmod +x struck
@@ -36,7 +36,7 @@ END
   : >pids
   if [ "$library" = gloo ]; then
     (
-      sleep 1
+      sleep 3
       pgrep -f "cox-train-gloo [01] $work/" >pids
       kill -s "$signal" "$(pgrep -f "cox-train-gloo 1 $work/")"
     ) &
