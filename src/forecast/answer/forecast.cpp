@@ -255,9 +255,8 @@ void hold_peak(FullForecast& out, const model::Scenario& scenario) {
     if (not_shared_out(scenario, n).empty()) can.push_back(n);
   if (can.empty()) return;
   const auto* training = std::get_if<model::TrainingJob>(&scenario.job.work);
-  if (training == nullptr ||
-      training->global_batch ==
-          0) {  // of whole units the two beside it are the highest: between two sizes looked at there is one peak
+  // Of whole units the two beside it are the highest: between two sizes looked at there is one peak.
+  if (training == nullptr || training->global_batch == 0) {
     const auto above = std::ranges::lower_bound(can, peak.value.ranks);
     can = above == can.end()     ? std::vector{can.back()}
           : above == can.begin() ? std::vector{can.front()}
