@@ -41,7 +41,8 @@ END
       kill -s "$signal" "$(pgrep -f "cox-train-gloo 1 $work/")"
     ) &
   fi
-  code=$(status timeout 60 "$cox" train "$job" "${over[@]}" --steps 1000000 --problem mlp,dimension=64,hidden=256 --patience 2 "$@")
+  code=$(status timeout 60 "$cox" train "$job" "${over[@]}" --steps 1000000 --problem mlp,dimension=64,hidden=256 \
+    --optimizer sgd,rate=1e-6 --patience 2 "$@")
   equal "$code" 4 "exit status of a process with $signal: $(cat err)"
   for _ in $(seq 100); do
     left=$(while read -r pid; do [ ! -e "/proc/$pid/exe" ] || echo "$pid"; done <pids)

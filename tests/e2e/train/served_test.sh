@@ -20,7 +20,7 @@ done
 
 # observed, the messages between server and workers tell who is slow
 for slow in 2 0; do
-  equal "$(status timeout 100 "$cox" observe -o "slow-$slow" -- "$cox" train "$job" "${over[@]}" --policy asynchronous --steps 10 \
+  equal "$(status timeout 100 "$cox" observe -o "slow-$slow" -- "$cox" train "$job" "${over[@]}" --policy asynchronous --steps 40 \
     "${what[@]}" --inject rank=$slow,delay=0.02)" 0 "exit status, observed: $(cat err)"
   equal "$(status "$cox" diagnose "slow-$slow" --json)" 0 "exit status of diagnose: $(cat err)"
   equal "$(json out 'r["coverage"] == 1 and r["outcome"]')" named "outcome with rank $slow slow: $(cat out)"
