@@ -32,6 +32,13 @@ struct Memory {
   double variance = 0;
   double next = 0;   ///< correlation of a turn with the one behind it
   double after = 0;  ///< with the one behind that
+  Memory& operator+=(const Memory& other) {
+    mean += other.mean;
+    variance += other.variance;
+    next += other.next;
+    after += other.after;
+    return *this;
+  }
 };
 
 /// The waits of a rank that ended, in order.
@@ -202,7 +209,7 @@ double median_without(std::span<const double> sorted, double one) {
 }
 
 /// Formula: r_k = sum of (x_i - mean)(x_i+k - mean) over that of k = 0; of n turns it is too small by (1 + 3 r) / n, which is put back
-/// (Marriott and Pope 1954).
+/// (Marriott and Pope 1954, for k = 1; for 2 as well).
 Memory memory_of(const std::vector<double>& turns) {
   Welford all;
   std::vector<double> x;
@@ -225,7 +232,7 @@ Memory memory_of(const std::vector<double>& turns) {
   return out;
 }
 
-/// The workers but `r`: whether `r` is another one is asked of what they are.
+/// The workers but one: whether it is unlike them is asked of what they are.
 struct Usual {
   double mean = 0;      ///< of the logarithm of their turns
   double variance = 0;  ///< of a turn's, about its worker's mean
@@ -234,25 +241,18 @@ struct Usual {
 };
 
 /// Formula: turns in one = 1 + 2 r1 / (1 - phi): noise on an autoregression, phi = r2 / r1 where both are more than twice their error, else
-/// r1, at most 0.99; 1 where r1 is less than that.
-Usual usual_beside(const std::vector<Memory>& memories, std::size_t server, std::size_t r,
-                   std::size_t turns) {
+/// r1, at most 0.99; 1 where r1 is less than that. `all`: sums over all workers.
+Usual usual_beside(const Memory& all, std::size_t workers, const Memory& own, std::size_t turns) {
   constexpr double kMost = 0.99;
   Usual out;
-  double next = 0, after = 0;
-  for (std::size_t other = 0; other < memories.size(); ++other) {
-    if (other == server || other == r) continue;
-    next += memories[other].next;
-    after += memories[other].after;
-    out.mean += memories[other].mean;
-    out.variance += memories[other].variance;
-    ++out.workers;
-  }
-  if (out.workers == 0) return out;
-  for (double* sum : {&next, &after, &out.mean, &out.variance}) *sum /= out.workers;
+  out.workers = static_cast<double>(workers) - 1;
+  if (workers < 2) return out;
+  out.mean = (all.mean - own.mean) / out.workers;
+  out.variance = std::max((all.variance - own.variance) / out.workers, 0.0);
+  const double next = std::min((all.next - own.next) / out.workers, kMost);
+  const double after = (all.after - own.after) / out.workers;
   const double error = 2 / std::sqrt(out.workers * static_cast<double>(turns));
   if (next < error) return out;
-  next = std::min(next, kMost);
   out.in_one = 1 + 2 * next / (1 - (after < error ? next : std::clamp(after / next, next, kMost)));
   return out;
 }
@@ -326,11 +326,16 @@ std::vector<Finding> findings_of_messages(const Matched& matched) {
   std::vector<Finding> found;
   const Workers workers = workers_of(ranks, server);
   std::vector<Memory> memories;
-  for (const OfRank& r : ranks) memories.push_back(memory_of(r.turns));
+  Memory all;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    memories.push_back(memory_of(ranks[r].turns));
+    if (r != server) all += memories.back();
+  }
   for (std::size_t r = 0; r < ranks.size(); ++r)
     if (r != server)
       if (auto f = slow_worker(matched, ranks, workers, r, memories[r],
-                               usual_beside(memories, server, r, ranks[r].turns.size()), of_phases))
+                               usual_beside(all, workers.medians.size(), memories[r], ranks[r].turns.size()),
+                               of_phases))
         found.push_back(*std::move(f));
   std::stable_sort(found.begin(), found.end(),
                    [](const Finding& a, const Finding& b) { return *a.gain_at_most > *b.gain_at_most; });
