@@ -96,12 +96,17 @@ Result<std::size_t> find_kind(std::string_view what, std::string_view kind,
 }
 
 Status read_settings(std::string_view kind, std::string_view text, std::span<const Setting> table) {
+  std::vector<const Setting*> read;
   while (!text.empty()) {
     const std::string_view word = take_word(text);
     const std::size_t equals = word.find('=');
     if (equals == std::string_view::npos)
       return fail(unread(fmt::format("\"{}\" of {} has no value, expected KEY=VALUE", shown(word), kind)));
     COX_TRY(const Setting* setting, find_setting(kind, word.substr(0, equals), table));
+    if (std::ranges::count(read, setting) > 0)
+      return fail(unread(fmt::format("{} of {} is given more than once", setting->key, kind), "say it once"));
+    read.push_back(setting);
+    if (setting->said != nullptr) *setting->said = true;
     COX_CHECK(read_value(kind, word.substr(equals + 1), *setting));
   }
   return check_settings(kind, table);

@@ -20,6 +20,7 @@ struct Setting {
   double most = 0;
   bool most_excluded = false;
   std::span<const std::string_view> words{};  ///< of a whole number: how 0, 1, ... are written
+  bool* said = nullptr;                       ///< set where the text has the key
 };
 
 /// The text's first word; the rest stays in `text`.
@@ -27,7 +28,7 @@ struct Setting {
 /// Which of `names` the kind is. `what`: `problem`, `optimizer`. Errors: learn-001.
 [[nodiscard]] Result<std::size_t> find_kind(std::string_view what, std::string_view kind,
                                             std::span<const std::string_view> names);
-/// Sets what `text` says, and checks all. `kind` is for messages. Errors: learn-001.
+/// Sets what `text` says, each key once, and checks all. `kind` is for messages. Errors: learn-001.
 [[nodiscard]] Status read_settings(std::string_view kind, std::string_view text,
                                    std::span<const Setting> table);
 /// Whether all values are in their ranges. Errors: learn-001.

@@ -64,10 +64,11 @@ struct Numbers {
   std::int64_t sparse = 0;
   double apply = 0;  ///< gigabytes a second
   std::int64_t standby = 0;
-  std::int64_t every = 0;  ///< 0: not said
-  double dies = 0;         ///< seconds
+  std::int64_t every = ServerSpec{}.copy_every;
+  double dies = 0;  ///< seconds
   std::int64_t server = 0;
-  double takes_over = -1;  ///< seconds; below 0: not said
+  double takes_over = ServerSpec{}.takes_over.count();
+  bool every_said = false, server_said = false, takes_over_said = false;
   std::int64_t copies = 0;
   std::int64_t by_speed = 0;
   std::int64_t elastic = 1;      ///< workers
@@ -116,20 +117,20 @@ Status set_death(std::string_view name, const Numbers& n, Way& way) {
   s.standby = static_cast<Standby>(n.standby);
   s.dies = Seconds{n.dies};
   s.dead = static_cast<int>(n.server);
-  if (n.every > 0) s.copy_every = n.every;
-  if (n.takes_over >= 0) s.takes_over = Seconds{n.takes_over};
+  s.copy_every = n.every;
+  s.takes_over = Seconds{n.takes_over};
   if (n.server >= n.servers)
     return unfit(fmt::format("server of {} is {}, expected a whole number from 0 to {}", name, n.server,
                              n.servers - 1),
                  "servers are counted from 0");
-  if (n.dies == 0 && (n.server > 0 || n.takes_over >= 0))
+  if (n.dies == 0 && (n.server_said || n.takes_over_said))
     return unfit(fmt::format("{} of {} has no meaning where no server dies",
-                             n.server > 0 ? "server" : "takes-over", name),
+                             n.server_said ? "server" : "takes-over", name),
                  "say when, as dies=SECONDS");
-  if (n.takes_over >= 0 && s.standby == Standby::None)
+  if (n.takes_over_said && s.standby == Standby::None)
     return unfit(fmt::format("takes-over of {} has no meaning without a standby", name),
                  "say standby=synchronous, or asynchronous");
-  if (n.every > 0 && s.standby != Standby::Asynchronous)
+  if (n.every_said && s.standby != Standby::Asynchronous)
     return unfit(fmt::format("every of {} has no meaning: copies are those of standby=asynchronous", name),
                  "leave it out");
   return {};
@@ -180,10 +181,10 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
     all.push_back({.key = "pull", .value = &n.sparse, .least = 0, .most = 1, .words = kPulls});
     all.push_back({"apply", &n.apply, 0, 1e6});
     all.push_back({.key = "standby", .value = &n.standby, .least = 0, .most = 2, .words = kStandbys});
-    all.push_back({"every", &n.every, 0, kMostSteps});
+    all.push_back({"every", &n.every, 1, kMostSteps, false, {}, &n.every_said});
     all.push_back({"dies", &n.dies, 0, 1e9});
-    all.push_back({"server", &n.server, 0, 1 << 20});
-    all.push_back({"takes-over", &n.takes_over, -1, 1e9});
+    all.push_back({"server", &n.server, 0, 1 << 20, false, {}, &n.server_said});
+    all.push_back({"takes-over", &n.takes_over, 0, 1e9, false, {}, &n.takes_over_said});
   }
   if (name == "hogwild") all.push_back({"blocks", &n.blocks, 1, 1 << 20});
   if (name == "curvature-bound") all.push_back({"probe", &way.probe, 1, kMostSteps});

@@ -116,7 +116,13 @@ TEST(Way, WhatCannotBeReadIsOneLineThatSaysWhatCan) {
                            "sharded-asynchronous,server=1",
                            "sharded-asynchronous,standby=synchronous,takes-over=1",
                            "sharded-asynchronous,dies=1,takes-over=1",
-                           "sharded-asynchronous,standby=synchronous,every=3"}) {
+                           "sharded-asynchronous,standby=synchronous,every=3",
+                           "sharded-asynchronous,standby=asynchronous,every=0",
+                           "sharded-asynchronous,dies=1,standby=synchronous,takes-over=-1",
+                           "sharded-asynchronous,dies=1,standby=synchronous,takes-over=-0.5",
+                           "sharded-asynchronous,server=0",
+                           "sharded-asynchronous,dies=1,dies=2",
+                           "elastic-synchronous,leaves=1,k=2,leaves=2"}) {
     const auto read = read_way(text);
     ASSERT_FALSE(read) << text;
     EXPECT_EQ(read.error().id, "learn-001");
