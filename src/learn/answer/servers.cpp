@@ -89,30 +89,49 @@ void add_pace_of_servers(const WayResult& w, std::vector<TextLine>& lines) {
                               w.way.name, hot->server, percent(hot->busy), percent(others)));
 }
 
-bool unserved(const Attempt& a) {
-  return a.death && !a.death->served_again;
+bool unserved(const WayResult& w) {
+  return w.way.server.standby == Standby::None &&
+         std::ranges::any_of(w.attempts, [](const Attempt& a) { return a.death.has_value(); });
 }
 
 void add_death(const WayResult& w, std::vector<TextLine>& lines) {
-  std::int64_t least = 0, most = 0;
-  const ServerDeath* first = nullptr;
+  if (!(w.way.server.dies > Seconds{}) || !w.refused.empty()) return;
+  const ServerDeath* served = nullptr;
+  const Attempt* without = nullptr;  // where nobody took over
+  std::int64_t least = 0, most = 0, died = 0, served_again = 0;
   for (const Attempt& a : w.attempts) {
     if (!a.death) continue;
+    ++died;
     if (!a.death->served_again) {
-      lines.push_back(fmt::format("{}, seed {}: server {} died at {}, version {}, and has no standby",
-                                  w.way.name, a.seed, a.death->server, to_string(a.death->at),
-                                  grouped(a.death->version)));
-      return;
+      without = without == nullptr ? &a : without;
+      continue;
     }
-    least = first == nullptr ? a.death->lost : std::min(least, a.death->lost);
+    ++served_again;
+    least = served == nullptr ? a.death->lost : std::min(least, a.death->lost);
     most = std::max(most, a.death->lost);
-    first = &*a.death;
+    served = &*a.death;
   }
-  if (first == nullptr) return;
-  lines.push_back(fmt::format("{}: server {} died at {}, its standby served from {} on; updates lost: {}{}",
-                              w.way.name, first->server, to_string(first->at),
-                              to_string(*first->served_again), grouped(least),
-                              least < most ? " to " + grouped(most) : ""));
+  const auto seeds = static_cast<std::int64_t>(w.attempts.size());
+  const auto on = [&](std::int64_t some) {
+    return some < seeds ? fmt::format(" on {} of {} seeds", grouped(some), grouped(seeds)) : std::string();
+  };
+  if (died == 0)
+    lines.push_back(fmt::format("{}: server {} did not die: every run was over before {}", w.way.name,
+                                w.way.server.dead, to_string(w.way.server.dies)));
+  if (served != nullptr)
+    lines.push_back(fmt::format(
+        "{}: server {} died at {}{}, its standby served from {} on; updates lost: {}{}", w.way.name,
+        served->server, to_string(served->at), on(served_again), to_string(*served->served_again),
+        grouped(least), least < most ? " to " + grouped(most) : ""));
+  if (without == nullptr) return;
+  const ServerDeath& death = *without->death;
+  if (w.way.server.standby == Standby::None)
+    lines.push_back(fmt::format("{}, seed {}: server {} died at {}, version {}, and has no standby",
+                                w.way.name, without->seed, death.server, to_string(death.at),
+                                grouped(death.version)));
+  else
+    lines.push_back(fmt::format("{}: server {} died at {}{}, and the run was over before its standby served",
+                                w.way.name, death.server, to_string(death.at), on(died - served_again)));
 }
 
 Json json_of(const ServerDeath& death) {

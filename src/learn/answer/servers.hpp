@@ -16,8 +16,8 @@ namespace cox::learn {
 void add_servers(const Comparison& c, std::vector<TextLine>& lines);
 /// A line where one server sets the pace of all workers.
 void add_pace_of_servers(const WayResult& w, std::vector<TextLine>& lines);
-/// Whether a server is gone for good.
-[[nodiscard]] bool unserved(const Attempt& a);
+/// Whether a server of some run is gone for good.
+[[nodiscard]] bool unserved(const WayResult& w);
 /// A line where a server died: which one, when, and what came of it.
 void add_death(const WayResult& w, std::vector<TextLine>& lines);
 [[nodiscard]] Json json_of(const std::vector<ServerResult>& servers);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "cox/base/number_text.hpp"
@@ -27,10 +28,9 @@ std::vector<std::string> row_of(const WayResult& w, const WayResult& first) {
   if (!w.refused.empty()) return {name, "not possible"};
   const auto lost = std::ranges::count_if(w.attempts, &Attempt::lost);
   if (!w.all_reached())
-    return {name, lost > 0 ? fmt::format("{} diverged", lost)
-                  : std::ranges::any_of(w.attempts, unserved)
-                      ? std::string("a server died")
-                      : fmt::format("{} of {}", w.reached(), w.attempts.size())};
+    return {name, lost > 0      ? fmt::format("{} diverged", lost)
+                  : unserved(w) ? std::string("a server died")
+                                : fmt::format("{} of {}", w.reached(), w.attempts.size())};
   if (w.time_ratio == 0)  // the first policy did not reach the target
     return {name,
             to_string(w.time),
@@ -191,6 +191,12 @@ void add_bound(const WayResult& w, std::vector<TextLine>& lines) {
                                 least < most ? fmt::format(" to {}", most) : ""));
 }
 
+/// Of counts: one digit behind the point where it is no whole number.
+std::string mean_text(double mean) {
+  const double tenths = std::round(mean * 10);
+  return fmt::format("{:.{}f}", tenths / 10, std::fmod(tenths, 10) == 0 ? 0 : 1);
+}
+
 /// Workers that came and went, and work that was begun again, over all seeds.
 void add_workers(const WayResult& w, std::vector<TextLine>& lines) {
   Welford copies, left, joined;
@@ -200,11 +206,11 @@ void add_workers(const WayResult& w, std::vector<TextLine>& lines) {
     joined.add(a.joined);
   }
   if (w.way.rounds.copies > 0)
-    lines.push_back(fmt::format("{}: begun again by another: {:.2g} of the steps of a version", w.way.name,
-                                copies.mean()));
+    lines.push_back(fmt::format("{}: begun again by another: {} of the steps of a version", w.way.name,
+                                mean_text(copies.mean())));
   if (w.way.elastic.count > 0)
-    lines.push_back(fmt::format("{}: {:.2g} workers left and {:.2g} joined on the way to the target",
-                                w.way.name, left.mean(), joined.mean()));
+    lines.push_back(fmt::format("{}: {} workers left and {} joined on the way to the target", w.way.name,
+                                mean_text(left.mean()), mean_text(joined.mean())));
 }
 
 /// What a row says that is not in its figures.
@@ -219,7 +225,9 @@ void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
         lines.push_back(fmt::format("{}, seed {}: {}", w.way.name, a.seed, a.diverged->text()));
         break;
       }
-    if (w.all_reached() && w.busiest_share > suspicious(w.attempts.front().workers))
+    const bool came_and_went =
+        std::ranges::any_of(w.attempts, [](const Attempt& a) { return a.left + a.joined > 0; });
+    if (w.all_reached() && !came_and_went && w.busiest_share > suspicious(w.attempts.front().workers))
       lines.push_back(fmt::format("{}: worker {} delivered {} of what was applied, its fair share is {}",
                                   w.way.name, w.busiest, percent(w.busiest_share),
                                   percent(1.0 / w.attempts.front().workers)));
