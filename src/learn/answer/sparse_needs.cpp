@@ -37,6 +37,8 @@ void add_parts(const std::vector<ParameterUnit>& ranges, std::int64_t parameters
       parts[shard] += static_cast<double>(here + key) / static_cast<double>(size);
       range = {.first = range.first + here, .count = range.count - here};
     }
+  // With so many rows the whole shard is shorter than they are with their keys.
+  for (double& part : parts) part = std::min(part, 1.0);
 }
 
 }  // namespace

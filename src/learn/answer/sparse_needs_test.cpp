@@ -49,6 +49,14 @@ TEST(SparseNeeds, PartsAreValuesAndKeys) {
   ASSERT_TRUE(all);
   (*all)(1, 5, parts);
   EXPECT_EQ(parts, (std::vector<double>{0, 0, 1})) << "a whole shard needs no keys";
+  // Seven rows of one value with a key each are twice as long as the shard that they are all of.
+  std::vector<ParameterUnit> rows;
+  for (std::int64_t row = 13; row < 20; ++row) rows.push_back({.first = row, .count = 1});
+  const Touching every_row(rows);
+  const auto each = needs_of(every_row, {}, 2, 3);
+  ASSERT_TRUE(each);
+  (*each)(0, 0, parts);
+  EXPECT_EQ(parts, (std::vector<double>{0, 0, 1})) << "then the shard goes as a whole";
 }
 
 TEST(SparseNeeds, AProblemThatNeedsEverythingIsRefused) {

@@ -19,6 +19,8 @@ std::optional<std::string> beside_computing(const model::Scenario& s) {
   const model::Layout& l = job.layout;
   if (l.tensor > 1 || l.pipeline > 1 || l.context > 1 || l.expert > 1)
     return "replicas of several devices exchange messages inside a step";
+  if (model::needs_links(s.cluster, s.job.places, s.neighbours))
+    return "places, unlike cards or neighbours need links that are played";
   if (job.zero_stage > 0) return fmt::format("zero_stage {} spreads shards over replicas", job.zero_stage);
   if (job.input.takes_time()) return "input takes time";
   if (model::disturbs_messages(s) || s.fabric.timeouts.happen()) return "noise disturbs messages";

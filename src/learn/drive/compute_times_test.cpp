@@ -49,6 +49,9 @@ TEST(ComputeTimes, RefuseStepsThatAreMoreThanComputing) {
   daemon.noise.back().pattern = model::NoisePattern::Periodic;
   daemon.noise.back().period = Seconds{1};
   EXPECT_NE(why(daemon).find("by the clock"), std::string::npos);
+  model::Scenario placed = testing::job(4);
+  placed.job.places.nodes = {0, 1, 3};
+  EXPECT_NE(why(placed).find("links that are played, which this policy"), std::string::npos) << why(placed);
 }
 
 // 80 MB at 25 GB/s: 3.2 ms and 10 us; a ring of 4 sends 6 quarters.

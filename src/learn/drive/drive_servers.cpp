@@ -22,12 +22,12 @@ std::optional<int> bound_of(const Way& way) {
 
 /// A server a shard. A worker's pieces leave one after the other, worker w's first to server w mod S, so that not all begin at one; a
 /// server takes one after the other, applies one after the other, and sends one after the other: its version is that of when it begins to
-/// send. With sparse pulls all of these take the part of their time that the step needs of the shard; a server of which it needs nothing
-/// is not asked, and what is read for the first steps is there.
+/// send. What servers send to one worker passes its port one after the other, too. With sparse pulls all of these take the part of their
+/// time that the step needs of the shard; a server of which it needs nothing is not asked, and what is read for the first steps is there.
 ///
 /// A standby has a copy of its server's shard. Synchronous: an update's version is there once it has gone to the standby, through the port
 /// that also sends parameters. Asynchronous: a copy of the whole shard goes the same way, one at a time. When a server dies, what waits at it
-/// is lost, and what is on its way to it: workers bring it, and ask again, when the standby serves; what it had begun to send comes. After
+/// is lost, and what comes there before its standby serves: workers bring it, and ask again, then; what it had begun to send comes. After
 /// that the shard has no standby.
 class ServersDrive {
  public:
@@ -43,6 +43,7 @@ class ServersDrive {
         watched_(way.server.dies > Seconds{} ? way.server.dead : -1),
         applies_(way.server.apply > Bandwidth{}),
         own_(index(compute.workers()), ServerPort(prices.occupied() / way.shards, prices.latency())),
+        own_in_(own_.size(), ServerPort((prices.parameters() - prices.latency()) / way.shards, Seconds{})),
         servers_(index(way.shards), server(prices, way)),
         missing_(own_.size()),
         parts_(own_.size(), std::vector<double>(servers_.size(), 1.0)) {
@@ -100,8 +101,10 @@ class ServersDrive {
         case What::Read:
           if (shard == watched_) std::erase(asked_, worker);
           told_.read(worker, shard, at);
-          events_.emplace(servers_[index(shard)].out.through(at, part(worker, shard)), What::Got, worker,
-                          shard);
+          // From its first byte on it takes its turn at the worker's port.
+          events_.emplace(
+              own_in_[index(worker)].pass(servers_[index(shard)].out.through(at, 0), part(worker, shard)),
+              What::Got, worker, shard);
           break;
         case What::Got:
           if (--missing_[index(worker)] == 0) compute_step(worker, at);
@@ -258,7 +261,7 @@ class ServersDrive {
   ServerSpec spec_;
   int watched_;  ///< the server that will die; -1: none
   bool applies_;
-  std::vector<ServerPort> own_;  ///< of workers
+  std::vector<ServerPort> own_, own_in_;  ///< of workers, out and in
   std::vector<Server> servers_;
   bool gone_ = false, took_over_ = false;  ///< that server; its standby
   std::vector<int> brought_,

@@ -106,6 +106,19 @@ TEST(DriveServers, AServerThatAppliesSlowlyHasAQueue) {
   EXPECT_EQ(serve(s, "sharded-asynchronous,servers=1", 10, 4).loads[0].applied, Seconds{});
 }
 
+// However many servers there are, 80 MB take a worker's own port of 2 GB/s 40 ms each way: 110 ms with what it computes.
+TEST(DriveServers, AWorkersOwnPortBoundsWhatServersSend) {
+  model::Scenario s = testing::job(1, Bandwidth::gbyte_per_s(2));
+  s.inside = s.across;
+  for (const char* word : {"sharded-asynchronous,servers=1", "sharded-asynchronous,servers=4",
+                           "sharded-asynchronous,servers=40"})
+    EXPECT_NEAR(serve(s, word, 20, 1).at.back().count() / 20, 0.110 - 0.040 / 20, 1e-4) << word;
+  // A quarter of one of four shards and all of another: 25 MB, 12.5 ms each way.
+  EXPECT_NEAR(
+      serve(s, "sharded-asynchronous,servers=4", 20, 1, always({0.25, 0, 1, 0})).at.back().count() / 20,
+      0.030 + 2 * 0.0125 - 0.0125 / 20, 1e-4);
+}
+
 // Reads of 40 ms each at 2 GB/s: a server sends to eight workers in 320 ms. With a synchronous standby each update passes the same port.
 TEST(DriveServers, AStandbyThatKnowsEverythingTakesThePortTwice) {
   const model::Scenario s = testing::job(8, Bandwidth::gbyte_per_s(2));
