@@ -156,15 +156,17 @@ void Policy::set_staleness(int bound, std::vector<int>& released) {
   if (spec_.kind == PolicyKind::BoundedWait) release_within_bound(released);
 }
 
-void Policy::left(int worker, std::vector<int>& released) {
-  Worker& w = workers_[static_cast<std::size_t>(worker)];
-  COX_ASSERT(w.here, "a worker left twice");
+void Policy::left(std::span<const int> workers, std::vector<int>& released) {
   start_call(released);
-  w.here = false;
-  --members_;
-  note(StreamEvent::Kind::Left, {.worker = worker});
-  --at_[static_cast<std::size_t>(w.steps - slowest_)];
-  std::erase(waiting_, worker);
+  for (const int worker : workers) {
+    Worker& w = workers_[static_cast<std::size_t>(worker)];
+    COX_ASSERT(w.here, "a worker left twice");
+    w.here = false;
+    --members_;
+    note(StreamEvent::Kind::Left, {.worker = worker});
+    --at_[static_cast<std::size_t>(w.steps - slowest_)];
+    std::erase(waiting_, worker);
+  }
   if (members_ == 0) return;
   drop_empty_levels();
   if (spec_.kind == PolicyKind::BoundedWait)

@@ -43,7 +43,9 @@ class Policy {
   /// goes on) that may begin their next step now, in rank order; it is cleared first, as by the calls below.
   Ruling delivered(int worker, std::vector<int>& released);
   /// It is gone: dead, taken back, or told to go.
-  void left(int worker, std::vector<int>& released);
+  void left(int worker, std::vector<int>& released) { left(std::span(&worker, 1), released); }
+  /// All of them are, at once: nobody meets or goes on because one of them is, who is gone with it.
+  void left(std::span<const int> workers, std::vector<int>& released);
   /// One more; returns its number.
   int joined(std::vector<int>& released);
   /// Other steps between two meetings from now on (LocalSgd).

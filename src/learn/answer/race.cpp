@@ -269,9 +269,9 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
   const int shards = way.shards_of(crew.workers);
   const bool sparse = way.server.sparse_pulls;
   std::vector<ServerLoad> loads;
-  std::int64_t copies = 0;
+  std::int64_t copies = 0, lost_steps = 0;
   int left = 0, joined = 0;
-  Beside beside{.loads = &loads, .copies = &copies};
+  Beside beside{.loads = &loads, .copies = &copies, .lost_steps = &lost_steps};
   if (way.rule == Rule::Bound) beside.bound = [&] { return racers.front()->bound(); };
   if (sparse) {
     COX_TRY(beside.needs, needs_of(racers.front()->problem(), crew.share, crew.workers, shards));
@@ -325,7 +325,7 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
     attempts.back().left = left;
     attempts.back().joined = joined;
     attempts.back().copies = copies;
-    attempts.back().wasted += copies * crew.share.batch();
+    attempts.back().wasted += (copies + lost_steps) * crew.share.batch();
     for (std::size_t k = 0; k < loads.size(); ++k)
       attempts.back().servers.push_back({.load = loads[k], .ages = shard_ages[k]});
   }

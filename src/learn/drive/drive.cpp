@@ -8,6 +8,21 @@
 #include "cox/base/assert.hpp"
 
 namespace cox::learn {
+namespace {
+
+/// Somebody stays, and whoever joins has the speed of a machine that there is.
+Status check_members(const Elastic& elastic, int workers) {
+  const bool leave = elastic.leave > Seconds{};
+  if (elastic.count < workers || (elastic.count == workers && !leave)) return {};
+  return fail({.code = Errc::InvalidInput,
+               .id = "learn-002",
+               .message = fmt::format("{} workers {}, and there are {}", elastic.count,
+                                      leave ? "leave" : "join, each as fast as one of the last", workers),
+               .hint = leave ? "somebody has to stay: say a smaller k" : "say a smaller k",
+               .where = std::nullopt});
+}
+
+}  // namespace
 
 Status stream_ruled(const model::Scenario& scenario, const Way& way, const model::Compression& wire,
                     std::int64_t steps, std::uint64_t seed, const simulate::UpdateSink& sink,
@@ -38,14 +53,8 @@ Status stream_ruled(const model::Scenario& scenario, const Way& way, const model
       break;
     case Rule::Groups:
     case Rule::Bound:
-      if (way.elastic.count >= compute.workers())
-        return fail({.code = Errc::InvalidInput,
-                     .id = "learn-002",
-                     .message = fmt::format("{} workers come and go, and there are {}", way.elastic.count,
-                                            compute.workers()),
-                     .hint = "somebody has to stay: say a smaller k",
-                     .where = std::nullopt});
-      drive_groups(compute, prices, way, sink, beside.bound);
+      COX_CHECK(check_members(way.elastic, compute.workers()));
+      drive_groups(compute, prices, way, sink, beside);
       break;
   }
   return {};

@@ -31,6 +31,7 @@ struct Beside {
   StepNeeds needs{};                         ///< sparse pulls; empty: all of every shard
   std::vector<ServerLoad>* loads = nullptr;  ///< of servers with a shard each, when the run is over
   std::int64_t* copies = nullptr;            ///< steps that were begun again (speculative)
+  std::int64_t* lost_steps = nullptr;        ///< that were computed, and left with their workers (elastic)
 };
 
 /// Every event of one run under the way's rules, in order of time, until a worker is out of `steps` steps or the sink ends it.
@@ -52,9 +53,9 @@ void drive_gossip(const ComputeTimes& compute, const Prices& prices, const Way& 
 /// By speed: workers in the order of the mean of their first ten steps (a job would have measured it), the fastest group first; seats have
 /// the data, whoever sits there. Elastic: groups of one; whoever joins gets the parameters from one who is there, or from the servers.
 /// What somebody who leaves had under way is lost. In a sum both wait for its end.
-/// Pre: the groups' size divides the workers (asserted); fewer leave than there are (asserted).
+/// Pre: the groups' size divides the workers (asserted); fewer leave than there are.
 void drive_groups(const ComputeTimes& compute, const Prices& prices, const Way& way,
-                  const simulate::UpdateSink& sink, const BoundNow& bound = {});
+                  const simulate::UpdateSink& sink, const Beside& beside = {});
 
 /// What a pipeline of the job's layers takes beside its workers' steps.
 struct PipelineTimes {

@@ -35,11 +35,12 @@ std::vector<int> seats(const ComputeTimes& compute, bool by_speed) {
 class GroupsDrive {
  public:
   GroupsDrive(const ComputeTimes& compute, const Prices& prices, const Way& way,
-              const simulate::UpdateSink& sink, const BoundNow& bound)
+              const simulate::UpdateSink& sink, const Beside& beside)
       : compute_(compute),
         prices_(prices),
         sink_(sink),
-        bound_(bound),
+        bound_(beside.bound),
+        lost_steps_(beside.lost_steps),
         elastic_(way.elastic),
         servers_(way.policy.has_servers()),
         groups_(compute.workers(), way.group),
@@ -49,6 +50,7 @@ class GroupsDrive {
         out_(prices.parameters() / way.policy.servers, Seconds{}),
         seats_(seats(compute, way.by_speed)),
         used_(seats_.size()),
+        held_(seats_.size()),
         here_(seats_.size(), 1) {}
 
   void play() {
@@ -59,7 +61,7 @@ class GroupsDrive {
       const auto [at, what, who] = events_.top();
       events_.pop();
       if (what == What::Leave) {
-        for (int k = 0; k < elastic_.count; ++k) leave(compute_.workers() - elastic_.count + k, at);
+        leave(at);
       } else if (what == What::Join) {
         for (int k = 0; k < elastic_.count; ++k) join(at);
       } else if (here_[static_cast<std::size_t>(who)] == 0) {
@@ -67,8 +69,9 @@ class GroupsDrive {
       } else if (what == What::Delivered) {
         deliver(who, at);
       } else if (const auto group = elastic_.count > 0 ? std::optional(who) : groups_.arrived(who)) {
+        ++held_[static_cast<std::size_t>(who)];
         const Seconds summed = at + inside_;
-        events_.emplace(servers_ ? in_.pass(summed) : summed, What::Delivered, *group);
+        events_.emplace(servers_ ? bring(summed) : summed, What::Delivered, *group);
       }
     }
   }
@@ -77,6 +80,10 @@ class GroupsDrive {
   enum class What : std::uint8_t { Leave, Join, Delivered, Computed };
   using Event = std::tuple<Seconds, What, int>;  ///< of a group, of a worker
 
+  /// When all of a message from `at` on is with the servers: its parts are through the worker's own port, and through theirs.
+  Seconds bring(Seconds at) { return in_.begin(at + prices_.occupied()) + prices_.latency(); }
+  /// When the parameters are there: servers send parts beside each other, which pass the worker's port one after the other.
+  Seconds fetch(Seconds at) { return out_.begin(at) + prices_.parameters(); }
   void deliver(int group, Seconds at) {
     const std::int64_t before = policy_.version();
     const bool late = policy_.delivered(group, released_) == sync::Ruling::Discard;
@@ -93,10 +100,16 @@ class GroupsDrive {
     return at + (elastic_.count > 0 ? prices_.sum(policy_.members())
                                     : prices_.sum(groups_.count(), groups_.size()));
   }
-  void leave(int worker, Seconds at) {
-    here_[static_cast<std::size_t>(worker)] = 0;
+  /// The last ones, all at once.
+  void leave(Seconds at) {
+    std::vector<int> gone(static_cast<std::size_t>(elastic_.count));
+    std::iota(gone.begin(), gone.end(), compute_.workers() - elastic_.count);
+    for (const int w : gone) {
+      here_[static_cast<std::size_t>(w)] = 0;
+      if (lost_steps_ != nullptr) *lost_steps_ += held_[static_cast<std::size_t>(w)];
+    }
     const std::int64_t before = policy_.version();
-    policy_.left(worker, released_);
+    policy_.left(gone, released_);
     const Seconds end = after_meeting(before, std::max(at, last_));
     follow(end, end);
   }
@@ -104,6 +117,7 @@ class GroupsDrive {
     // In the place of one that left, or beside one that did not.
     seats_.push_back(compute_.workers() - elastic_.count + static_cast<int>(seats_.size()) % elastic_.count);
     used_.push_back(0);
+    held_.push_back(0);
     here_.push_back(1);
     policy_.joined(released_);
     const Seconds now = std::max(at, last_);
@@ -113,10 +127,12 @@ class GroupsDrive {
   /// Tells what the last call made happen; those whom it released begin, with parameters that are there from `begins` on.
   void follow(Seconds end, Seconds begins) {
     last_ = end;
-    for (const sync::StreamEvent& e : policy_.events())
+    for (const sync::StreamEvent& e : policy_.events()) {
       if (!over_) over_ = !sink_(e, end);
+      if (e.kind == sync::StreamEvent::Kind::Delivered) held_[static_cast<std::size_t>(e.update.worker)] = 0;
+    }
     for (const int g : released_) {
-      const Seconds reads = servers_ ? out_.pass(begins) : begins;
+      const Seconds reads = servers_ ? fetch(begins) : begins;
       if (elastic_.count > 0) {
         compute(g, reads);
         continue;
@@ -142,15 +158,16 @@ class GroupsDrive {
   const Prices& prices_;
   const simulate::UpdateSink& sink_;
   const BoundNow& bound_;
+  std::int64_t* lost_steps_;
   Elastic elastic_;
   bool servers_;  ///< between groups; else groups meet
   sync::Groups groups_;
   sync::Policy policy_;
-  Seconds inside_;  ///< a sum inside a group
-  ServerPort in_;
-  ServerPort out_;
+  Seconds inside_;                  ///< a sum inside a group
+  ServerPort in_, out_;             ///< of all servers together
   std::vector<int> seats_;          ///< whose times each worker has
   std::vector<std::int64_t> used_;  ///< steps that each worker has begun
+  std::vector<std::int64_t> held_;  ///< of these, computed and not delivered yet
   std::vector<char> here_;
   std::vector<int> released_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
@@ -161,8 +178,8 @@ class GroupsDrive {
 }  // namespace
 
 void drive_groups(const ComputeTimes& compute, const Prices& prices, const Way& way,
-                  const simulate::UpdateSink& sink, const BoundNow& bound) {
-  GroupsDrive(compute, prices, way, sink, bound).play();
+                  const simulate::UpdateSink& sink, const Beside& beside) {
+  GroupsDrive(compute, prices, way, sink, beside).play();
 }
 
 }  // namespace cox::learn

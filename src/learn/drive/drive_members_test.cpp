@@ -17,7 +17,7 @@ namespace {
 struct Told {
   std::vector<sync::StreamEvent> events{};
   std::vector<Seconds> at{};
-  std::int64_t copies = 0;
+  std::int64_t copies = 0, lost_steps = 0;
   [[nodiscard]] std::int64_t versions(Seconds from, Seconds to) const {
     std::int64_t n = 0;
     for (std::size_t i = 0; i < events.size(); ++i)
@@ -46,7 +46,7 @@ Told tell(const model::Scenario& s, const char* word, std::int64_t steps, int de
                                          out.at.push_back(at);
                                          return ledger.error().empty();
                                        },
-                                       {.copies = &out.copies});
+                                       {.copies = &out.copies, .lost_steps = &out.lost_steps});
   EXPECT_TRUE(streamed) << (streamed ? "" : streamed.error().message);
   return out;
 }
@@ -184,6 +184,62 @@ TEST(DriveMembers, WhoHasLeftHoldsNobodyUp) {
         leaves.at[i] > Seconds{0.5} && leaves.events[i].kind == sync::StreamEvent::Kind::Advanced ? 1 : 0;
   EXPECT_GT(after, 80);
   EXPECT_EQ(std::ranges::count(stays.events, sync::StreamEvent::Kind::Joined, &sync::StreamEvent::kind), 0);
+}
+
+// Servers share the bytes, and not the workers' own ports: 80 MB at 2 GB/s take 40 ms each way.
+TEST(DriveMembers, MoreServersMakeNoPortFaster) {
+  model::Scenario s = testing::job(1, Bandwidth::gbyte_per_s(2));
+  s.inside = s.across;
+  for (const char* word :
+       {"groups-asynchronous,group=1", "groups-asynchronous,group=1,servers=20",
+        "elastic-asynchronous,servers=4,joins=1000", "groups-bounded-wait,group=1,servers=8,by-speed=yes"})
+    EXPECT_NEAR(tell(s, word, 20, 1).last_version().count() / 20, 0.110 - 0.040 / 20, 1e-4) << word;
+}
+
+/// Four workers, the third of which takes twice as long as the others.
+model::Scenario one_slow() {
+  model::Scenario s = testing::job(4);
+  model::NoiseSource n;
+  n.law = model::NoiseLaw::Constant;
+  n.pattern = model::NoisePattern::Persistent;
+  n.mean_ratio = 1;
+  n.ranks = {2};
+  s.noise.push_back(n);
+  return s;
+}
+
+// At 45 ms workers 0, 1 and 3 wait for worker 2. It leaves with worker 3, whose update has no part in the version that this makes.
+TEST(DriveMembers, WhoLeavesTogetherMeetsNobody) {
+  const Told told = tell(one_slow(), "elastic-synchronous,k=2,leaves=0.045", 5, 4);
+  std::vector<int> first;
+  for (const sync::StreamEvent& e : told.events) {
+    if (e.kind == sync::StreamEvent::Kind::Advanced) break;
+    if (e.kind == sync::StreamEvent::Kind::Delivered) first.push_back(e.update.worker);
+  }
+  EXPECT_EQ(first, (std::vector<int>{0, 1}));
+  EXPECT_EQ(told.lost_steps, 1) << "worker 3's; worker 2 was in the middle of its own";
+}
+
+// At 100 ms three workers have ended three of four local steps of 30 ms, the slow one one of 60.
+TEST(DriveMembers, StepsThatLeaveAreCounted) {
+  const Told local = tell(one_slow(), "elastic-local-sgd,local-steps=4,k=2,leaves=0.1", 8, 4);
+  EXPECT_EQ(local.lost_steps, 1 + 3);
+  EXPECT_EQ(tell(one_slow(), "elastic-local-sgd,local-steps=4,k=2,joins=0.1", 8, 4).lost_steps, 0);
+  // With servers a step is lost while it is on its way: computed at 30 ms, there at 33.2 or later.
+  EXPECT_EQ(tell(testing::job(4), "elastic-asynchronous,k=2,leaves=0.031", 8, 4).lost_steps, 2);
+  EXPECT_EQ(tell(testing::job(4), "elastic-asynchronous,k=2,leaves=0.029", 8, 4).lost_steps, 0);
+}
+
+// As many as there are may join; more would have nobody's speed.
+TEST(DriveMembers, AsManyMayJoinAsThereAre) {
+  const Told told = tell(testing::job(3), "elastic-synchronous,k=3,joins=0.1", 10, 3);
+  EXPECT_EQ(std::ranges::count(told.events, sync::StreamEvent::Kind::Joined, &sync::StreamEvent::kind), 3);
+  const auto way = read_way("elastic-synchronous,k=4,joins=0.1");
+  ASSERT_TRUE(way);
+  const Status more =
+      stream_ruled(testing::job(3), *way, {}, 10, 1, [](const sync::StreamEvent&, Seconds) { return true; });
+  ASSERT_FALSE(more);
+  EXPECT_NE(more.error().message.find("4 workers join"), std::string::npos) << more.error().message;
 }
 
 TEST(DriveMembers, SomebodyHasToStay) {
