@@ -85,15 +85,16 @@ Status Executor::run(Transport& transport, std::span<float> values) {
   COX_ASSERT(values.size() == floats_, "as many floats as the spec has");
   const std::uint64_t base = transport.numbers(messages_);
   for (const Round& round : rounds_) {
-    for (const Message& m : round.sends)
-      transport.send(m.peer, base + m.number, std::as_bytes(values.subspan(m.first, m.count)));
     std::size_t at = 0;
+    // A rendezvous tells a sender that there is room: behind what is sent to it that word would wait.
     for (const Message& m : round.receives) {
       const std::span<float> into =
           m.adds() ? std::span(apart_).subspan(at, m.count) : values.subspan(m.first, m.count);
       if (m.adds()) at += m.count;
       transport.receive(m.peer, base + m.number, std::as_writable_bytes(into));
     }
+    for (const Message& m : round.sends)
+      transport.send(m.peer, base + m.number, std::as_bytes(values.subspan(m.first, m.count)));
     COX_CHECK(transport.wait());
     at = 0;
     for (const Message& m : round.receives) {

@@ -128,11 +128,12 @@ void UnitSum::begin(Transport& transport, std::size_t unit) {
   std::size_t at = 0;
   for (int r = 0; r < parting_.ranks(); ++r) {
     if (r == rank_) continue;
-    for (std::size_t i = 0; i < state.sums.size(); ++i)
-      transport.send(r, base + i, std::as_bytes(slice(state.sums[i].values, unit, r)));
     for (std::size_t i = 0; i < of_rank_[static_cast<std::size_t>(r)].size(); ++i, at += count)
       transport.receive(r, base + i, std::as_writable_bytes(state.received.all().subspan(at, count)));
   }
+  for (int r = (rank_ + 1) % parting_.ranks(); r != rank_; r = (r + 1) % parting_.ranks())
+    for (std::size_t i = 0; i < state.sums.size(); ++i)
+      transport.send(r, base + i, std::as_bytes(slice(state.sums[i].values, unit, r)));
 }
 
 std::span<float> UnitSum::finish(std::size_t unit) {
@@ -170,9 +171,11 @@ void begin_gather(Transport& transport, const Parting& parting, std::size_t unit
       if (place.data() != own.data()) std::ranges::copy(own, place.begin());
       continue;
     }
-    transport.send(r, number, std::as_bytes(own));
     transport.receive(r, number, std::as_writable_bytes(place));
   }
+  const int rank = transport.rank();
+  for (int r = (rank + 1) % parting.ranks(); r != rank; r = (r + 1) % parting.ranks())
+    transport.send(r, number, std::as_bytes(own));
 }
 
 Bytes reduce_bytes(std::int64_t leaves, const Parting& parting, int rank) {

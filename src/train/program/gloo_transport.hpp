@@ -74,16 +74,19 @@ class GlooTransport final : public Transport {
     context_->setTimeout(std::chrono::ceil<std::chrono::milliseconds>(patience_));
   }
 
+  void expect_any(std::uint64_t number, std::span<std::byte> bytes) override {
+    try {
+      if (!expected_) expected_ = from_any({.generation = generation(), .number = number}, bytes);
+    } catch (const std::exception&) {  // an end is closed: `receive_any` says so
+    }
+  }
+
   Result<int> receive_any(std::uint64_t number, std::span<std::byte> bytes) override {
     const Slot slot{.generation = generation(), .number = number};
-    std::vector<int> others;
-    for (int r = 0; r < ranks(); ++r)
-      if (r != rank()) others.push_back(r);
     int from = -1;
     const auto until = std::chrono::steady_clock::now() + patience_;
     try {
-      const auto buffer = context_->createUnboundBuffer(bytes.data(), bytes.size());
-      buffer->recv(others, number_of(slot));
+      const auto buffer = expected_ ? std::move(expected_) : from_any(slot, bytes);
       if (!buffer->waitRecv(&from, std::chrono::ceil<std::chrono::milliseconds>(patience_)))
         return fail(nobody(slot, patience_));
     } catch (const std::exception&) {  // late, or another end is closed
@@ -113,6 +116,18 @@ class GlooTransport final : public Transport {
     std::unique_ptr<gloo::transport::UnboundBuffer> buffer;  ///< none where it could not begin
   };
 
+  using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
+
+  /// A receive that has begun; throws where an end is closed.
+  [[nodiscard]] Buffer from_any(Slot slot, std::span<std::byte> bytes) const {
+    std::vector<int> others;
+    for (int r = 0; r < ranks(); ++r)
+      if (r != rank()) others.push_back(r);
+    Buffer buffer = context_->createUnboundBuffer(bytes.data(), bytes.size());
+    buffer->recv(others, number_of(slot));
+    return buffer;
+  }
+
   [[nodiscard]] Status wait_one(const Going& g, Until until) const {
     try {
       const auto left =
@@ -133,7 +148,10 @@ class GlooTransport final : public Transport {
   void begin_receive(int from, Slot slot, std::span<std::byte> bytes) override {
     begin(true, from, slot, bytes.data(), bytes.size());
   }
-  void forget() override { going_.clear(); }
+  void forget() override {
+    going_.clear();
+    expected_.reset();
+  }
 
   void begin(bool receives, int peer, Slot slot, std::byte* data, std::size_t size) {
     Going& g =
@@ -158,6 +176,7 @@ class GlooTransport final : public Transport {
   Seconds patience_;
   std::shared_ptr<gloo::Context> context_;
   std::vector<Going> going_;
+  Buffer expected_;  ///< of the next `receive_any`
 };
 
 }  // namespace cox::train

@@ -80,12 +80,19 @@ class MpiTransport final : public cox::train::Transport {
 
   void wait_longer(int times) override { patience_ = patience_ * times; }
 
-  cox::Result<int> receive_any(std::uint64_t number, std::span<std::byte> bytes) override {
+  void expect_any(std::uint64_t number, std::span<std::byte> bytes) override {
+    if (!expected_.empty()) return;
     const Slot slot{.generation = generation(), .number = number};
-    Going any{.receives = true, .slot = slot};
+    Going& any = expected_.emplace_back(Going{.receives = true, .slot = slot});
     MPI_Datatype type = type_of(any, bytes.data(), bytes.size());
     MPI_Irecv(MPI_BOTTOM, 1, type, MPI_ANY_SOURCE, tag_of(slot), MPI_COMM_WORLD, &any.request);
     MPI_Type_free(&type);
+  }
+
+  cox::Result<int> receive_any(std::uint64_t number, std::span<std::byte> bytes) override {
+    const Slot slot{.generation = generation(), .number = number};
+    expect_any(number, bytes);
+    Going& any = expected_.front();
     const double until = MPI_Wtime() + patience_.count();
     MPI_Status from{};
     int done = 0;
@@ -95,8 +102,10 @@ class MpiTransport final : public cox::train::Transport {
       if (MPI_Wtime() > until) return cox::fail(nobody(slot, patience_));
       if (polls > kPolls) rest();
     }
-    if (any.head.generation != slot.generation || any.head.number != slot.number)
-      return cox::fail(unlike(from.MPI_SOURCE, slot, "number", any.head.number, slot.number));
+    const Head head = any.head;
+    expected_.clear();
+    if (head.generation != slot.generation || head.number != slot.number)
+      return cox::fail(unlike(from.MPI_SOURCE, slot, "number", head.number, slot.number));
     for (Going& g : going_)
       if (!g.receives && g.peer == from.MPI_SOURCE) MPI_Wait(&g.request, MPI_STATUS_IGNORE);
     std::erase_if(going_, [&](const Going& g) { return !g.receives && g.peer == from.MPI_SOURCE; });
@@ -131,7 +140,10 @@ class MpiTransport final : public cox::train::Transport {
     MPI_Irecv(MPI_BOTTOM, 1, type, from, tag_of(slot), MPI_COMM_WORLD, &g.request);
     MPI_Type_free(&type);
   }
-  void forget() override { going_.clear(); }
+  void forget() override {
+    going_.clear();
+    expected_.clear();
+  }
 
   /// Head and message, by address.
   static MPI_Datatype type_of(const Going& g, const std::byte* data, std::size_t size) {
@@ -168,7 +180,8 @@ class MpiTransport final : public cox::train::Transport {
 
   Seconds patience_;
   std::uint64_t tags_ = 32'768;
-  std::list<Going> going_;  ///< places that do not move
+  std::list<Going> going_;     ///< places that do not move
+  std::list<Going> expected_;  ///< of the next `receive_any`: none or one
 };
 
 std::string library() {

@@ -112,6 +112,7 @@ class Server {
         ages_(job.workers),
         writer_(stream_, job.workers),
         message_(problem_.parameters()),
+        next_(problem_.parameters()),
         news_(problem_.parameters()),
         begun_(static_cast<std::size_t>(job.workers)) {
     news_.set({.worker = kNewsOnly, .step = 0, .loss = 0});
@@ -131,7 +132,10 @@ class Server {
       waited_ += Clock::now() - before;
       if (!from) return fail(with_busy(from.error()));
       marks_.came(*from, message_.size());
+      if (std::ranges::count(processes_, true, &Process::busy) > 1)  // another one brings a gradient
+        transport_.expect_any(numbers_.gradients, next_.bytes());
       COX_CHECK(take(*from));
+      std::swap(message_, next_);
       COX_CHECK(mind_others());
     }
     for (int r = 1; r < transport_.ranks(); ++r) {
@@ -311,6 +315,7 @@ class Server {
   std::ostringstream stream_;
   sync::StreamWriter writer_;
   Message message_;
+  Message next_;  ///< comes while what came before is worked with
   Message news_;  ///< may be on its way to several
   std::vector<Process> processes_;
   std::vector<std::int64_t> begun_;  ///< steps of each worker
@@ -333,13 +338,16 @@ Result<std::vector<float>> compute(const TrainJob& job, const Injected& fault, T
   const std::int64_t last = workers_of(job, transport.rank()).end() - 1;
   Message in(problem.parameters()), out(problem.parameters());
   transport.wait_longer(kLonger);
+  transport.receive(0, numbers.parameters, in.bytes());
   for (std::int64_t done = 0;;) {
     marks.wait(0);
-    transport.receive(0, numbers.parameters, in.bytes());
-    COX_CHECK(transport.wait());
+    COX_CHECK(transport.wait_for(0, numbers.parameters));
     marks.came(0, in.size());
     Head head = in.head();
-    if (head.worker == kNewsOnly) continue;
+    if (head.worker == kNewsOnly) {
+      transport.receive(0, numbers.parameters, in.bytes());
+      continue;
+    }
     if (head.worker < 0) return std::vector<float>(in.values().begin(), in.values().end());
     marks.step(done++);
     marks.begin(StepPart::Gradient, {});
@@ -350,10 +358,12 @@ Result<std::vector<float>> compute(const TrainJob& job, const Injected& fault, T
       out.values().front() = std::numeric_limits<float>::quiet_NaN();
     marks.end();
     out.set(head);
+    transport.receive(0, numbers.parameters,
+                      in.bytes());  // the word that there is room goes before the gradient
     marks.sent(0, out.size());
     transport.send(0, numbers.gradients, out.bytes());
     marks.wait(0);
-    COX_CHECK(transport.wait());
+    COX_CHECK(transport.wait_for(0, numbers.gradients));
     marks.taken();
   }
 }

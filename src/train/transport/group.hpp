@@ -32,6 +32,9 @@ class GroupTransport final : public Transport {
     return fail(unlike(from, {all_.generation(), number}, "sender", static_cast<std::uint64_t>(from),
                        static_cast<std::uint64_t>(member(0))));
   }
+  void expect_any(std::uint64_t number, std::span<std::byte> bytes) override {
+    all_.expect_any(number, bytes);
+  }
   void wait_longer(int times) override { all_.wait_longer(times); }
   [[nodiscard]] int member(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
 

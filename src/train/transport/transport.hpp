@@ -61,6 +61,9 @@ class Transport {
   /// The next message of this number from any rank that sends one; each may send many, one after the other. What else was begun goes on, but what was
   /// sent to that rank is done: it has to have taken it before. Returns who sent it. Errors: as `wait`.
   [[nodiscard]] virtual Result<int> receive_any(std::uint64_t number, std::span<std::byte> bytes) = 0;
+  /// There is room for what the next `receive_any` waits for, which is told the same number and bytes: whoever sends it need not wait until then,
+  /// nor behind what is sent meanwhile. Somebody will send it. Without effect where senders do not wait for a word.
+  virtual void expect_any(std::uint64_t /*number*/, std::span<std::byte> /*bytes*/) {}
   /// Waits take so many times as long from here on before they are in vain.
   virtual void wait_longer(int times) = 0;
   /// After a time-out: numbers begin again, and nothing of earlier generations arrives any more. All ranks do it.

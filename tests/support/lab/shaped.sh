@@ -7,7 +7,8 @@
 # FABRIC is the built fabric.cpp. HOSTS hosts stand PER_LEAF to a switch; MBIT and DELAY_US are of each host's cable in
 # each direction (MBIT of several hosts: 100,100,25; the last is that of all further ones), SPINE_* of each switch's
 # cable to the spine. The command gets LAB (lab.sh; LAB/rsh HOST WORDS... runs
-# words on a host) and LAB_OPENMPI (the words that start Open MPI there, on host cxh0). Everything is removed when the
+# words on a host) and LAB_OPENMPI (the words that start Open MPI there, on host cxh0). LAB_WINDOW, where it is set, is the
+# largest window of a connection, in bytes (262144). Everything is removed when the
 # command ends, however it ends. Exit 77: the machine cannot do this; the reason is printed.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -18,7 +19,7 @@ skip() {
   echo "SKIP: $1" >&2
   exit 77
 }
-window=262144
+window=${LAB_WINDOW:-262144}
 fabric=$1 hosts=$2 per_leaf=$3 delay=$5 spine_mbit=$6 spine_delay=$7
 IFS=, read -ra rates <<<"$4"
 [ "$8" = "--" ] || exit 2
