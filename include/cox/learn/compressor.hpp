@@ -61,6 +61,9 @@ struct CompressorSpec {
   std::int64_t warm_up = 0;
   FeedbackKind feedback = FeedbackKind::None;
   std::optional<LossScaleSpec> loss_scale{};  ///< fp16 without feedback
+  /// fp16, bf16 without feedback: mixed precision. Parameters are read rounded to the format, sums of gradients are rounded to it at
+  /// each addition, and the optimizer steps an FP32 master copy.
+  bool master = false;
 };
 
 /// Reads `top-k,keep=0.01`, `qsgd,levels=7,bucket=512`, `powersgd,rank=2,feedback=none`, `int8` (= max-scaled). Where the

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -77,6 +78,11 @@ class PieceNorms {
   [[nodiscard]] virtual Result<std::vector<double>> of_tensors(std::span<const float* const> values) = 0;
 };
 
+/// Fills `out` with the mean gradient of elements from `at` on, counted through all pieces.
+using GradientReader = std::function<void(std::size_t at, std::span<float> out)>;
+/// Whether a step needs norms (clip, lars, lamb), and so all gradients at once.
+[[nodiscard]] bool takes_norms(const OptimizerSpec& spec);
+
 /// The part of an Optimizer that one rank keeps: together they have its bits. Norms are asked for where it takes some: one for clip,
 /// two of all tensors for lars and lamb.
 /// Threads: one owner. Held by: src/learn/optimize/parted_optimizer_test.cpp
@@ -85,6 +91,9 @@ class PartedOptimizer {
   PartedOptimizer(const OptimizerSpec& spec, std::size_t elements);
   /// Of all pieces, in the order of their state. Errors: those of the norms. Pre: their elements are as many as it has.
   [[nodiscard]] Status step(std::span<const OptimizerPiece> pieces, double factor, PieceNorms& norms);
+  /// The same with gradients that lie in another form: they are read a block at a time, and `g` of pieces is not looked at.
+  /// Pre: takes no norms (asserted).
+  void step(std::span<const OptimizerPiece> pieces, double factor, const GradientReader& read);
   /// As Optimizer has them.
   void go_on(std::int64_t steps, std::span<const float> state);
   [[nodiscard]] std::span<const float> state() const { return state_; }

@@ -78,6 +78,7 @@ struct TrainAnswer {
 /// the sum, each process holds a stretch of them. In fixed order parameters and losses have the bits of `learn::Learner` along a synchronous
 /// stream (or one of rounds of local steps), for any number of processes; by another all-reduce the bits are that algorithm's. With a server (the
 /// first process) the stream depends on who was faster, and along it they have the learner's bits.
+/// Under `synchronous+bf16,master=yes` (or fp16) the same in mixed precision.
 /// Errors: train-001 (a policy that processes do not carry out yet, more processes than workers, a sum by
 /// name under a layout that has parts, stages that the problem or the processes do not make, too large), train-002 (such an all-reduce, layout or interval), train-003 to -008 (while it ran); learn-001; those of simulate::update_workers.
 /// Held by: src/train/answer/train_test.cpp, tests/e2e/train/train_test.sh

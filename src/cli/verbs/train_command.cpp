@@ -209,6 +209,8 @@ const Command& train_command() {
                          "meet every 20 steps"},
                         {"cox train job.toml --procs 4 --policy bounded-wait,staleness=2",
                          "a server, and three processes that compute"},
+                        {"cox train job.toml --procs 4 --policy synchronous+bf16,master=yes --layout zero-3",
+                         "mixed precision: two bytes, and an FP32 master copy in parts"},
                         {"cox train job.toml --procs 4 --checkpoint saved --resume",
                          "save every 100 steps; started again it goes on"},
                         {"cox train job.toml --procs 2 --record updates.csv",

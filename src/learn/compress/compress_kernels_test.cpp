@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "cox/base/random.hpp"
-
-#include "learn/compress/number_format.hpp"
+#include "cox/learn/number_format.hpp"
 
 namespace cox::learn {
 namespace {

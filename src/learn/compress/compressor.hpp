@@ -13,10 +13,9 @@
 
 #include "cox/base/units.hpp"
 #include "cox/learn/compressor.hpp"
+#include "cox/learn/number_format.hpp"
 #include "cox/learn/problem.hpp"
 #include "cox/model/compression.hpp"
-
-#include "learn/compress/number_format.hpp"
 
 namespace cox::learn {
 

@@ -34,6 +34,7 @@ struct Numbers {
   double scale = LossScaleSpec{}.factor;
   std::int64_t dynamic = -1;
   std::int64_t growth_interval = LossScaleSpec{}.growth_interval;
+  std::int64_t master = 0;
 };
 
 std::vector<Setting> settings_of(CompressorSpec& s, Numbers& n) {
@@ -59,8 +60,12 @@ std::vector<Setting> settings_of(CompressorSpec& s, Numbers& n) {
     case Kind::PowerSgd:
       add({{"rank", &n.rank, 1, 1024}});
       break;
+    case Kind::Bf16:
+      add({{"master", &n.master, 0, 1, false, kNoYes}});
+      break;
     case Kind::Fp16:
-      add({{"loss-scale", &n.scale, 0x1p-24, 0x1p24},
+      add({{"master", &n.master, 0, 1, false, kNoYes},
+           {"loss-scale", &n.scale, 0x1p-24, 0x1p24},
            {"dynamic", &n.dynamic, -1, 1, false, kNoYes},
            {"growth-interval", &n.growth_interval, 1, 1e9}});
       break;
@@ -130,6 +135,13 @@ Result<CompressorSpec> read_compressor(std::string_view text) {
   spec.by_tensor = n.part == 1;
   spec.feedback = n.feedback < 0 ? usual_feedback(spec) : static_cast<FeedbackKind>(n.feedback);
   COX_TRY(spec.loss_scale, loss_scale_of(spec, n, text));
+  spec.master = n.master == 1;
+  if (spec.master && spec.feedback != FeedbackKind::None)
+    return fail({.code = Errc::Usage,
+                 .id = "learn-001",
+                 .message = "master=yes has no meaning with feedback: what is rounded off is not kept",
+                 .hint = "leave feedback out",
+                 .where = std::nullopt});
   // What is scaled leaves more than there was: with feedback it would grow.
   const bool unbiased = spec.feedback == FeedbackKind::None;
   const std::array<Setting, 1> scaled = {{{"scaled", &n.scaled, -1, unbiased ? 1.0 : 0.0}}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/compress/number_format.hpp"
+#include "cox/learn/number_format.hpp"
 
 #include <gtest/gtest.h>
 
@@ -110,6 +110,41 @@ TEST(NumberFormat, Fp16AsTheCompilerConverts) {
   }
 }
 #endif
+
+TEST(NumberFormat, ArraysOfTwoBytesAreTheSameOneByOne) {
+  std::vector<float> in(2500), out(in.size());
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(static_cast<int>(i) - 1200) * 0.37F;
+  std::vector<std::uint16_t> codes(in.size()), more(in.size());
+  for (const NumberFormat format : {NumberFormat::Fp16, NumberFormat::Bf16})
+    for (const float factor : {1.0F, 64.0F, 0.3F}) {
+      encode_all(format, in, factor, codes);
+      decode_all(format, codes, factor, out);
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        ASSERT_EQ(codes[i], encode(format, in[i] * factor));
+        ASSERT_EQ(out[i], decode(format, codes[i]) * factor);
+        more[i] = encode(format, in[in.size() - 1 - i] * 3);
+      }
+      const std::vector<std::uint16_t> right = more;
+      add_codes(format, codes, more);
+      for (std::size_t i = 0; i < in.size(); ++i)
+        ASSERT_EQ(more[i], encode(format, decode(format, codes[i]) + decode(format, right[i])));
+    }
+}
+
+TEST(NumberFormat, WhatIsNoNumberIsSeenAnywhere) {
+  for (const NumberFormat format : {NumberFormat::Fp16, NumberFormat::Bf16}) {
+    std::vector<std::uint16_t> codes(77, encode(format, std::numeric_limits<float>::max() / 0x1p120F));
+    EXPECT_TRUE(all_finite(format, {}));
+    EXPECT_TRUE(all_finite(format, codes));
+    for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN()})
+      for (const std::size_t at : {0U, 40U, 76U}) {
+        auto spoiled = codes;
+        spoiled[at] = encode(format, bad);
+        EXPECT_FALSE(all_finite(format, spoiled));
+      }
+  }
+}
 
 TEST(NumberFormat, ManyAtOnceAreTheSame) {
   std::vector<float> in(3000);

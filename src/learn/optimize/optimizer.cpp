@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "cox/base/assert.hpp"
@@ -153,6 +154,10 @@ void subtract(std::size_t n, float* x, const float* direction, float rate) {
 
 }  // namespace
 
+bool takes_norms(const OptimizerSpec& spec) {
+  return spec.clip > 0 || by_tensor(spec.kind);
+}
+
 std::size_t direction_floats(OptimizerKind kind, std::size_t elements) {
   return kind == OptimizerKind::Lamb ? elements : 0;
 }
@@ -256,6 +261,23 @@ Status PartedOptimizer::step(std::span<const OptimizerPiece> pieces, double fact
     m += p.count;
   }
   return {};
+}
+
+void PartedOptimizer::step(std::span<const OptimizerPiece> pieces, double factor,
+                           const GradientReader& read) {
+  COX_ASSERT(!takes_norms(spec_), "no norm is taken of gradients that are read by blocks");
+  ++steps_;
+  const Factors f = factors_of(spec_, steps_, 1, factor * spec_.rate);
+  std::array<float, 4096> block{};
+  std::size_t at = 0;
+  for (const OptimizerPiece& p : pieces)
+    for (std::size_t i = 0; i < p.count; i += block.size()) {
+      const std::size_t n = std::min(block.size(), p.count - i);
+      read(at, std::span(block).first(n));
+      float* m = state_.data() + at;
+      step_elements(spec_.kind, n, p.x + i, block.data(), m, m + state_.size() / 2, f);
+      at += n;
+    }
 }
 
 Status PartedOptimizer::step_lars(std::span<const OptimizerPiece> pieces, float scale, double rate,

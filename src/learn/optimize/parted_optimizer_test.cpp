@@ -92,5 +92,35 @@ TEST(PartedOptimizer, PiecesHaveTheBitsOfTheWhole) {
     }
 }
 
+// 10,000 elements: a piece has several blocks.
+TEST(PartedOptimizer, GradientsThatAreReadByBlocksHaveTheSameBits) {
+  const std::vector<Tensor> tensors = {{.name = "a", .first = 0, .rows = 99, .columns = 100},
+                                       {.name = "b", .first = 9900, .rows = 100, .columns = 1}};
+  for (const OptimizerKind kind : {OptimizerKind::Sgd, OptimizerKind::Momentum, OptimizerKind::Nesterov,
+                                   OptimizerKind::Adam, OptimizerKind::AdamW}) {
+    const OptimizerSpec spec{.kind = kind, .rate = 0.03, .decay = 0.01};
+    EXPECT_FALSE(takes_norms(spec));
+    Optimizer whole(spec, tensors);
+    PartedOptimizer parted(spec, 10'000);
+    std::vector<float> x(10'000), g(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 113) / 7 - 5;
+    std::vector<float> y = x;
+    const std::vector<OptimizerPiece> mine = {
+        {.tensor = 0, .count = 9900, .x = y.data()},
+        {.weight = false, .tensor = 1, .count = 100, .x = y.data() + 9900}};
+    for (int t = 1; t < 4; ++t) {
+      for (std::size_t i = 0; i < g.size(); ++i) g[i] = x[i] / static_cast<float>(t) + 0.3F;
+      whole.step(x, g, 1.0 / t);
+      parted.step(mine, 1.0 / t, [&](std::size_t at, std::span<float> out) {
+        std::copy_n(g.begin() + static_cast<std::ptrdiff_t>(at), out.size(), out.begin());
+      });
+    }
+    EXPECT_EQ(x, y) << name_of(kind);
+    EXPECT_EQ(parted.steps(), 3);
+  }
+  EXPECT_TRUE(takes_norms({.kind = OptimizerKind::Lamb}));
+  EXPECT_TRUE(takes_norms({.clip = 1}));
+}
+
 }  // namespace
 }  // namespace cox::learn

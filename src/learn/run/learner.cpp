@@ -9,13 +9,14 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/elementary.hpp"
+#include "cox/learn/loss_scale.hpp"
+#include "cox/learn/number_format.hpp"
 #include "cox/learn/optimize.hpp"
 #include "cox/learn/schedule.hpp"
 
 #include "learn/compress/compressor.hpp"
 #include "learn/kernels/step_kernels.hpp"
 #include "learn/run/gossip_copies.hpp"
-#include "learn/run/loss_scale.hpp"
 #include "learn/run/shard_copies.hpp"
 #include "learn/run/tree_sum.hpp"
 #include "learn/run/versions.hpp"
@@ -44,7 +45,7 @@ class Learner::Impl {
         versions_(problem, workers),
         optimizer_(optimizer, problem.tensors()),
         outer_(way.outer, problem.tensors()),
-        sum_(size_),
+        sum_(size_, master_format(way)),
         variates_(size_),
         gradient_(size_),
         compressor_(way.compressor, problem.tensors(), seed) {
@@ -200,10 +201,12 @@ class Learner::Impl {
 
   void add_gradient(const sync::Update& u, Worker& w, std::span<const float> x) {
     if (compresses()) {
-      mean_gradient(x, u.worker, w.step);
+      mean_gradient(as_read(x), u.worker, w.step);
       check(gradient_, u.worker, w.step);
       if (diverged_) return;
-      if (scale_)
+      if (way_.compressor.master)
+        add_rounded(gradient_, u.worker, w);
+      else if (scale_)
         add_scaled(gradient_, u.worker, w);
       else
         add_compressed(gradient_, u.worker, w, inner_.rate * factor() * scheduled(share_.batch()));
@@ -216,6 +219,19 @@ class Learner::Impl {
       if (diverged_) return;
       sum_.add_room();
     }
+  }
+
+  /// What sums are rounded to.
+  [[nodiscard]] static std::optional<NumberFormat> master_format(const Way& way) {
+    if (!way.compressor.master) return std::nullopt;
+    return way.compressor.kind == CompressorKind::Fp16 ? NumberFormat::Fp16 : NumberFormat::Bf16;
+  }
+  /// Parameters as a gradient is taken at them.
+  [[nodiscard]] std::span<const float> as_read(std::span<const float> x) {
+    if (!way_.compressor.master) return x;
+    read_.resize(size_);
+    round_to(*master_format(way_), x, read_);
+    return read_;
   }
 
   [[nodiscard]] bool compresses() const { return way_.compressor.kind != CompressorKind::Dense; }
@@ -248,6 +264,22 @@ class Learner::Impl {
       }
       vanished_ += nonzero;
     }
+    sum_.add(brought);
+  }
+
+  /// Mixed precision: whether the step overflows is seen of the sum.
+  void add_rounded(std::span<float> brought, int worker, Worker& w) {
+    const float factor = scale_ ? scale_->factor() : 1;
+    std::int64_t nonzero = 0;
+    for (float& v : brought) {
+      nonzero += v != 0 ? 1 : 0;
+      v *= factor;
+    }
+    sent_ += compressor_.compress(brought, w.step, worker, brought);
+    nonzero_ += nonzero;
+    for (const float v : brought) nonzero -= v != 0 ? 1 : 0;
+    vanished_ += nonzero;
+    if (auto found = spoiled(brought, worker, w.step)) last_overflow_ = std::move(found);
     sum_.add(brought);
   }
 
@@ -349,8 +381,10 @@ class Learner::Impl {
     COX_ASSERT(leaves > 0, "a version is made of updates");
     const std::span<float> mean = sum_.take();
     const float over = 1.0F / static_cast<float>(leaves);
-    if (leaves > 1)
-      for (float& v : mean) v *= over;
+    if (way_.compressor.master && scale_) overflowed_ = first_not_finite(mean) < mean.size();
+    const float factor_off = way_.compressor.master && scale_ ? over / scale_->factor() : over;
+    if (factor_off != 1)
+      for (float& v : mean) v *= factor_off;
     const std::span<float> x = versions_.next();
     ++version_;
     const std::int64_t batch = std::exchange(batch_, 0);
@@ -380,6 +414,7 @@ class Learner::Impl {
   TreeSum variates_;
   TreeSum own_sum_{size_};
   std::vector<float> gradient_;
+  std::vector<float> read_;  ///< mixed precision: rounded parameters
   Compressor compressor_;
   Bytes sent_{};  ///< compressed
   std::vector<float> local_;

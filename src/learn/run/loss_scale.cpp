@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/run/loss_scale.hpp"
+#include "cox/learn/loss_scale.hpp"
 
 #include <algorithm>
 
@@ -12,14 +12,14 @@ constexpr double kMost = 1 << 24;
 
 bool LossScale::end_step(bool overflowed) {
   if (overflowed) {
-    ++skipped_;
-    good_ = 0;
-    if (spec_.dynamic) factor_ = std::max(factor_ / 2, 1 / kMost);
+    ++now_.skipped;
+    now_.good = 0;
+    if (spec_.dynamic) now_.factor = std::max(now_.factor / 2, 1 / kMost);
     return false;
   }
-  if (spec_.dynamic && ++good_ == spec_.growth_interval) {
-    good_ = 0;
-    factor_ = std::min(factor_ * 2, kMost);
+  if (spec_.dynamic && ++now_.good == spec_.growth_interval) {
+    now_.good = 0;
+    now_.factor = std::min(now_.factor * 2, kMost);
   }
   return true;
 }

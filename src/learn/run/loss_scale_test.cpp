@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/run/loss_scale.hpp"
+#include "cox/learn/loss_scale.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,7 @@
 #include "cox/base/random.hpp"
 #include "cox/learn/drawn.hpp"
 #include "cox/learn/learner.hpp"
-
-#include "learn/compress/number_format.hpp"
+#include "cox/learn/number_format.hpp"
 
 namespace cox::learn {
 namespace {
@@ -44,6 +43,22 @@ TEST(LossScale, HasBounds) {
   LossScale high({.factor = 65536, .dynamic = true, .growth_interval = 1});
   for (int i = 0; i < 100; ++i) high.end_step(false);
   EXPECT_EQ(high.factor(), std::ldexp(1.0F, 24));
+}
+
+TEST(LossScale, GoesOnWhereItWas) {
+  const LossScaleSpec spec{.factor = 1024, .dynamic = true, .growth_interval = 3};
+  LossScale whole(spec), begun(spec);
+  for (const bool over : {true, false, false}) {
+    whole.end_step(over);
+    begun.end_step(over);
+  }
+  LossScale rest(spec);
+  rest.go_on(begun.state());
+  for (const bool over : {false, false, true, false, false, false}) {
+    EXPECT_EQ(rest.end_step(over), whole.end_step(over));
+    EXPECT_EQ(rest.state(), whole.state());
+  }
+  EXPECT_EQ(rest.skipped(), 2);
 }
 
 // Shares of a lognormal law outside FP16's range, in closed form: Phi of (ln bound - mu) / sigma.
@@ -160,6 +175,76 @@ TEST(LossScale, APowerOfTwoChangesNoBitsInsideTheRange) {
     return std::vector<float>(learner.parameters().begin(), learner.parameters().end());
   };
   EXPECT_EQ(run("synchronous+fp16,loss-scale=2048"), run("synchronous+fp16,loss-scale=8192"));
+}
+
+/// Gradients of `size` wherever parameters are, and where they were asked for.
+class Steady final : public Problem {
+ public:
+  explicit Steady(float size) : size_(size) {}
+  std::span<const Tensor> tensors() const override { return tensors_; }
+  void initial(std::span<float> x) const override { x[0] = 1; }
+  double gradient(std::span<const float> x, const Shard&, std::span<float> g) override {
+    asked.push_back(x[0]);
+    g[0] = size_;
+    return 0;
+  }
+  Score score(std::span<const float> x) override { return {.loss = static_cast<double>(x[0])}; }
+  Flops flops() const override { return Flops{1}; }
+  std::vector<float> asked;
+
+ private:
+  float size_;
+  std::vector<Tensor> tensors_{{.name = "a", .rows = 1}};
+};
+
+// In BF16 1 - 0.001 is 1: without a master copy nothing would ever move. Gradients are asked for at its rounded values.
+TEST(MixedPrecision, SmallStepsAreKeptByTheMasterCopy) {
+  for (const NumberFormat format : {NumberFormat::Bf16, NumberFormat::Fp16}) {
+    Steady problem(0.001F);
+    const Ended run = ended(problem, "synchronous+" + std::string(name_of(format)) + ",master=yes", 100);
+    const float each = decode(format, encode(format, 0.001F));
+    EXPECT_NEAR(run.x[0], 1 - 100 * each, 1e-5);
+    ASSERT_EQ(problem.asked.size(), 400U);
+    EXPECT_EQ(problem.asked[4], decode(format, encode(format, 1 - each)));
+    for (const float x : problem.asked) EXPECT_EQ(x, decode(format, encode(format, x)));
+  }
+}
+
+// Between 512 and 1,024 BF16 has every fourth number: sums are rounded at each addition, the mean is taken of the last.
+TEST(MixedPrecision, SumsAreRoundedAtEachAddition) {
+  Burst problem(
+      255);  // of the last parameter 255, 255, 255, 100: 510 and 355, which is 356; 866, which is 864
+  problem.loud = 3;
+  const Ended run = ended(problem, "synchronous+bf16,master=yes", 1);
+  EXPECT_EQ(run.x[0], -255);
+  EXPECT_EQ(run.x[2], -864.0F / 4);
+}
+
+TEST(MixedPrecision, AnOverflowIsSeenOfTheSumAndSkippedByAll) {
+  Burst problem(8);
+  problem.loud = 4 * 3 + 2;  // worker 2, step 3: 100 x 1024 is beyond FP16, 8 x 1024 x 4 is not
+  const Ended run = ended(problem, "synchronous+fp16,master=yes,loss-scale=1024", 10);
+  EXPECT_EQ(run.x, std::vector<float>(3, -9 * 8.0F));
+  EXPECT_EQ(run.scaled.skipped, 1);
+  ASSERT_TRUE(run.scaled.last_overflow);
+  EXPECT_EQ(run.scaled.last_overflow->place(), "worker 2, step 3, b");
+  const Ended sums = ended(problem, "synchronous+fp16,master=yes,loss-scale=4096", 10);  // 8 x 4096 x 4
+  EXPECT_EQ(sums.scaled.skipped, 10);
+  EXPECT_EQ(sums.x, std::vector<float>(3, 0));
+}
+
+TEST(MixedPrecision, BelongsToTwoBytesAndToGradients) {
+  for (const char* fine : {"synchronous+bf16,master=yes", "synchronous+fp16,master=yes,dynamic=yes",
+                           "asynchronous+bf16,master=yes", "synchronous+bf16,master=no"})
+    EXPECT_TRUE(read_way(fine)) << fine;
+  for (const char* wrong :
+       {"synchronous+e5m2,master=yes", "synchronous+top-k,master=yes",
+        "synchronous+bf16,master=yes,feedback=error", "synchronous+bf16,master=yes,loss-scale=8",
+        "local-sgd,local-steps=4+bf16,master=yes", "gossip-ring+bf16,master=yes"}) {
+    const auto read = read_way(wrong);
+    ASSERT_FALSE(read) << wrong;
+    EXPECT_EQ(read.error().id, "learn-001");
+  }
 }
 
 TEST(LossScale, BelongsToGradientsInFp16) {

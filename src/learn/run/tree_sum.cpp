@@ -6,14 +6,11 @@
 #include "cox/base/assert.hpp"
 
 namespace cox::learn {
-namespace {
 
-/// right = left + right
-void add_left(std::span<const float> left, std::span<float> right) {
+void TreeSum::add_left(std::span<const float> left, std::span<float> right) const {
   for (std::size_t i = 0; i < right.size(); ++i) right[i] = left[i] + right[i];
+  if (rounded_) round_to(*rounded_, right, right);
 }
-
-}  // namespace
 
 void TreeSum::add(std::span<const float> leaf, std::size_t level) {
   COX_ASSERT(leaf.size() == length_, "leaves of one length");

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
+
+#include "cox/learn/number_format.hpp"
 
 namespace cox::learn {
 
@@ -16,7 +19,9 @@ namespace cox::learn {
 /// Held by: src/learn/run/tree_sum_test.cpp
 class TreeSum {
  public:
-  explicit TreeSum(std::size_t length) : length_(length) {}
+  /// `rounded`: each sum of two is rounded to that format.
+  explicit TreeSum(std::size_t length, std::optional<NumberFormat> rounded = {})
+      : length_(length), rounded_(rounded) {}
   void add(std::span<const float> leaf, std::size_t level = 0);
   /// Where the next leaf may be written, instead of a copy of one: until the next call. What is in it is anything.
   [[nodiscard]] std::span<float> room() {
@@ -34,7 +39,11 @@ class TreeSum {
     bool full = false;
     std::vector<float> sum;
   };
+  /// right = left + right
+  void add_left(std::span<const float> left, std::span<float> right) const;
+
   std::size_t length_;
+  std::optional<NumberFormat> rounded_;
   std::int64_t leaves_ = 0;
   std::vector<Level> levels_;
   std::vector<float> carry_;

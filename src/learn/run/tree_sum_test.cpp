@@ -56,6 +56,36 @@ TEST(TreeSum, HasTheSameBitsOnOneTo64Workers) {
   }
 }
 
+// Sums of two are rounded, so a block's sum is a number of the format, and workers that hand it over change no bit.
+TEST(TreeSum, RoundedAtEachAdditionItHasTheSameBitsOnOneTo64Workers) {
+  for (const NumberFormat format : {NumberFormat::Fp16, NumberFormat::Bf16}) {
+    auto all = leaves(64);
+    for (auto& leaf : all) round_to(format, leaf, leaf);
+    const auto rounded = [&](std::size_t first, std::size_t count) {
+      TreeSum sum(kLength, format);
+      for (std::size_t l = first; l < first + count; ++l) sum.add(all[l]);
+      const auto total = sum.take();
+      return std::vector<float>(total.begin(), total.end());
+    };
+    const auto whole = rounded(0, 64);
+    auto again = whole;
+    round_to(format, whole, again);
+    EXPECT_EQ(whole, again);
+    EXPECT_NE(whole, sum_of(all, 0, 64));
+    std::vector<float> two(kLength);
+    for (std::size_t i = 0; i < kLength; ++i) two[i] = all[0][i] + all[1][i];
+    round_to(format, two, two);
+    EXPECT_EQ(rounded(0, 2), two);
+    for (std::size_t level = 0; level <= 6; ++level) {
+      TreeSum sum(kLength, format);
+      for (std::size_t first = 0; first < 64; first += std::size_t{1} << level)
+        sum.add(rounded(first, std::size_t{1} << level), level);
+      const auto total = sum.take();
+      EXPECT_TRUE(std::equal(total.begin(), total.end(), whole.begin())) << (64 >> level) << " workers";
+    }
+  }
+}
+
 TEST(TreeSum, DiffersFromASumInOrderInTheLastBitsOnly) {
   const auto all = leaves(64);
   const auto whole = sum_of(all, 0, 64);

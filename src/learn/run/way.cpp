@@ -274,13 +274,10 @@ Result<Way> read_way(std::string_view text) {
     way.elastic = {
         .count = static_cast<int>(n.elastic), .leave = Seconds{n.leaves}, .join = Seconds{n.joins}};
   }
-  if (way.compressor.loss_scale && way.is_local())
-    return fail({.code = Errc::Usage,
-                 .id = "learn-001",
-                 .message = "loss-scale has no meaning for " + std::string(name) +
-                            ": its workers bring differences of parameters",
-                 .hint = "leave it out, or take a policy that brings gradients",
-                 .where = std::nullopt});
+  if ((way.compressor.loss_scale || way.compressor.master) && way.is_local())
+    return unfit(fmt::format("{} has no meaning for {}: its workers bring differences of parameters",
+                             way.compressor.loss_scale ? "loss-scale" : "master=yes", name),
+                 "leave it out, or take a policy that brings gradients");
   return way;
 }
 

@@ -14,6 +14,7 @@
 
 #include "train/executor/executor.hpp"
 #include "train/run/memory_plan.hpp"
+#include "train/run/mixed_plan.hpp"
 #include "train/run/replica.hpp"
 #include "train/run/served.hpp"
 #include "train/run/stage_plan.hpp"
@@ -49,6 +50,19 @@ Result<std::vector<Bytes>> scheduled(const TrainJob& job, const learn::Problem& 
   return bytes;
 }
 
+/// What steps that were skipped did not send.
+Result<std::vector<Bytes>> unsent(const TrainJob& job, const TrainedRun& run, const learn::Problem& problem,
+                                  const learn::OptimizerSpec& optimizer) {
+  std::vector<Bytes> bytes(static_cast<std::size_t>(job.procs));
+  if (!run.scaled) return bytes;
+  COX_TRY(const TrainLayout layout, read_layout(job.layout));
+  for (int r = 0; r < job.procs; ++r)
+    bytes[static_cast<std::size_t>(r)] = (planned_mixed_bytes(job, layout, problem, optimizer, r, false) -
+                                          planned_mixed_bytes(job, layout, problem, optimizer, r, true)) *
+                                         run.scaled->skipped_now;
+  return bytes;
+}
+
 struct Facts {
   learn::ProblemSpec problem;
   learn::OptimizerSpec optimizer;
@@ -64,7 +78,9 @@ Result<Facts> facts_of(const TrainJob& job, const TrainedRun& run) {
   COX_TRY(const TrainLayout layout, read_layout(job.layout));
   COX_TRY(const std::unique_ptr<learn::Problem> problem, problem_of(job));
   COX_TRY(f.scheduled, scheduled(job, *problem, f.optimizer));
-  for (Bytes& b : f.scheduled) b = b * run.own_versions();
+  COX_TRY(const std::vector<Bytes> skipped, unsent(job, run, *problem, f.optimizer));
+  for (std::size_t r = 0; r < f.scheduled.size(); ++r)
+    f.scheduled[r] = f.scheduled[r] * run.own_versions() - skipped[r];
   if (run.served)
     for (const std::int64_t messages : run.served->messages)
       f.scheduled.push_back(served_message(problem->parameters()) * messages);
@@ -161,6 +177,17 @@ std::string memory_text(const TrainJob& job, const TrainedRun& run, const Facts&
                      formula, parts);
 }
 
+std::string precision_text(const learn::CompressorSpec& precision, const TrainedRun& run) {
+  const std::string_view format = name_of(precision.kind);
+  std::string text = fmt::format(
+      "mixed precision: parameters and gradients are {}, sums are rounded to it, the optimizer steps an FP32 master copy",
+      format);
+  if (run.scaled)
+    text += fmt::format("; loss scale {} at the end, {} skipped by all", plain_number(run.scaled->factor),
+                        counted(run.scaled->skipped, "step", "steps"));
+  return text;
+}
+
 std::string pipeline_text(const TrainJob& job) {
   const PipelineShape& p = *job.pipeline;
   return fmt::format("{} of {}{}, {}: {} of {} for each worker and step{}",
@@ -181,6 +208,7 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
                                  name_of(f.problem.kind), counted(run.parameters, "parameter", "parameters"),
                                  name_of(f.optimizer.kind), plain_number(f.optimizer.rate),
                                  counted(job.samples, "sample", "samples")));
+  if (q.way.compressor.master) lines.emplace_back(precision_text(q.way.compressor, run));
   if (job.local)
     lines.emplace_back(fmt::format(
         "{}a version is a round: {} of each worker from its own parameters, then the mean of what they moved by{}{}",
@@ -280,6 +308,9 @@ std::string json_of(const std::string& scenario, const TrainJob& job, const Trai
               {"optimizer", name_of(f.optimizer.kind)},
               {"rate", f.optimizer.rate},
               {"batch_per_worker", job.samples},
+              {"precision", q.way.compressor.master ? name_of(q.way.compressor.kind) : "fp32"},
+              {"loss_scale", or_null(run.scaled, [](const ScaledRun& s) { return s.factor; })},
+              {"skipped_steps", or_null(run.scaled, [](const ScaledRun& s) { return s.skipped; })},
               {"layout", job.layout},
               {"pipeline", pipeline_json(job)},
               {"all_reduce", job.sum},

@@ -45,9 +45,30 @@ Status check_way(const learn::Way& way) {
         fmt::format("{} is not carried out by processes yet", way.name),
         "synchronous, local-sgd, post-local, diloco, fedprox, scaffold, backup, bounded-wait, bounded-discard, asynchronous and age-weighted "
         "are; cox learn knows the others in virtual time");
-  if (way.compressor.kind != learn::CompressorKind::Dense)
-    return refuse(fmt::format("{} is not carried out by processes yet", way.name),
-                  "synchronous without compression is");
+  const learn::CompressorSpec& c = way.compressor;
+  if (c.kind == learn::CompressorKind::Dense) return {};
+  const bool steps_together = meets && way.rule == learn::Rule::Policy && !way.is_local();
+  if (c.master && steps_together) return {};
+  const bool two_bytes = c.kind == learn::CompressorKind::Fp16 || c.kind == learn::CompressorKind::Bf16;
+  return refuse(
+      fmt::format("{} is not carried out by processes yet", way.name),
+      two_bytes && steps_together && c.feedback == learn::FeedbackKind::None
+          ? fmt::format("{},master=yes is: mixed precision, with parameters in two bytes, too", way.name)
+          : "synchronous without compression is, and synchronous+bf16,master=yes");
+}
+
+/// Mixed precision: what it does not go with yet.
+Status check_precision(const TrainQuestion& q) {
+  if (!q.way.compressor.master) return {};
+  COX_TRY(const SumBy by, read_sum(q.all_reduce));
+  COX_TRY(const TrainLayout layout, read_layout(q.layout));
+  if (layout == TrainLayout::Pipeline)
+    return refuse(fmt::format("{} computes in FP32, and {} is mixed precision", q.layout, q.way.name),
+                  "data-parallel, zero-1, zero-2 and zero-3 go with it");
+  if (by.algorithm)
+    return refuse(fmt::format("{} sums in fixed order, rounded at each addition, and {} is another order",
+                              q.way.name, q.all_reduce),
+                  "leave --all-reduce out");
   return {};
 }
 
@@ -221,6 +242,7 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
                   "describe the training job, with its layers and their gradients");
   COX_CHECK(check_way(q.way));
   COX_CHECK(check_layout(q, scenario.job.as<model::TrainingJob>().micro_batches));
+  COX_CHECK(check_precision(q));
   COX_CHECK(check_rounds(q));
   COX_CHECK(check_served(q));
   COX_CHECK(check_saving(q));
@@ -234,6 +256,7 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
                .steps = q.steps,
                .procs = q.procs,
                .sum = q.all_reduce,
+               .precision = precision_of(q.way),
                .layout = q.layout,
                .served = served_word(q.way).value_or(""),
                .local = q.way.is_local() ? std::optional(rounds_of(q.way)) : std::nullopt,

@@ -122,6 +122,46 @@ TEST(Train, UnlikeWorkersAreThoseOfTheScenario) {
   EXPECT_EQ(result_of(*two).at("parameters_hash"), result_of(*four).at("parameters_hash"));
 }
 
+TEST(Train, InMixedPrecisionLossesAreThoseThatLearnFinds) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "train_mixed.csv";
+  for (const char* policy :
+       {"synchronous+bf16,master=yes", "synchronous+fp16,master=yes,loss-scale=1048576,dynamic=yes"})
+    for (const char* layout : {"data-parallel", "zero-2"}) {
+      std::ostringstream updates;
+      TrainQuestion q = question(4);
+      q.way = *learn::read_way(policy);
+      q.layout = layout;
+      q.record = &updates;
+      const auto made = train(scenario(8), q, {"job.toml"});
+      ASSERT_TRUE(made) << made.error().message;
+      std::ofstream(file) << updates.str();
+      learn::ReplayQuestion along;
+      along.problem = *learn::read_problem(q.problem);
+      along.optimizer = *learn::read_optimizer(q.optimizer);
+      along.way = q.way;
+      along.share.samples = q.samples;
+      const auto learned = learn::replay_updates(file, along, {});
+      ASSERT_TRUE(learned) << learned.error().message;
+      const auto ours = result_of(*made);
+      const auto theirs = nlohmann::json::parse(learned->json).at("result").at("points");
+      ASSERT_EQ(ours.at("points").size(), theirs.size());
+      for (std::size_t i = 0; i < theirs.size(); ++i)
+        EXPECT_EQ(ours.at("points")[i].at("loss").get<double>(), theirs[i].at("loss").get<double>())
+            << policy;
+      const bool scaled = std::string(policy).find("fp16") != std::string::npos;
+      EXPECT_EQ(ours.at("precision"), scaled ? "fp16" : "bf16");
+      EXPECT_EQ(ours.at("skipped_steps").is_null(), !scaled);
+      if (scaled) {
+        EXPECT_GT(ours.at("skipped_steps").get<int>(), 0);
+      }
+      for (const auto& rank : ours.at("ranks")) {
+        EXPECT_EQ(rank.at("sent_bytes"), rank.at("scheduled_bytes")) << policy << layout;
+        EXPECT_EQ(rank.at("memory_bytes"), rank.at("planned_memory_bytes")) << policy << layout;
+        EXPECT_GT(rank.at("memory").at("master_bytes").get<int>(), 0);
+      }
+    }
+}
+
 /// What is said where the question is not answered.
 Error refused(const TrainQuestion& q, const model::Scenario& s) {
   const auto made = train(s, q, {});
@@ -140,6 +180,25 @@ TEST(Train, WhatProcessesDoNotCarryOutIsRefused) {
     EXPECT_EQ(e.code, Errc::Unsupported);
     EXPECT_EQ(e.message, std::string(policy) + " is not carried out by processes yet");
   }
+  q.way = *learn::read_way("synchronous+fp16,loss-scale=8");
+  EXPECT_EQ(
+      refused(q, scenario(4)).hint,
+      "synchronous+fp16,loss-scale=8,master=yes is: mixed precision, with parameters in two bytes, too");
+  q.way = *learn::read_way("synchronous+bf16,master=yes");
+  q.layout = "pipeline";
+  EXPECT_EQ(refused(q, scenario(4)).message,
+            "pipeline computes in FP32, and synchronous+bf16,master=yes is mixed precision");
+  q.layout = "zero-1";
+  q.all_reduce = "ring";
+  EXPECT_EQ(refused(q, scenario(4)).message, "zero-1 sums in fixed order, and ring is another");
+  q.layout = "data-parallel";
+  EXPECT_EQ(
+      refused(q, scenario(4)).message,
+      "synchronous+bf16,master=yes sums in fixed order, rounded at each addition, and ring is another order");
+  q.all_reduce = "fixed-order";
+  q.way = *learn::read_way("asynchronous+bf16,master=yes");
+  EXPECT_EQ(refused(q, scenario(4)).message,
+            "asynchronous+bf16,master=yes is not carried out by processes yet");
   q.way = *learn::read_way("asynchronous,servers=2");
   EXPECT_EQ(refused(q, scenario(4)).message, "asynchronous,servers=2 has 2 servers, and processes have one");
   EXPECT_EQ(refused(q, scenario(4)).hint, "say --policy asynchronous");

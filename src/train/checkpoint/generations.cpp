@@ -299,7 +299,7 @@ tl::expected<SavedState, Generations::Unread> Generations::read(std::int64_t ver
     return unread(Fault::AnotherJob, m->job);
   if (m->version != version)
     return unread(Fault::Damaged, fmt::format("its manifest is that of version {}", m->version));
-  SavedState state{.version = version, .parameters = {}, .moments = {}, .workers = {}};
+  SavedState state{.version = version, .parameters = {}, .moments = {}, .workers = {}, .scale = m->scale};
   const auto elements = static_cast<std::size_t>(m->elements);
   state.parameters.resize(elements);
   state.moments.resize(elements * static_cast<std::size_t>(m->moments));

@@ -24,6 +24,7 @@ struct SavedState {
   std::vector<float> parameters{};
   std::vector<float> moments{};  ///< of all parameters: the first ones, then the second ones
   std::vector<float> workers{};  ///< what each worker keeps for itself, worker by worker
+  std::optional<learn::LossScaleState> scale{};
 };
 
 /// A checkpoint that is not as it was written.

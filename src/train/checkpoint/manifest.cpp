@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "cox/base/hash.hpp"
@@ -15,6 +16,7 @@ constexpr std::string_view kFirst = "cox-checkpoint 1\n";
 constexpr std::string_view kHash = "hash\t";
 constexpr std::size_t kMostParts = 4096;
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
+constexpr int kMostExponent = 24;
 
 Error unlike(std::string message) {
   return {
@@ -90,6 +92,9 @@ std::string text_of(const Manifest& m) {
   std::string text = fmt::format("{}version\t{}\njob\t{}\nelements\t{}\nmoments\t{}\n", kFirst, m.version,
                                  m.job, m.elements, m.moments);
   if (m.workers > 0) text += fmt::format("workers\t{}\t{}\n", m.workers, m.worker_floats);
+  if (m.scale)  // a power of two
+    text +=
+        fmt::format("scale\t2^{}\t{}\t{}\n", std::ilogb(m.scale->factor), m.scale->good, m.scale->skipped);
   for (const SavedPart& p : m.parts)
     text += fmt::format("part\t{}\t{}\t{:016x}\n", p.elements.first, p.elements.count, p.hash);
   for (const SavedPart& p : m.worker_parts)
@@ -117,6 +122,14 @@ Result<Manifest> read_manifest(std::string_view text) {
     in.word("workers\t");
     m.workers = in.number<std::int64_t>('\t', 1, kMost);
     m.worker_floats = in.number<std::int64_t>('\n', 1, kMost);
+  }
+  if (in.begins_with("scale\t")) {
+    learn::LossScaleState& scale = m.scale.emplace();
+    in.word("scale\t");
+    in.word("2^");
+    scale.factor = std::ldexp(1.0, in.number<int>('\t', -kMostExponent, kMostExponent));
+    scale.good = in.number<std::int64_t>('\t', 0, kMost);
+    scale.skipped = in.number<std::int64_t>('\n', 0, m.version);
   }
   const bool covered = read_parts(in, "part\t", m.elements, m.parts) &&
                        read_parts(in, "of-workers\t", m.workers, m.worker_parts);

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
+#include "cox/learn/loss_scale.hpp"
 
 #include "train/executor/parting.hpp"
 
@@ -29,6 +31,7 @@ struct Manifest {
   int moments = 0;                 ///< values of the optimizer per parameter: 0 to 2
   std::int64_t workers = 0;        ///< that keep something for themselves
   std::int64_t worker_floats = 0;  ///< values that each of them keeps
+  std::optional<learn::LossScaleState> scale{};
   std::vector<SavedPart> parts{};
   std::vector<SavedPart> worker_parts{};  ///< files behind `parts`
 

@@ -67,6 +67,19 @@ TEST(CheckpointManifest, WorkersHaveFilesOfTheirOwn) {
   EXPECT_FALSE(read_manifest(text_of(m))) << "two workers are nowhere";
 }
 
+TEST(CheckpointManifest, ALossScaleIsSaved) {
+  Manifest m = three_parts();
+  EXPECT_FALSE(read_manifest(text_of(m))->scale);
+  for (const learn::LossScaleState& scale :
+       {learn::LossScaleState{.factor = 65536, .good = 7, .skipped = 3},
+        learn::LossScaleState{.factor = 0x1p-24, .good = 0, .skipped = 120}, learn::LossScaleState{}}) {
+    m.scale = scale;
+    const auto back = read_manifest(text_of(m));
+    ASSERT_TRUE(back) << text_of(m);
+    EXPECT_EQ(back->scale, scale);
+  }
+}
+
 // The hash is no secret: what it covers is looked at all the same.
 TEST(CheckpointManifest, WhatCannotBeIsRefusedUnderARightHash) {
   const std::string head = "cox-checkpoint 1\nversion\t1\njob\tj\n";
@@ -78,6 +91,9 @@ TEST(CheckpointManifest, WhatCannotBeIsRefusedUnderARightHash) {
         "elements\t5\nmoments\t0\npart\t0\t3\t00\npart\t2\t3\t00\n",
         "elements\t-5\nmoments\t0\npart\t0\t-5\t00\n", "elements\t99999999999999\nmoments\t0\n",
         "elements\t5\nmoments\t0\npart\t0\t5\t00\npart\t5\t0\tx\n", "moments\t0\nelements\t5\n",
+        "elements\t5\nmoments\t0\nscale\t2^99\t0\t0\npart\t0\t5\t00\n",
+        "elements\t5\nmoments\t0\nscale\t8\t0\t0\npart\t0\t5\t00\n",
+        "elements\t5\nmoments\t0\nscale\t2^3\t0\t2\npart\t0\t5\t00\n",
         "elements\t5\nmoments\t0\nworkers\t2\t3\npart\t0\t5\t00\n",
         "elements\t5\nmoments\t0\nworkers\t2\t3\npart\t0\t5\t00\nof-workers\t0\t3\t00\n",
         "elements\t5\nmoments\t0\npart\t0\t5\t00\nof-workers\t0\t1\t00\n"}) {

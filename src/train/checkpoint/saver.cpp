@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -161,6 +162,10 @@ Result<FoundState> Saver::resume() {
   if (found.state)
     hash = mix_bits(mix_bits(hash_of(found.state->parameters)) ^ hash_of(found.state->moments)) ^
            hash_of(found.state->workers);
+  if (found.state && found.state->scale)
+    hash = mix_bits(hash) ^ mix_bits(std::bit_cast<std::uint64_t>(found.state->scale->factor)) ^
+           mix_bits(static_cast<std::uint64_t>(found.state->scale->good)) ^
+           static_cast<std::uint64_t>(found.state->scale->skipped);
   COX_TRY(const std::vector<std::uint64_t> hashes, exchange(transport_, hash));
   for (std::size_t r = 1; r < hashes.size(); ++r)
     if (hashes[r] != hashes.front())
@@ -214,13 +219,15 @@ void Saver::begin_thread(void (Saver::*what)(const std::stop_token&)) {
   });
 }
 
-Status Saver::save(std::int64_t version, std::span<const SavedSpan> mine, Clock::time_point since) {
+Status Saver::save(std::int64_t version, std::span<const SavedSpan> mine, Clock::time_point since,
+                   std::optional<learn::LossScaleState> scale) {
   stopped_ = since;
   if (under_way_) COX_CHECK(finish_one(version));
   UnderWay& u = under_way_.emplace();
   u.version = version;
   u.next = version + 1;
   u.spans.assign(mine.begin(), mine.end());
+  u.scale = scale;
   std::size_t at = 0;  // in the room
   if (beside_)
     for (SavedSpan& one : u.spans)
@@ -322,6 +329,7 @@ Status Saver::collect_parts() {
     transport_.receive(r, number, std::as_writable_bytes(std::span(of_ranks[static_cast<std::size_t>(r)])));
   COX_CHECK(transport_.wait());
   manifest_.version = u.version;
+  manifest_.scale = u.scale;
   manifest_.parts.clear();
   manifest_.worker_parts.clear();
   for (std::size_t i = 0; i < u.parts.size(); ++i) {

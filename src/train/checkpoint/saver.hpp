@@ -87,7 +87,8 @@ class Saver {
   /// Errors: train-007 (one could not be written: the rank, the file, and why, on all ranks; the checkpoint before is what it
   /// was); those of exchange.
   [[nodiscard]] Status save(std::int64_t version, std::span<const SavedSpan> mine,
-                            std::chrono::steady_clock::time_point since);
+                            std::chrono::steady_clock::time_point since,
+                            std::optional<learn::LossScaleState> scale = {});
   /// Whether `follow` has something to do behind that step.
   [[nodiscard]] bool asks(std::int64_t version) const { return under_way_ && version >= under_way_->next; }
   /// How far ranks are with what is written beside the steps. Errors: as `save`.
@@ -118,6 +119,7 @@ class Saver {
     std::int64_t version = 0;
     std::vector<SavedSpan> spans{};
     std::vector<SavedPart> parts{};
+    std::optional<learn::LossScaleState> scale{};  ///< when it was saved
     bool publishes = false;
     std::int64_t next = 0, distance = 1;  ///< when ranks ask each other, in versions
     Seconds cost{};                       ///< in steps

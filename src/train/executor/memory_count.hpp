@@ -25,12 +25,13 @@ enum class Use : std::uint8_t {
   Received,     ///< parts of others' sums
   Activations,  ///< of micro-batches on their way through stages, with the messages between these
   Copies,       ///< of what is saved, while it is written beside the steps
+  Master,       ///< parameters in FP32, of which the others are rounded
 };
-inline constexpr std::size_t kUses = 7;
-/// `parameters`, `gradients`, `optimizer`, `sums`, `received`, `activations`, `copies`
+inline constexpr std::size_t kUses = 8;
+/// `parameters`, `gradients`, `optimizer`, `sums`, `received`, `activations`, `copies`, `master`
 [[nodiscard]] constexpr std::string_view name_of(Use use) {
   constexpr std::array<std::string_view, kUses> kNames = {"parameters", "gradients",   "optimizer", "sums",
-                                                          "received",   "activations", "copies"};
+                                                          "received",   "activations", "copies",    "master"};
   return kNames[static_cast<std::size_t>(use)];
 }
 using BytesByUse = std::array<Bytes, kUses>;
@@ -59,38 +60,41 @@ class MemoryCount {
   Bytes all_{}, most_{};
 };
 
-/// Floats whose memory is counted; what is given up is given back. Not initialised: whoever takes them writes them first.
-class CountedFloats {
+/// Numbers whose memory is counted; what is given up is given back. Not initialised: whoever takes them writes them first.
+template <class T>
+class Counted {
  public:
-  CountedFloats() = default;
-  CountedFloats(MemoryCount& memory, Use use, std::size_t count)
-      : memory_(&memory), use_(use), count_(count), values_(std::make_unique_for_overwrite<float[]>(count)) {
+  Counted() = default;
+  Counted(MemoryCount& memory, Use use, std::size_t count)
+      : memory_(&memory), use_(use), count_(count), values_(std::make_unique_for_overwrite<T[]>(count)) {
     memory_->take(use_, bytes());
   }
-  CountedFloats(CountedFloats&& other) noexcept
+  Counted(Counted&& other) noexcept
       : memory_(std::exchange(other.memory_, nullptr)),
         use_(other.use_),
         count_(std::exchange(other.count_, 0)),
         values_(std::move(other.values_)) {}
-  CountedFloats& operator=(CountedFloats&& other) noexcept {
+  Counted& operator=(Counted&& other) noexcept {
     std::swap(memory_, other.memory_);
     std::swap(use_, other.use_);
     std::swap(count_, other.count_);
     std::swap(values_, other.values_);
     return *this;
   }
-  ~CountedFloats() {
+  ~Counted() {
     if (memory_ != nullptr) memory_->give_back(use_, bytes());
   }
-  [[nodiscard]] std::span<float> all() { return {values_.get(), count_}; }
-  [[nodiscard]] std::span<const float> all() const { return {values_.get(), count_}; }
+  [[nodiscard]] std::span<T> all() { return {values_.get(), count_}; }
+  [[nodiscard]] std::span<const T> all() const { return {values_.get(), count_}; }
 
  private:
-  [[nodiscard]] Bytes bytes() const { return Bytes{static_cast<std::int64_t>(count_ * sizeof(float))}; }
+  [[nodiscard]] Bytes bytes() const { return Bytes{static_cast<std::int64_t>(count_ * sizeof(T))}; }
   MemoryCount* memory_ = nullptr;
   Use use_ = Use::Parameters;
   std::size_t count_ = 0;
-  std::unique_ptr<float[]> values_;  // NOLINT(modernize-avoid-c-arrays): nothing else leaves them unwritten
+  std::unique_ptr<T[]> values_;  // NOLINT(modernize-avoid-c-arrays): nothing else leaves them unwritten
 };
+using CountedFloats = Counted<float>;
+using CountedCodes = Counted<std::uint16_t>;  ///< of numbers of two bytes
 
 }  // namespace cox::train

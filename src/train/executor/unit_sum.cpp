@@ -47,27 +47,39 @@ Bytes bytes_of_all(model::Collective kind, const Parting& parting, int rank) {
   return all;
 }
 
-}  // namespace
-
-std::span<float> sum_in_tree(std::vector<PlacedSum>& sums) {
-  std::vector<PlacedSum> waiting;
-  for (PlacedSum next : sums) {
+/// Adds up, in place, sums over aligned leaves that follow each other: the tree of learn::TreeSum. Returns where the sum is; zeros
+/// of nobody where there is none.
+template <class Value>
+std::span<Value> sum_in_tree(const std::vector<PlacedSum<Value>>& sums,
+                             typename UnitSumOf<Value>::Adds adds) {
+  std::vector<PlacedSum<Value>> waiting;
+  for (PlacedSum<Value> next : sums) {
     while (!waiting.empty() && pair_up(waiting.back().place, next.place)) {
-      add_left(waiting.back().values, next.values);
+      adds(waiting.back().values, next.values);
       next.place = together(waiting.back().place);
       waiting.pop_back();
     }
     waiting.push_back(next);
   }
   for (; waiting.size() > 1; waiting.erase(waiting.end() - 2))
-    add_left(waiting[waiting.size() - 2].values, waiting.back().values);
-  return waiting.empty() ? std::span<float>{} : waiting.front().values;
+    adds(waiting[waiting.size() - 2].values, waiting.back().values);
+  return waiting.empty() ? std::span<Value>{} : waiting.front().values;
 }
 
-UnitSum::UnitSum(std::int64_t leaves, const Parting& parting, int rank, MemoryCount& memory)
+template <learn::NumberFormat format>
+void add_rounded(std::span<const std::uint16_t> left, std::span<std::uint16_t> right) {
+  learn::add_codes(format, left, right);
+}
+
+}  // namespace
+
+template <class Value>
+UnitSumOf<Value>::UnitSumOf(std::int64_t leaves, const Parting& parting, int rank, MemoryCount& memory,
+                            Adds adds)
     : parting_(parting),
       rank_(rank),
       memory_(memory),
+      adds_(adds),
       leaves_(part_of(leaves, rank, parting.ranks())),
       units_(parting.units()) {
   for (int r = 0; r < parting.ranks(); ++r) {
@@ -76,12 +88,14 @@ UnitSum::UnitSum(std::int64_t leaves, const Parting& parting, int rank, MemoryCo
   }
 }
 
-bool UnitSum::add(std::size_t unit, std::span<float> leaf) {
+template <class Value>
+bool UnitSumOf<Value>::add(std::size_t unit, std::span<Value> leaf) {
   const std::int64_t added = units_[unit].added;
   return add(unit, leaf, leaves_.first + (added == leaves_.count ? 0 : added));
 }
 
-bool UnitSum::add(std::size_t unit, std::span<float> leaf, std::int64_t number) {
+template <class Value>
+bool UnitSumOf<Value>::add(std::size_t unit, std::span<Value> leaf, std::int64_t number) {
   UnitState& state = units_[unit];
   if (state.added == leaves_.count) state = {};
   const bool last = ++state.added == leaves_.count;
@@ -91,10 +105,10 @@ bool UnitSum::add(std::size_t unit, std::span<float> leaf, std::int64_t number) 
   for (;;) {
     if (at != sums.begin() && neighbours(std::prev(at)->place, next.place)) {
       at = std::prev(at);
-      add_left(at->values, next.values);
+      adds_(at->values, next.values);
       next.place = together(at->place);
     } else if (at != sums.end() && neighbours(next.place, at->place)) {
-      add_left(next.values, at->values);
+      adds_(next.values, at->values);
       at->place = together(next.place);
       next = std::move(*at);
     } else {
@@ -103,7 +117,7 @@ bool UnitSum::add(std::size_t unit, std::span<float> leaf, std::int64_t number) 
     at = sums.erase(at);
   }
   if (!last && next.values.data() == leaf.data()) {
-    next.kept = CountedFloats(memory_, Use::Sums, leaf.size());
+    next.kept = Counted<Value>(memory_, Use::Sums, leaf.size());
     std::ranges::copy(leaf, next.kept.all().begin());
     next.values = next.kept.all();
   }
@@ -111,19 +125,21 @@ bool UnitSum::add(std::size_t unit, std::span<float> leaf, std::int64_t number) 
   return last;
 }
 
-std::span<float> UnitSum::slice(std::span<float> unit, std::size_t u, int rank) const {
+template <class Value>
+std::span<Value> UnitSumOf<Value>::slice(std::span<Value> unit, std::size_t u, int rank) const {
   const Stretch part = part_of(parting_.unit(u).count, rank, parting_.ranks());
   return unit.subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
 }
 
-void UnitSum::begin(Transport& transport, std::size_t unit) {
+template <class Value>
+void UnitSumOf<Value>::begin(Transport& transport, std::size_t unit) {
   UnitState& state = units_[unit];
   COX_ASSERT(state.added == leaves_.count, "all own leaves were added");
   const auto count = static_cast<std::size_t>(parting_.part(unit, rank_).count);
   std::size_t others = 0;
   for (int r = 0; r < parting_.ranks(); ++r)
     if (r != rank_) others += of_rank_[static_cast<std::size_t>(r)].size();
-  state.received = CountedFloats(memory_, Use::Received, others * count);
+  state.received = Counted<Value>(memory_, Use::Received, others * count);
   const std::uint64_t base = transport.numbers(most_);  // between two ranks, one message per number
   std::size_t at = 0;
   for (int r = 0; r < parting_.ranks(); ++r) {
@@ -136,10 +152,11 @@ void UnitSum::begin(Transport& transport, std::size_t unit) {
       transport.send(r, base + i, std::as_bytes(slice(state.sums[i].values, unit, r)));
 }
 
-std::span<float> UnitSum::finish(std::size_t unit) {
+template <class Value>
+std::span<Value> UnitSumOf<Value>::finish(std::size_t unit) {
   UnitState& state = units_[unit];
   const auto count = static_cast<std::size_t>(parting_.part(unit, rank_).count);
-  std::vector<PlacedSum> sums;
+  std::vector<PlacedSum<Value>> sums;
   std::size_t at = 0;
   for (int r = 0; r < parting_.ranks(); ++r)
     for (std::size_t i = 0; i < of_rank_[static_cast<std::size_t>(r)].size(); ++i) {
@@ -151,22 +168,37 @@ std::span<float> UnitSum::finish(std::size_t unit) {
         at += count;
       }
     }
-  return sum_in_tree(sums);
+  return sum_in_tree(sums, adds_);
 }
 
-std::span<float> UnitSum::own(std::size_t unit) {
-  std::vector<PlacedSum> sums;
+template <class Value>
+std::span<Value> UnitSumOf<Value>::own(std::size_t unit) {
+  std::vector<PlacedSum<Value>> sums;
   for (const Own& own : units_[unit].sums) sums.push_back({.place = own.place, .values = own.values});
-  return sum_in_tree(sums);
+  return sum_in_tree(sums, adds_);
 }
 
-void begin_gather(Transport& transport, const Parting& parting, std::size_t unit, std::span<const float> own,
-                  std::span<float> values) {
+template class UnitSumOf<float>;
+template class UnitSumOf<std::uint16_t>;
+
+UnitSum::UnitSum(std::int64_t leaves, const Parting& parting, int rank, MemoryCount& memory)
+    : UnitSumOf(leaves, parting, rank, memory, add_left) {}
+
+CodeSum::CodeSum(std::int64_t leaves, const Parting& parting, int rank, MemoryCount& memory,
+                 learn::NumberFormat format)
+    : UnitSumOf(leaves, parting, rank, memory,
+                format == learn::NumberFormat::Fp16 ? add_rounded<learn::NumberFormat::Fp16>
+                                                    : add_rounded<learn::NumberFormat::Bf16>) {}
+
+template <class Value>
+void gather_unit(Transport& transport, const Parting& parting, std::size_t unit, std::span<const Value> own,
+                 std::span<Value> values) {
   const std::uint64_t number = transport.numbers(1);
   for (int r = 0; r < parting.ranks(); ++r) {
     const Stretch part = parting.part(unit, r);
-    const std::span<float> place =
-        values.subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
+    const std::span<Value> place =
+        values.subspan(static_cast<std::size_t>(part.first - parting.unit(unit).first),
+                       static_cast<std::size_t>(part.count));
     if (r == transport.rank()) {
       if (place.data() != own.data()) std::ranges::copy(own, place.begin());
       continue;
@@ -176,6 +208,18 @@ void begin_gather(Transport& transport, const Parting& parting, std::size_t unit
   const int rank = transport.rank();
   for (int r = (rank + 1) % parting.ranks(); r != rank; r = (r + 1) % parting.ranks())
     transport.send(r, number, std::as_bytes(own));
+}
+template void gather_unit<float>(Transport&, const Parting&, std::size_t, std::span<const float>,
+                                 std::span<float>);
+template void gather_unit<std::uint16_t>(Transport&, const Parting&, std::size_t,
+                                         std::span<const std::uint16_t>, std::span<std::uint16_t>);
+
+void begin_gather(Transport& transport, const Parting& parting, std::size_t unit, std::span<const float> own,
+                  std::span<float> values) {
+  const Stretch all = parting.unit(unit);
+  gather_unit<float>(
+      transport, parting, unit, own,
+      values.subspan(static_cast<std::size_t>(all.first), static_cast<std::size_t>(all.count)));
 }
 
 Bytes reduce_bytes(std::int64_t leaves, const Parting& parting, int rank) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cox/base/random.hpp"
+#include "cox/learn/number_format.hpp"
 
 #include "train/executor/ranks_for_tests.hpp"
 
@@ -35,6 +36,17 @@ std::vector<float> in_tree(const Leaves& leaves, std::size_t first, std::size_t 
   std::vector<float> sum = in_tree(leaves, first, left);
   const std::vector<float> right = in_tree(leaves, first + left, count - left);
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += right[i];
+  return sum;
+}
+/// The same, each addition rounded.
+std::vector<float> in_rounded_tree(learn::NumberFormat format, const Leaves& leaves, std::size_t first,
+                                   std::size_t count) {
+  if (count == 1) return leaves[first];
+  const std::size_t left = std::bit_floor(count - 1);
+  std::vector<float> sum = in_rounded_tree(format, leaves, first, left);
+  const std::vector<float> right = in_rounded_tree(format, leaves, first + left, count - left);
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += right[i];
+  learn::round_to(format, sum, sum);
   return sum;
 }
 std::vector<float> of_one(const Leaves& leaves) {
@@ -98,6 +110,49 @@ TEST(UnitSum, BitsAreThoseOfOneRankForAnyNumberOfRanks) {
         for (const auto& values : summed(leaves, ranks, 1, one).values)
           EXPECT_EQ(values, expected) << count << " leaves on " << ranks << " ranks";
   }
+}
+
+// Codes of two bytes: each addition is rounded, so partial sums travel as codes and change no bit; half of the bytes of FP32.
+TEST(UnitSum, OfCodesHasTheBitsOfOneRankAndHalfOfTheBytes) {
+  for (const learn::NumberFormat format : {learn::NumberFormat::Fp16, learn::NumberFormat::Bf16})
+    for (const std::int64_t count : {8, 13}) {
+      const Leaves leaves = drawn(count, 101);
+      Leaves rounded_leaves;
+      std::vector<std::vector<std::uint16_t>> codes;
+      for (const auto& leaf : leaves) {
+        codes.emplace_back(leaf.size());
+        learn::encode_all(format, leaf, 0x1p-6F, codes.back());
+        std::vector<float> rounded(leaf.size());
+        learn::decode_all(format, codes.back(), 1, rounded);
+        rounded_leaves.push_back(std::move(rounded));
+      }
+      std::vector<std::uint16_t> expected(101);
+      learn::encode_all(format, in_rounded_tree(format, rounded_leaves, 0, rounded_leaves.size()), 1,
+                        expected);
+      for (const int ranks : {1, 2, 3, 5, 8}) {
+        const Parting parting(units_of(101, true), ranks);
+        const auto sent = on_ranks(ranks, [&](Transport& link) {
+          MemoryCount memory;
+          CodeSum sum(count, parting, link.rank(), memory, format);
+          std::vector<std::uint16_t> leaf, all(101);
+          for (std::int64_t l = sum.leaves().first; l < sum.leaves().end(); ++l) {
+            leaf = codes[static_cast<std::size_t>(l)];
+            sum.add(0, leaf);
+          }
+          sum.begin(link, 0);
+          ASSERT_TRUE(link.wait());
+          const auto own = sum.finish(0);
+          gather_unit<std::uint16_t>(link, parting, 0, own, all);
+          ASSERT_TRUE(link.wait());
+          EXPECT_EQ(all, expected) << count << " leaves on " << ranks;
+        });
+        for (int r = 0; r < ranks; ++r) {
+          Bytes all{};
+          for (const Bytes b : sent[static_cast<std::size_t>(r)]) all += b;
+          EXPECT_EQ(all * 2, reduce_bytes(count, parting, r) + gather_bytes(parting, r));
+        }
+      }
+    }
 }
 
 TEST(UnitSum, AFoldInRankOrderHasOtherBits) {

@@ -10,6 +10,7 @@
 
 #include "cox/base/result.hpp"
 #include "cox/learn/learner.hpp"
+#include "cox/learn/loss_scale.hpp"
 #include "cox/learn/problem.hpp"
 
 #include "train/checkpoint/saver.hpp"
@@ -43,6 +44,8 @@ class Held {
   /// Floats that each worker keeps from version to version, beside what is parted.
   [[nodiscard]] virtual std::int64_t worker_floats() const { return 0; }
   [[nodiscard]] virtual Bytes optimizer_bytes() const = 0;
+  /// Where gradients are scaled: what is saved of it.
+  [[nodiscard]] virtual std::optional<learn::LossScaleState> loss_scale() const { return std::nullopt; }
   /// Counted by who takes buffers, those of what is saved too.
   [[nodiscard]] virtual MemoryCount& memory() = 0;
 };

@@ -110,6 +110,10 @@ bool read_word(std::string_view key, std::string_view value, TrainJob& job) {
   if (key == "procs") return read_number(value, 1, kMostRanks, job.procs);
   if (key == "sum") return !(job.sum = value).empty();
   if (key == "layout") return !(job.layout = value).empty();
+  if (key == "precision") {
+    job.precision = value;
+    return true;
+  }
   if (key == "served") {
     job.served = value;
     return true;
@@ -146,6 +150,26 @@ LocalRounds rounds_of(const learn::Way& way) {
           .after = way.synchronous_steps,
           .variates = way.control_variates,
           .outer = way.outer};
+}
+
+std::string precision_of(const learn::Way& way) {
+  const learn::CompressorSpec& c = way.compressor;
+  if (!c.master) return {};
+  std::string text = fmt::format("{},master=yes", name_of(c.kind));
+  if (c.loss_scale) text += fmt::format(",loss-scale={}", c.loss_scale->factor);
+  if (c.loss_scale && c.loss_scale->dynamic)
+    text += fmt::format(",dynamic=yes,growth-interval={}", c.loss_scale->growth_interval);
+  return text;
+}
+
+Result<learn::CompressorSpec> read_precision(const std::string& text) {
+  COX_TRY(learn::CompressorSpec spec, learn::read_compressor(text));
+  if (spec.master) return spec;
+  return fail({.code = Errc::Usage,
+               .id = "train-004",
+               .message = fmt::format("got \"{}\", which is no mixed precision", shown(text)),
+               .hint = "the program is started by cox train, of the same version",
+               .where = {}});
 }
 
 Result<SumBy> read_sum(const std::string& text) {
@@ -234,6 +258,7 @@ std::vector<std::string> words_of(const TrainJob& job) {
           fmt::format("steps={}", job.steps),
           fmt::format("procs={}", job.procs),
           "sum=" + job.sum,
+          "precision=" + job.precision,
           "layout=" + job.layout,
           "served=" + job.served,
           "local=" + (job.local ? words_of(*job.local) : std::string()),
@@ -253,6 +278,7 @@ std::string identity_of(const TrainJob& job) {
   std::string same = fmt::format("problem={} optimizer={} workers={} samples={}", job.problem, job.optimizer,
                                  job.workers, job.samples);
   if (job.local) same += " local=" + words_of(*job.local);
+  if (!job.precision.empty()) same += " precision=" + job.precision;
   if (job.share().leaves > 1) same += fmt::format(" micro-batches={}", job.share().leaves);
   if (job.sum == kFixedOrder) return same;
   return same + fmt::format(" all-reduce={} processes={}", job.sum, job.procs);

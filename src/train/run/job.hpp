@@ -54,6 +54,11 @@ struct PipelineShape {
 /// Of a layout by name and a scenario. Pre: `layout` is a pipeline.
 [[nodiscard]] PipelineShape pipeline_of(const std::string& layout, const model::TrainingJob& job);
 
+/// What a policy computes in: the words behind its plus that say mixed precision, whole, as read_precision takes them; empty: FP32.
+[[nodiscard]] std::string precision_of(const learn::Way& way);
+/// Errors: learn-001; train-004 (words that say no mixed precision).
+[[nodiscard]] Result<learn::CompressorSpec> read_precision(const std::string& text);
+
 /// A fault on purpose, for tests and for trying out `cox diagnose`.
 struct Injected {
   int rank = -1;          ///< nobody's
@@ -85,6 +90,7 @@ struct TrainJob {
   std::int64_t steps = 1;  ///< of each worker
   int procs = 1;
   std::string sum = "fixed-order";
+  std::string precision{};  ///< as precision_of has it
   std::string layout = "data-parallel";
   std::string
       served{};  ///< a policy that a server carries out, as served_word has it; empty: none, all ranks meet
@@ -145,6 +151,13 @@ struct ServedUpdates {
   std::vector<std::int64_t> messages{};  ///< that each rank sent
 };
 
+/// What a loss scale did.
+struct ScaledRun {
+  double factor = 1;             ///< at the end
+  std::int64_t skipped = 0;      ///< versions with the parameters of the one before
+  std::int64_t skipped_now = 0;  ///< of those since the job began or went on
+};
+
 /// What came of a job.
 struct TrainedRun {
   std::string library{};  ///< that carried the messages, and its version
@@ -164,6 +177,7 @@ struct TrainedRun {
   std::optional<std::int64_t> saved_version{};  ///< the newest checkpoint's; -1 where there is none
   std::optional<StepForecast> forecast{};       ///< of the first rank
   std::optional<ServedUpdates> served{};
+  std::optional<ScaledRun> scaled{};
   std::string stream{};  ///< of a server, where the job asks for times: the lines of sync::StreamWriter
   bool stopped = false;  ///< before its last step, because somebody asked for it
 

@@ -14,6 +14,7 @@ TEST(TrainJob, WordsSayAllOfIt) {
                      .steps = 40,
                      .procs = 4,
                      .sum = "hierarchical,group=2",
+                     .precision = "fp16,master=yes,loss-scale=8",
                      .layout = "zero-1",
                      .pipeline = PipelineShape{.stages = 3,
                                                .micro_batches = 4,
@@ -27,6 +28,7 @@ TEST(TrainJob, WordsSayAllOfIt) {
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(words_of(*back), words);
   EXPECT_EQ(back->sum, job.sum);
+  EXPECT_EQ(back->precision, job.precision);
   EXPECT_EQ(back->patience, job.patience);
   EXPECT_TRUE(back->times);
   EXPECT_EQ(back->pipeline, job.pipeline);
@@ -59,6 +61,7 @@ TEST(TrainJob, RowsKeepEveryBit) {
                                .high = Seconds{0.3},
                                .measured = Seconds{0.7},
                                .rest = 5},
+      .scaled = ScaledRun{.factor = 0x1p-24, .skipped = 9, .skipped_now = 4},
       .stopped = true};
   const auto back = read_rows(rows_of(run));
   ASSERT_TRUE(back) << back.error().message;
@@ -73,7 +76,25 @@ TEST(TrainJob, RowsKeepEveryBit) {
   EXPECT_EQ(back->saved_version, 7);
   EXPECT_EQ(back->forecast->low, Seconds{1.0 / 3});
   EXPECT_EQ(back->forecast->rest, 5);
+  EXPECT_EQ(back->scaled->factor, 0x1p-24);
+  EXPECT_EQ(back->scaled->skipped, 9);
+  EXPECT_EQ(back->scaled->skipped_now, 4);
   EXPECT_TRUE(back->stopped);
+}
+
+TEST(TrainJob, MixedPrecisionIsSaidWhole) {
+  const auto word = [](const char* policy) { return precision_of(*learn::read_way(policy)); };
+  EXPECT_EQ(word("synchronous"), "");
+  EXPECT_EQ(word("synchronous+fp16,loss-scale=8"), "");
+  EXPECT_EQ(word("synchronous+bf16,master=yes"), "bf16,master=yes");
+  EXPECT_EQ(word("synchronous+fp16,loss-scale=8,master=yes"), "fp16,master=yes,loss-scale=8");
+  for (const std::string all : {"fp16,master=yes,loss-scale=65536,dynamic=yes,growth-interval=2000",
+                                "fp16,master=yes,loss-scale=5.960464477539063e-08"}) {
+    EXPECT_EQ(word(("synchronous+" + all).c_str()), all);
+    EXPECT_TRUE(read_precision(all));
+  }
+  for (const char* wrong : {"", "fp16", "bf16,master=no", "fp16,master=maybe"})
+    EXPECT_FALSE(read_precision(wrong)) << wrong;
 }
 
 TEST(TrainJob, MomentsOnTheWayAreNoPartOfTheResult) {

@@ -12,6 +12,7 @@
 #include "train/executor/piece_norms.hpp"
 #include "train/executor/unit_sum.hpp"
 #include "train/run/local_steps.hpp"
+#include "train/run/mixed_plan.hpp"
 #include "train/run/shards.hpp"
 
 namespace cox::train {
@@ -131,6 +132,7 @@ Bytes sum_of(std::span<const Bytes> some) {
 
 BytesByUse planned_memory(const TrainJob& job, TrainLayout layout, const learn::Problem& problem,
                           const learn::OptimizerSpec& optimizer, int rank) {
+  if (!job.precision.empty()) return planned_mixed_memory(job, layout, problem, optimizer, rank);
   const auto by = read_sum(job.sum);
   const bool alone = by && by->algorithm;
   StepWalk walk(job, layout, problem, alone, rank);
@@ -180,6 +182,7 @@ BytesByUse planned_memory(const TrainJob& job, TrainLayout layout, const learn::
 
 Bytes planned_bytes(const TrainJob& job, TrainLayout layout, const learn::Problem& problem,
                     const learn::OptimizerSpec& optimizer, int rank) {
+  if (!job.precision.empty()) return planned_mixed_bytes(job, layout, problem, optimizer, rank, false);
   const Parting parting = parting_of(problem, layout, job.procs);
   Bytes sent = reduce_bytes(job.workers, parting, rank);
   if (layout != TrainLayout::Zero3) {

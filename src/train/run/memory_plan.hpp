@@ -23,7 +23,7 @@ namespace cox::train {
 /// direction beside its moments. Rounds of local steps: 4 P more for parameters, and the inner optimizers of the rank's workers beside
 /// the outer one; steps before the first: an optimizer of theirs; SCAFFOLD: 4 P a worker, 8 P, and all sums twice. Where checkpoints are written beside the steps, a copy of what the rank saves: 4 (1 + m) K, and what its workers keep. Units are in whole pages (padding); where a shard takes several passes, gradients of all units are
 /// open. Not in it: samples, activations, scores (the first rank has all parameters then), messages of the norms.
-/// Source: Rajbhandari et al. 2020, for the terms of K and P. Held by: src/train/run/replica_test.cpp
+/// Mixed precision: planned_mixed_memory. Source: Rajbhandari et al. 2020, for the terms of K and P. Held by: src/train/run/replica_test.cpp
 [[nodiscard]] BytesByUse planned_memory(const TrainJob& job, TrainLayout layout,
                                         const learn::Problem& problem, const learn::OptimizerSpec& optimizer,
                                         int rank);
@@ -34,6 +34,7 @@ namespace cox::train {
 ///   zero-3                         reduce_bytes, and 4 (ranks - 1) (own part) for each unit and time that it is needed: in each pass of
 ///                                  each leaf of the rank with most, forth, and back all but the first and the last
 /// SCAFFOLD: twice. zero-1 to -3 also what is said about gradients that are no numbers, and the norms that the optimizer takes.
+/// Mixed precision: planned_mixed_bytes.
 [[nodiscard]] Bytes planned_bytes(const TrainJob& job, TrainLayout layout, const learn::Problem& problem,
                                   const learn::OptimizerSpec& optimizer, int rank);
 

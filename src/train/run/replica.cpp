@@ -21,6 +21,7 @@
 #include "train/checkpoint/saver.hpp"
 #include "train/executor/value_hash.hpp"
 #include "train/run/held.hpp"
+#include "train/run/mixed_shards.hpp"
 #include "train/run/served.hpp"
 #include "train/run/shards.hpp"
 #include "train/run/stages.hpp"
@@ -73,6 +74,10 @@ class Replica {
     if (saver_) made_.saved_version = saver_->newest();
     if (!made_.diverged && made_.versions > made_.points.back().version) COX_CHECK(add_point());
     if (job_.predict) made_.forecast = watch_.forecast();
+    if (const auto scale = held_.loss_scale())
+      made_.scaled = ScaledRun{.factor = scale->factor,
+                               .skipped = scale->skipped,
+                               .skipped_now = scale->skipped - skipped_before_};
     COX_CHECK(compare());
     return std::move(made_);
   }
@@ -102,6 +107,7 @@ class Replica {
                    .where = {}});
     made_.resumed = made_.versions = found.state->version;
     held_.go_on(*found.state);
+    if (const auto scale = held_.loss_scale()) skipped_before_ = scale->skipped;
     watch_ = StepWatch(job_.versions() - made_.versions);
     return {};
   }
@@ -124,7 +130,7 @@ class Replica {
     COX_TRY(const bool finite, held_.all_finite());
     if (!finite) return {};
     marks_.begin(StepPart::Checkpoint, {});
-    const Status saved = saver_->save(made_.versions, held_.saved(), before);
+    const Status saved = saver_->save(made_.versions, held_.saved(), before, held_.loss_scale());
     marks_.end();
     return saved;
   }
@@ -165,6 +171,7 @@ class Replica {
   std::vector<Bytes> sent_;  ///< in steps that count
   std::optional<Saver> saver_;
   StepWatch watch_{0};
+  std::int64_t skipped_before_ = 0;  ///< this run began
   Clock::time_point began_;
   TrainedRun made_;
 };
@@ -233,6 +240,12 @@ Result<TrainedRun> run_replica(const TrainJob& job, Transport& transport, Marks&
             make_stages(job, optimizer, transport, marks, std::move(problem)));
     stages->inject(fault);
     return Replica(job, transport, marks, *stages).run();
+  }
+  if (!job.precision.empty()) {
+    COX_TRY(const learn::CompressorSpec precision, read_precision(job.precision));
+    MixedShards mixed(job, precision, layout, optimizer, transport, marks, std::move(problem));
+    mixed.inject(fault);
+    return Replica(job, transport, marks, mixed).run();
   }
   Shards shards(job, layout, optimizer, transport, marks, std::move(problem));
   COX_CHECK(shards.choose(by));

@@ -109,6 +109,10 @@ bool read_line(const Words& w, TrainedRun& run) {
     for (std::size_t r = 0; r < s.messages.size() && all; ++r) all = read(w[7 + r], s.messages[r]);
     return all;
   }
+  if (w[0] == "scaled" && w.size() == 4) {
+    ScaledRun& s = run.scaled.emplace();
+    return read(w[1], s.factor) && read(w[2], s.skipped) && read(w[3], s.skipped_now);
+  }
   if (w[0] == "stream" && w.size() == 2) {
     run.stream += w[1];
     run.stream += '\n';
@@ -181,6 +185,8 @@ std::string rows_of(const TrainedRun& run) {
     for (const std::int64_t m : s->messages) text += fmt::format("\t{}", m);
     text += '\n';
   }
+  if (const auto& s = run.scaled; s)
+    text += fmt::format("scaled\t{}\t{}\t{}\n", s->factor, s->skipped, s->skipped_now);
   for (const std::string_view line : words_between(run.stream, '\n'))
     if (!line.empty()) text += fmt::format("stream\t{}\n", line);
   if (run.stopped) text += "stopped\n";

@@ -391,29 +391,36 @@ void Shards::name_first(const std::vector<Bad>& all, std::span<const std::int64_
                         .tensor = learn::tensor_at(problem_->tensors(), static_cast<std::size_t>(first.at))};
 }
 
+Status collect(Transport& transport, const Parting& parting, std::span<const float> own, bool on_all_ranks,
+               std::span<float> into) {
+  const int rank = transport.rank();
+  const auto inside = [&](std::size_t u, int r) {
+    const Stretch part = parting.part(u, r);
+    return into.subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
+  };
+  for (std::size_t u = 0; u < parting.units(); ++u) {
+    const auto mine = own.subspan(static_cast<std::size_t>(parting.place(u, rank)),
+                                  static_cast<std::size_t>(parting.part(u, rank).count));
+    if (on_all_ranks) {
+      begin_gather(transport, parting, u, mine, into);
+      continue;
+    }
+    const std::uint64_t number = transport.numbers(1);
+    if (rank != 0) {
+      transport.send(0, number, std::as_bytes(mine));
+      continue;
+    }
+    std::ranges::copy(mine, inside(u, 0).begin());
+    for (int r = 1; r < transport.ranks(); ++r)
+      transport.receive(r, number, std::as_writable_bytes(inside(u, r)));
+  }
+  return transport.wait();
+}
+
 Result<std::span<const float>> Shards::whole(bool on_all_ranks) {
   if (!parts_parameters()) return x_.all();
   collected_.resize(static_cast<std::size_t>(parting_.elements()));
-  const auto inside = [&](std::size_t u, int rank) {
-    const Stretch part = parting_.part(u, rank);
-    return std::span(collected_)
-        .subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
-  };
-  for (std::size_t u = 0; u < parting_.units(); ++u) {
-    if (on_all_ranks) {
-      begin_gather(transport_, parting_, u, kept(own_x_, u), collected_);
-      continue;
-    }
-    const std::uint64_t number = transport_.numbers(1);
-    if (transport_.rank() != 0) {
-      transport_.send(0, number, std::as_bytes(kept(own_x_, u)));
-      continue;
-    }
-    std::ranges::copy(kept(own_x_, u), inside(u, 0).begin());
-    for (int r = 1; r < transport_.ranks(); ++r)
-      transport_.receive(r, number, std::as_writable_bytes(inside(u, r)));
-  }
-  COX_CHECK(transport_.wait());
+  COX_CHECK(collect(transport_, parting_, own_x_.all(), on_all_ranks, collected_));
   if (transport_.rank() != 0 && !on_all_ranks) collected_ = {};
   return collected_;
 }

@@ -36,6 +36,9 @@ namespace cox::train {
 [[nodiscard]] std::vector<std::size_t> units_needed(std::size_t units);
 /// Most leaves of one rank.
 [[nodiscard]] std::int64_t most_leaves(std::int64_t leaves, int ranks);
+/// What all ranks keep, each its parts one after the other in `own`, into `into` of all elements, on rank 0 or on all. Errors: those of Transport::wait.
+[[nodiscard]] Status collect(Transport& transport, const Parting& parting, std::span<const float> own,
+                             bool on_all_ranks, std::span<float> into);
 /// Bytes that a rank says to each other in a step about gradients that are no numbers; nothing where everybody sees all means.
 [[nodiscard]] Bytes vote_bytes(TrainLayout layout);
 

@@ -4,6 +4,7 @@
 /// Source: IEEE 754-2019 (binary16); Micikevicius et al. 2022, "FP8 formats for deep learning" (E4M3, E5M2).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -29,5 +30,15 @@ enum class NumberFormat : std::uint8_t {
 [[nodiscard]] float decode(NumberFormat format, std::uint16_t code);
 /// Each value to the nearest that the format has: decode(encode(x)), many at once.
 void round_to(NumberFormat format, std::span<const float> in, std::span<float> out);
+
+// Arrays of codes of two bytes (FP16, BF16). Pre: as many of one as of the other.
+/// The codes of `in` times `factor`.
+void encode_all(NumberFormat format, std::span<const float> in, float factor, std::span<std::uint16_t> out);
+/// What the codes stand for, times `factor`.
+void decode_all(NumberFormat format, std::span<const std::uint16_t> in, float factor, std::span<float> out);
+/// right = left + right, each sum rounded: added in FP32, then encoded.
+void add_codes(NumberFormat format, std::span<const std::uint16_t> left, std::span<std::uint16_t> right);
+/// Whether none is infinite or NaN.
+[[nodiscard]] bool all_finite(NumberFormat format, std::span<const std::uint16_t> codes);
 
 }  // namespace cox::learn
