@@ -40,6 +40,7 @@ void Rounds::start_call(std::vector<int>& released) {
 void Rounds::bring(int worker, bool copied) {
   waiting_.push_back(worker);
   if (copied) interrupted_.push_back(worker);
+  if (spec_.copies == 0) return;
   for (std::size_t w = 0; w < copies_of_.size(); ++w) {
     if (copies_of_[w] != worker) continue;
     copies_of_[w] = -1;
@@ -50,10 +51,14 @@ void Rounds::bring(int worker, bool copied) {
 void Rounds::begin_copies() {
   const int missing = static_cast<int>(participants_.size()) - arrived();
   if (missing > spec_.copies) return;
+  std::vector<char> at_work(copies_of_.size(), 1);  // at it is one alone
+  for (const int w : waiting_) at_work[static_cast<std::size_t>(w)] = 0;
+  for (const int of : copies_of_)
+    if (of >= 0) at_work[static_cast<std::size_t>(of)] = 0;
+  auto by = waiting_.begin();
   for (const int of : participants_) {
-    if (std::ranges::count(waiting_, of) > 0 || std::ranges::count(copies_of_, of) > 0) continue;
-    const auto idle = [&](int w) { return copies_of_[static_cast<std::size_t>(w)] < 0; };
-    const auto by = std::ranges::find_if(waiting_, idle);
+    if (at_work[static_cast<std::size_t>(of)] == 0) continue;
+    by = std::find_if(by, waiting_.end(), [&](int w) { return copies_of_[static_cast<std::size_t>(w)] < 0; });
     if (by == waiting_.end()) return;
     copies_of_[static_cast<std::size_t>(*by)] = of;
     begun_again_.push_back({.by = *by, .of = of});

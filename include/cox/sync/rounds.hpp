@@ -29,7 +29,7 @@ struct RoundSpec {
 /// A copy is work of another: the stream says of whom it is, not who computed it, so that a round with copies is one without.
 /// Numbers beyond their range count as the nearest that has a meaning: at least one takes part, and one is waited for.
 /// Who is drawn depends on seed, round and who is there, on nothing else: not on speed.
-/// Cost: O(workers) per round, O(1) per step else. Pure: no clock. Threads: one owner.
+/// Cost: O(workers) per round, O(1) per step else; with copies O(workers) per step. Pure: no clock. Threads: one owner.
 /// Held by: src/sync/rounds_test.cpp (the ledger at every event, with workers that leave; every worker is drawn alike)
 class Rounds {
  public:

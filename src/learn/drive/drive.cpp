@@ -12,12 +12,13 @@ namespace {
 
 /// Somebody stays, and whoever joins has the speed of a machine that there is.
 Status check_members(const Elastic& elastic, int workers) {
-  const bool leave = elastic.leave > Seconds{};
+  // Whoever joins before others leave stays.
+  const bool leave = elastic.leave > Seconds{} && !(elastic.join > Seconds{} && elastic.join < elastic.leave);
   if (elastic.count < workers || (elastic.count == workers && !leave)) return {};
   return fail({.code = Errc::InvalidInput,
                .id = "learn-002",
-               .message = fmt::format("{} workers {}, and there are {}", elastic.count,
-                                      leave ? "leave" : "join, each as fast as one of the last", workers),
+               .message = fmt::format("k is {}, and there are {} workers: {}", elastic.count, workers,
+                                      leave ? "nobody would stay" : "not all who join had anybody's speed"),
                .hint = leave ? "somebody has to stay: say a smaller k" : "say a smaller k",
                .where = std::nullopt});
 }

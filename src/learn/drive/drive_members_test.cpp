@@ -239,7 +239,11 @@ TEST(DriveMembers, AsManyMayJoinAsThereAre) {
   const Status more =
       stream_ruled(testing::job(3), *way, {}, 10, 1, [](const sync::StreamEvent&, Seconds) { return true; });
   ASSERT_FALSE(more);
-  EXPECT_NE(more.error().message.find("4 workers join"), std::string::npos) << more.error().message;
+  EXPECT_NE(more.error().message.find("not all who join"), std::string::npos) << more.error().message;
+  // Who has joined stays when all others leave.
+  const Told over = tell(testing::job(3), "elastic-synchronous,k=3,joins=0.1,leaves=0.2", 10, 3);
+  EXPECT_EQ(std::ranges::count(over.events, sync::StreamEvent::Kind::Left, &sync::StreamEvent::kind), 3);
+  EXPECT_GT(over.last_version(), Seconds{0.3});
 }
 
 TEST(DriveMembers, SomebodyHasToStay) {
