@@ -276,8 +276,9 @@ TEST_F(Resume, WhatCannotBeSavedEndsTheJobOnAllRanksAndTheOneBeforeIsWhatItWas) 
   std::signal(SIGXFSZ, handler);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().id, "train-007");
-  EXPECT_NE(made.error().message.find("rank 0 cannot write part-0 of checkpoint 14 in "), std::string::npos)
-      << made.error().message;
+  // The lowest of those that had failed when ranks asked each other.
+  EXPECT_NE(made.error().message.find("cannot write part-"), std::string::npos) << made.error().message;
+  EXPECT_NE(made.error().message.find(" of checkpoint 14 in "), std::string::npos) << made.error().message;
   EXPECT_NE(made.error().message.find("File too large"), std::string::npos) << made.error().message;
   const TrainedRun last = gone_on(small);
   EXPECT_EQ(last.resumed, 7);
