@@ -2,12 +2,12 @@
 // A.11 to A.20: claims, true or false.
 #include <algorithm>
 
+#include "cox/learn/number_format.hpp"
 #include "cox/learn/optimize.hpp"
 #include "cox/learn/stability.hpp"
 
 #include "exercises/cut_layers.hpp"
 #include "exercises/jobs.hpp"
-#include "learn/compress/number_format.hpp"
 #include "learn/stability/measured.hpp"
 #include "simulate/training/plan/pipeline_orders.hpp"
 
