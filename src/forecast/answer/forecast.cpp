@@ -153,6 +153,9 @@ void add_scenario(FullForecast& out, const Evidence& e, const Asked& question) {
   }
   out.scenario = std::move(made->scenario);
   out.scenario_notes = std::move(made->notes);
+  if (!sample.record.background.empty())
+    out.scenario_notes.emplace_back(
+        "what work hides of communication is not in the Scenario: larger sizes of it are shorter than forecast");
   out.calibrated = true;
   out.told = {.synchronisations = made->synchronisations,
               .roles = made->roles,

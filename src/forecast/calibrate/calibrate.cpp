@@ -434,7 +434,7 @@ void say(const std::vector<Sized>& samples, bool nodes_known, WorkOf work, Parts
     }
     say_work(p.growth, where, work, parts);
   }
-  say_growth(parts.rest_growth, "what a step has beside own work", parts);
+  say_growth(parts.rest_growth, std::string(kBesideOwnWork), parts);
 }
 
 Status refuse(const char* id, std::string message, std::string hint) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "cox/base/result.hpp"
 
@@ -17,6 +18,9 @@ enum class WorkOf : std::uint8_t {
   Rank,   ///< as much: what grows does so slowly, as a rule
   Whole,  ///< a part of the whole, here times ranks over those of the largest sample: what is not divided grows by a line
 };
+
+/// How a note of parts begins that says how it goes on with the size.
+inline constexpr std::string_view kBesideOwnWork = "what a step has beside own work";
 
 /// The parts of one job, from samples of it: one, or several at different sizes, in any order. What is a rank's, a node's or a
 /// step's is estimated from all of them together; how the level and the rest go on with the size, from their comparison.

@@ -33,6 +33,12 @@ struct TimeEstimate {
   double freedom = 0;  ///< of a deviation: degrees of freedom of its square; 0 = not estimated from a spread
   Seconds noise{};     ///< of a deviation: what the measured spread would be if it were zero
   Seconds spread{};    ///< of a deviation: the measured spread, with that noise in it
+  bool split = false;  ///< a range of which half is below the value, and half above
+  /// Of a range, by a place in (0, 1). Held by: src/forecast/ways/overlapped_rest_test.cpp
+  [[nodiscard]] Seconds at_place(double place) const {
+    if (!split) return low + place * (high - low);
+    return place < 0.5 ? low + 2 * place * (value - low) : value + (2 * place - 1) * (high - value);
+  }
 };
 struct RatioEstimate {
   double value = 0;

@@ -44,7 +44,7 @@ RestAt at_place(const RestAt& rest, double place) {
   if (!rest) return rest;
   return [rest, place](std::int64_t ranks) {
     TimeEstimate out = rest(ranks);
-    out.value = out.low + place * (out.high - out.low);
+    out.value = out.at_place(place);
     out.low = out.high = out.value;
     return out;
   };

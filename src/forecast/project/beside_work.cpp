@@ -28,8 +28,7 @@ double drawn_rest(const Parts& parts, std::int64_t ranks, const ProjectOptions& 
     const Seconds here = at_seen(parts.rest, fit, normal_of(key, kRest));
     return std::max((here + fit.slope * growth_at(fit.growth, ranks, parts.ranks)).count(), 0.0);
   }
-  if (rest.origin == Origin::Range)
-    return rest.low.count() + uniform_of(key, kRest) * (rest.high - rest.low).count();
+  if (rest.origin == Origin::Range) return rest.at_place(uniform_of(key, kRest)).count();
   return std::max(rest.value.count() + normal_of(key, kRest) * (rest.high - rest.low).count() / (2 * 1.645),
                   0.0);
 }

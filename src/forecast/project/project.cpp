@@ -414,7 +414,8 @@ std::vector<double> sums(std::vector<double> a, const std::vector<double>& b) {
 
 /// What one size does not show, in all bands: above, since it may be nothing. A point is refused by what it rests on, or else by
 /// its width.
-void add_growth(SizePoint& point, const Draws& draws, const ProjectOptions& options) {
+void add_growth(SizePoint& point, const Draws& draws, const ProjectOptions& options,
+                const TimeEstimate& rest) {
   const auto grown = [&](TimeBand band, const std::vector<double>& d, const std::vector<double>& more) {
     band.high = std::max(band.high, band_of(band.value.count(), sums(d, more), options.widening).high);
     return band;
@@ -427,7 +428,7 @@ void add_growth(SizePoint& point, const Draws& draws, const ProjectOptions& opti
   point.p99 = grown(point.p99, draws.quantiles[2], draws.grown);
   point.p999 = grown(point.p999, draws.quantiles[3], draws.grown);
   point.with_unseen = grown(point.with_unseen, draws.unseen, draws.grown);
-  if (point.refused.empty() && point.mean.high > 2 * point.mean.low)
+  if (point.refused.empty() && point.mean.high > widest_band(point, rest) * point.mean.low)
     point.refused =
         options.scaling == Scaling::Strong
             ? "what of own work is not divided, and how a step grows with the ranks, are not in one size: runs of other sizes tell"
@@ -498,7 +499,8 @@ Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
     point.with_unseen = band_of(a.step.mean, draws[s].unseen, options.widening);
     if (replicates.clean()) note_unseen(parts, options, point);
     point.refused = refusal(parts, point, Seconds{a.step.own} + point.rest, rest_at(parts, n, options), seen);
-    if (options.growth.usual > 0 || options.growth.most > 0) add_growth(point, draws[s], options);
+    if (options.growth.usual > 0 || options.growth.most > 0)
+      add_growth(point, draws[s], options, rest_at(parts, n, options));
     if (point.refused.empty()) point.refused = no_finite(point);
     out.points.push_back(point);
     ++s;
@@ -508,7 +510,7 @@ Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
   return out;
 }
 
-void compare_sizes(Parts& parts, std::span<const Sample> samples) {
+void compare_sizes(Parts& parts, std::span<const Sample> samples, const RestAt& rest) {
   parts.beyond = {};
   parts.beyond_growth = {};
   std::map<std::int64_t, std::vector<const Sample*>> by_size;
@@ -521,7 +523,7 @@ void compare_sizes(Parts& parts, std::span<const Sample> samples) {
     for (const Sample* sample : of_size)
       for (const SampleStep& step : sample->steps) steps.add(step.length.count());
     mean_step.add(steps.mean());
-    const double told = answer(parts, ranks, {}).step.mean;
+    const double told = answer(parts, ranks, {.rest = rest}).step.mean;
     if (!std::isfinite(told)) return;
     // A run draws what lasts once: it is no growth.
     const double sampled = steps.stddev() / std::sqrt(static_cast<double>(steps.count()));

@@ -79,9 +79,9 @@ struct ProjectOptions {
                                  const ProjectOptions& options = {});
 
 /// Fills `beyond` and `beyond_growth` of parts that were calibrated from these samples, where they have several sizes: what
-/// recorded steps take on average beyond what the parts say at each size. Weak scaling only.
+/// recorded steps take on average beyond what the parts, with this rest, say at each size. Weak scaling only.
 /// Cost: 0.5 ms a size and position. Held by: src/forecast/project/project_test.cpp
-void compare_sizes(Parts& parts, std::span<const Sample> samples);
+void compare_sizes(Parts& parts, std::span<const Sample> samples, const RestAt& rest = {});
 
 /// One draw of what a job may be beyond what was seen of it.
 struct Unseen {

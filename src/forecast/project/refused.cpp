@@ -35,6 +35,13 @@ std::string no_finite(const SizePoint& point) {
   return {};
 }
 
+double widest_band(const SizePoint& point, const TimeEstimate& rest) {
+  constexpr double kWidest = 2;
+  constexpr double kOfWhatSurfaces = 8;
+  const bool surfaces = rest.split && rest.high - rest.low > (point.mean.high - point.mean.low) / 2;
+  return surfaces ? kOfWhatSurfaces : kWidest;
+}
+
 std::string refusal(const Parts& parts, const SizePoint& point, Seconds alone, const TimeEstimate& rest,
                     const SeenStep& step) {
   const std::string unknown = largest_unknown(parts, point.ranks, rest);
@@ -61,8 +68,9 @@ std::string refusal(const Parts& parts, const SizePoint& point, Seconds alone, c
   }
   const Seconds low = point.mean.low;
   const Seconds high = point.mean.high;
-  if (high > 2 * low) return fmt::format("{}: {}", seen, between);
-  if (low > alone && high - alone > 4 * (low - alone) && high > 1.2 * low) {
+  const double widest = widest_band(point, rest);
+  if (high > widest * low) return fmt::format("{}: {}", seen, between);
+  if (widest == 2 && low > alone && high - alone > 4 * (low - alone) && high > 1.2 * low) {
     return fmt::format("{}; what {} ranks add to one is not known within a factor of four: {}", seen,
                        grouped(point.ranks), between);
   }

@@ -26,6 +26,10 @@ struct SeenStep {
 /// Numbers that are none: why they are not shown; empty = all are.
 [[nodiscard]] std::string no_finite(const SizePoint& point);
 
+/// Upper over lower end of a band that is still told: 2, and 8 where most of it is what may surface of communication that work hides.
+/// Held by: src/forecast/ways/overlapped_rest_test.cpp
+[[nodiscard]] double widest_band(const SizePoint& point, const TimeEstimate& rest);
+
 /// Why there is no number; empty where there is one. `alone`: own work of a rank and communication at this size. `rest`: that communication.
 /// Held by: src/forecast/project/unknown_test.cpp
 [[nodiscard]] std::string refusal(const Parts& parts, const SizePoint& point, Seconds alone,

@@ -170,7 +170,7 @@ class Model {
       const Seconds more = fit->slope * (fit->growth == Growth::Linear ? n - seen : std::log(n / seen));
       for (Seconds* one : {&out.value, &out.low, &out.high}) *one += more;
     }
-    if (rest_place_ >= 0) out.value = out.low + rest_place_ * (out.high - out.low);
+    if (rest_place_ >= 0) out.value = out.at_place(rest_place_);
     if (!other_links) out.value = std::max(out.value * factor, Seconds{});
     out.low = out.high = out.value;
     return out;

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "forecast/sample/overlapped.hpp"
+
 namespace cox::forecast {
 namespace {
 
@@ -36,18 +38,6 @@ bool is_timed(const trace::EventColumns& e, std::size_t i) {
   return e.kind[i] == EventKind::Collective && e.end[i] != trace::kStillRunning &&
          e.comm[i] != trace::kNoComm && (e.flags[i] & (trace::kNonBlocking | trace::kVariable)) == 0 &&
          model::synchronizes_all(e.collective(i));
-}
-
-/// False where the nodes are not told.
-bool on_one_node(const trace::Run& run, const trace::Communicator& comm) {
-  std::optional<NodeId> node;
-  for (const trace::RankTrack& t : run.ranks) {
-    if (!std::ranges::binary_search(comm.ranks, t.rank)) continue;
-    if (node && *node != t.node) return false;
-    node = t.node;
-  }
-  return node && std::ranges::any_of(run.nodes,
-                                     [&](const trace::Node& n) { return n.id == *node && !n.host.empty(); });
 }
 
 /// Operations of one communicator, in the order of their numbers.
@@ -213,6 +203,7 @@ RunRecord record_of(const trace::Run& run, const diagnose::Timeline& timeline) {
   RunRecord out;
   out.messages = messages_of(run, timeline);
   add_background(run, timeline, out);
+  if (!out.background.empty() && !out.until_waits) add_overlapped(run, timeline, out);
   if (run.info.provenance == trace::Provenance::Observed) {
     out.startup = startup_of(run, timeline);
     out.observed = Seconds{in_seconds(timeline.last() - timeline.first())};

@@ -12,8 +12,10 @@
 #include "cox/base/assert.hpp"
 #include "cox/base/number_text.hpp"
 
+#include "forecast/calibrate/calibrate.hpp"
 #include "forecast/calibrate/divided_work.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
+#include "forecast/ways/overlapped_rest.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -37,13 +39,14 @@ double missed_by(std::span<const Sample> samples, const SampleAnswer& answer) {
 
 /// A model that misses what it was made from is no surer of another size.
 void widen(SizePoint& point, double missed) {
+  const bool told_wide = point.mean.high > kWidest * point.mean.low;  // by what may surface
   for (TimeBand* band : {&point.mean, &point.median, &point.p95, &point.p99, &point.p999, &point.with_unseen,
                          &point.with_shared, &point.without_growth}) {
     if (!(band->high > Seconds{})) continue;  // not asked
     band->low = std::max(Seconds{}, band->low - missed * band->value);
     band->high += missed * band->value;
   }
-  if (point.refused.empty() && point.mean.high > kWidest * point.mean.low)
+  if (point.refused.empty() && !told_wide && point.mean.high > kWidest * point.mean.low)
     point.refused =
         fmt::format("parts miss a size that was measured by {} more than their band", percent(missed));
 }
@@ -66,6 +69,16 @@ double missed_by(std::span<const Seconds> seen, std::span<const TimeBand> bands)
   return out;
 }
 
+void SampleAnswer::take(OverlappedRest beside) {
+  hidden = beside.hidden;
+  if (!beside.unknown.empty()) parts.untold.insert(parts.untold.begin(), std::move(beside.unknown));
+  if (!beside.at) return;
+  project.rest = std::move(beside.at);
+  parts.rest_growth.clear();  // and what was said of it
+  std::erase_if(parts.notes, [](const std::string& s) { return s.starts_with(kBesideOwnWork); });
+  parts.notes.insert(parts.notes.begin(), std::move(beside.told));
+}
+
 Status check_enough(std::span<const Sample> samples) {
   std::int64_t times = 0;
   for (const Sample& s : samples) times += s.size() * static_cast<std::int64_t>(s.steps.size());
@@ -85,16 +98,22 @@ Result<SampleAnswer> answer_samples(std::span<const Sample> samples, const std::
   SampleAnswer out{.project = std::move(project)};
   COX_TRY(out.parts, parts_of_samples(samples, work_of(out.project.scaling)));
   COX_CHECK(check_enough(samples));
-  if (out.project.scaling == Scaling::Weak) compare_sizes(out.parts, samples);
   // Several sizes tell how communication grows; one does not, so it is priced.
-  if (is_one_size(samples)) {
+  const bool one_size = is_one_size(samples);
+  const bool priced = static_cast<bool>(out.project.rest);
+  if (!priced)
+    if (auto beside = overlapped_rest(samples, out.parts, out.project)) out.take(*std::move(beside));
+  if (out.project.scaling == Scaling::Weak)
+    compare_sizes(out.parts, samples, priced ? RestAt{} : out.project.rest);
+  if (one_size) {
     out.project.growth = out.project.of_one_size.value_or(kOneSizeGrowth);
     if (!out.project.rest) out.project.rest = rest_of(out.parts, samples.back());
   }
   out.projection = forecast::project(out.parts, sizes, out.project);
   out.ways = ways_of(samples, out.project);
   apply_ways(out.projection, out.ways, samples, out.parts);
-  if (is_one_size(samples)) return out;
+  for (SizePoint& point : out.projection.points) widen_by_hidden(point, out.parts.ranks, out.hidden);
+  if (one_size) return out;
   out.missed = missed_by(samples, out);
   if (out.missed > kLeastMissed)
     for (SizePoint& point : out.projection.points) widen(point, out.missed);

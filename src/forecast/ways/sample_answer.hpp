@@ -12,6 +12,7 @@
 #include "forecast/calibrate/parts.hpp"
 #include "forecast/project/project.hpp"
 #include "forecast/sample/sample.hpp"
+#include "forecast/ways/overlapped_rest.hpp"
 #include "forecast/ways/several_sizes.hpp"
 
 namespace cox::forecast {
@@ -31,6 +32,10 @@ struct SampleAnswer {
   double missed =
       0;  ///< relative, of several sizes: how far one that was measured is outside the band there; it is in all bands
   Projection projection{};
+  Seconds
+      hidden{};  ///< of a step, by work, where it is not known when it surfaces: in the bands of larger sizes
+  /// Takes communication beside work into the answer, and what is said of it before all else.
+  void take(OverlappedRest beside);
 };
 
 /// How far times lie outside their bands, as a part of the end that they are beyond: the most of all. A band that is not above zero,

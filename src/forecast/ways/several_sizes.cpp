@@ -19,6 +19,7 @@
 #include "forecast/calibrate/divided_work.hpp"
 #include "forecast/project/nests.hpp"
 #include "forecast/ways/curves.hpp"
+#include "forecast/ways/overlapped_rest.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -55,13 +56,20 @@ Curve curve_of(const std::map<std::int64_t, StepMean>& steps) {
 /// Parts of all sizes but the largest, at the largest. Nothing where they cannot be made.
 std::optional<Way> parts_held_out(std::span<const Sample> samples, std::int64_t largest,
                                   const StepMean& measured, const ProjectOptions& options) {
+  const bool beside_work =
+      std::ranges::any_of(samples, [](const Sample& s) { return !s.record.overlapped.empty(); });
   std::vector<Sample> smaller;
   for (const Sample& s : samples)
     if (s.size() < largest) smaller.push_back(s);
   Result<Parts> parts = parts_of_samples(smaller, work_of(options.scaling));
   if (!parts) return std::nullopt;
-  if (options.scaling == Scaling::Weak) compare_sizes(*parts, smaller);
   ProjectOptions few = options;
+  RestAt beside_them;
+  if (beside_work) {  // as the smaller ones alone tell it
+    if (auto beside = overlapped_rest(smaller, *parts, few)) beside_them = std::move(beside->at);
+    few.rest = beside_them;
+  }
+  if (options.scaling == Scaling::Weak) compare_sizes(*parts, smaller, beside_them);
   few.replicates = kHeldOutDraws;
   few.growth = {};
   const TimeBand told = project(*parts, {largest}, few).points.front().mean;
@@ -250,11 +258,12 @@ void apply_ways(Projection& projection, const std::vector<Way>& ways, std::span<
   for (std::size_t i = 0; i < projection.points.size(); ++i) {
     SizePoint& point = projection.points[i];
     if (no_mean ? curves.empty() : !point.refused.empty()) continue;
+    const bool told_wide = point.mean.high > kWidest * point.mean.low;  // by what may surface
     const Together all = together(no_mean ? curves : ways, told, i, further_of(steps, point.ranks));
     no_mean ? answer_by_curves(point, all, steps.rbegin()->second)
             : answer_by_all(point, all, sure_of(parts));
     point.elasticity = projection.scaling == Scaling::Strong ? -all.by_fold : 1 - all.by_fold;
-    refuse_wide(point);
+    if (!told_wide || no_mean) refuse_wide(point);
   }
 }
 
