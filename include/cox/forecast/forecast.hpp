@@ -59,6 +59,7 @@ struct StructureQuestion {
 /// What was asked.
 struct Question {
   std::vector<std::int64_t> sizes{};
+  bool sizes_are_said = true;  ///< false: nobody asked for these, so of a scenario little time goes into them
   Scaling scaling = Scaling::Weak;
   int threads = 1;
   /// Of a job whose input says none: what stops it, and what it writes against that. Empty = nothing fails.

@@ -51,8 +51,10 @@ struct SizePoint {
       without_growth;  ///< mean, of one size, where nothing grows with the ranks; 0 = sizes tell, or none asked
   double unseen_chance = 0;  ///< under the prior, that a slow unit is among those asked where none was seen
   std::optional<StepParts> goes_into{};  ///< where the size was simulated itself; else its parts say
-  std::string rests_on;                  ///< "seen to 1 in 128,000, asked 1 in 4,096"
-  std::string refused;                   ///< why there is no number; empty = there is one
+  bool simulated = false;                ///< of a Scenario: its steps were simulated at this size
+  std::string not_simulated{};  ///< of a Scenario: why they were not; empty = they were, or there is none
+  std::string rests_on;         ///< "seen to 1 in 128,000, asked 1 in 4,096"
+  std::string refused;          ///< why there is no number; empty = there is one
 };
 
 struct Projection {

@@ -90,6 +90,7 @@ Result<ExitCode> run(const Invocation& call, Console& console) {
   COX_TRY(const forecast::ReadEvidence evidence, read_evidence(call, console));
   forecast::Question question;
   COX_TRY(question.sizes, sizes_of(call, evidence));
+  question.sizes_are_said = !call.value("to").empty();
   question.scaling = scaling_of(call, evidence);
   COX_TRY(question.failures, failures_of(call));
   question.threads = call.common.threads;

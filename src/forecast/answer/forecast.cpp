@@ -23,6 +23,7 @@
 #include "forecast/scenario/resize.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
 #include "forecast/simulated/asked_sizes.hpp"
+#include "forecast/simulated/budget.hpp"
 #include "forecast/structure/over_time.hpp"
 #include "forecast/structure/structure.hpp"
 #include "forecast/ways/curves.hpp"
@@ -360,6 +361,36 @@ void follow_simulated(FullForecast& out, Asked& question) {
     for (CheckedSize& s : *sizes) s.forecast = project_one(*out.parts, s.ranks, question.project).mean;
 }
 
+/// Each size that was simulated has a number of its own; the others, and bends, follow those asked, too.
+void follow_asked(FullForecast& out, Asked& question, const model::Scenario& scenario,
+                  const RestOfScenario& rest) {
+  find_spread(out.simulated, scenario,
+              [&](std::int64_t ranks) { return project_one(*out.parts, ranks, question.project); });
+  std::map<std::int64_t, SizePoint> own;
+  for (CheckedSize& s : out.simulated.asked)
+    own[s.ranks] = point_of_asked(s, *out.parts, rest, question.project, steps_are_fresh(scenario));
+  question.project.over_parts = out.over_parts = over_parts_asked(std::move(out.over_parts), out.simulated);
+  const Projection among = project(*out.parts, question.sizes, question.project);
+  const std::vector<CheckedSize> all = out.simulated.told();
+  for (std::size_t i = 0; i < among.points.size(); ++i) {
+    SizePoint& p = out.projection.points[i];
+    if (const auto at = own.find(p.ranks); at != own.end()) {
+      p = at->second;
+      p.simulated = true;
+      p.elasticity = among.points[i].elasticity;
+      continue;
+    }
+    p = among.points[i];
+    p.simulated = std::ranges::find(all, p.ranks, &CheckedSize::ranks) != all.end();
+    if (p.refused.empty()) p.refused = not_shared_out(scenario, p.ranks);
+    const auto& left = out.simulated.not_simulated;
+    if (const auto at = std::ranges::find(left, p.ranks, &NotSimulated::ranks); at != left.end())
+      p.not_simulated = at->why;
+    widen(p, out.simulated, out.over_parts);
+    if (varies(scenario)) widen_by_hidden(p, out.simulated, question.project.rest);
+  }
+}
+
 /// Where the largest size is beyond what is simulated.
 void add_extrapolated(FullForecast& out, const RestOfScenario& rest, Scaling scaling, std::int64_t ranks) {
   if (const auto most = rest.simulated_below(ranks))
@@ -399,20 +430,12 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
         simulate_far_sizes(*e.scenario, scaling, out.simulated.sizes.back().ranks,
                            std::ranges::max(question.sizes), by_parts, question.project.threads);
   follow_simulated(out, question);
-  out.simulated.asked =
-      simulate_asked_sizes(*e.scenario, scaling, question.sizes, out.simulated, question.project.threads);
-  find_spread(out.simulated, *e.scenario,
-              [&](std::int64_t ranks) { return project_one(*out.parts, ranks, question.project); });
-  for (SizePoint& p : out.projection.points) {
-    const auto own = std::ranges::find(out.simulated.asked, p.ranks, &CheckedSize::ranks);
-    if (own != out.simulated.asked.end()) {  // a size that its neighbours do not tell has a number of its own
-      p = point_of_asked(*own, *out.parts, rest, question.project);
-      continue;
-    }
-    if (p.refused.empty()) p.refused = not_shared_out(*e.scenario, p.ranks);
-    widen(p, out.simulated, out.over_parts);
-    if (varies(*e.scenario)) widen_by_hidden(p, out.simulated, question.project.rest);
-  }
+  SimulatedAsked asked_sizes =
+      simulate_asked_sizes(*e.scenario, scaling, question.sizes, out.simulated,
+                           question.sizes_are_said ? kEventsOfAll : kEventsUnasked, question.project.threads);
+  out.simulated.asked = std::move(asked_sizes.sizes);
+  out.simulated.not_simulated = std::move(asked_sizes.left);
+  follow_asked(out, question, *e.scenario, rest);
   for (std::string& told : shorter_steps(out.projection, out.simulated))
     out.projection.notes.push_back(std::move(told));
   widen(out.seen, out.simulated, out.over_parts);

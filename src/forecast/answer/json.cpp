@@ -76,6 +76,9 @@ Json size_json(const FullForecast& f, std::size_t i) {
   const SizePoint& p = f.projection.points[i];
   Json j{{"ranks", p.ranks}, {"refused", p.refused.empty() ? Json(nullptr) : Json(p.refused)}};
   if (!p.refused.empty()) return j;
+  j["simulated"] = f.simulated.sizes.empty() && !p.simulated && p.not_simulated.empty() ? Json(nullptr)
+                                                                                        : Json(p.simulated);
+  j["not_simulated"] = p.not_simulated.empty() ? Json(nullptr) : Json(p.not_simulated);
   j["step"] = json_of(p.mean);
   j["median"] = json_of(p.median);
   const bool spread_told = p.p99.value > Seconds{};

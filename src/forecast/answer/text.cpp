@@ -125,9 +125,10 @@ void add_node_hours(Lines& out, const FullForecast& f) {
     if (!p.refused.empty()) continue;
     const NodeHours h = f.node_hours(i);
     out.push_back(fmt::format(
-        "node hours at {} ranks: own work {}, communication {}, waiting {}, checkpoints {}, rework {}, restarts {}{}",
-        grouped(p.ranks), percent(h.own), percent(h.communication), percent(h.waiting), percent(h.writes),
-        percent(h.rework), percent(h.restarts), h.repair > 0 ? ", repair " + percent(h.repair) : ""));
+        "node hours at {} ranks{}: own work {}, communication {}, waiting {}, checkpoints {}, rework {}, restarts {}{}",
+        grouped(p.ranks), p.not_simulated.empty() ? "" : " (by parts)", percent(h.own),
+        percent(h.communication), percent(h.waiting), percent(h.writes), percent(h.rework),
+        percent(h.restarts), h.repair > 0 ? ", repair " + percent(h.repair) : ""));
     const SizeGoodput& g = f.goodput[i];
     if (g.best_interval > Seconds{} && g.best_goodput > g.shares.work + 0.001)
       out.push_back(fmt::format("{} ranks: a failure every {}; a checkpoint every {} instead of {} leaves {}",

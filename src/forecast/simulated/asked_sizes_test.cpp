@@ -12,6 +12,7 @@
 
 #include "forecast/answer/forecast.hpp"
 #include "forecast/scenario/resize.hpp"
+#include "forecast/simulated/budget.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -174,11 +175,110 @@ TEST(BetweenSizes, WhatANeighbourMissesIsNotKnownBetween) {
   EXPECT_GT(between_sizes(bent, 16), 0.05) << "below the least";
   EXPECT_GT(between_sizes(bent, 8), between_sizes(bent, 16)) << "further off";
   EXPECT_EQ(between_sizes(bent, 2048), 0) << "beyond the last another rule holds";
+  const std::vector<CheckedSize> near = {size_of(32, 1, 0), size_of(500, 1.05, 0), size_of(512, 1, 0)};
+  EXPECT_NEAR(between_sizes(near, 256), 0, 1e-9) << "what two that are near differ by is noise";
   const std::vector<CheckedSize> noisy = {size_of(32, 1, 0.05), size_of(128, 1.05, 0.1),
                                           size_of(512, 1, 0.05)};
   EXPECT_EQ(between_sizes(noisy, 64), 0) << "as far as noise goes";
   EXPECT_EQ(between_sizes(std::vector{size_of(32, 1.1, 0)}, 64), 0) << "one tells nothing of it";
   EXPECT_GT(between_sizes(std::vector{size_of(32, 1, 0), size_of(64, 1.05, 0)}, 48), 0.05);
+}
+
+TEST(AskedSizes, SizesBetweenFollowThem) {
+  CheckedSizes sizes;
+  sizes.sizes = {size_of(16, 1, 0), size_of(32, 1, 0)};
+  sizes.asked = {size_of(128, 0.92, 0), size_of(512, 0.9, 0), size_of(520, 0.9, 0)};
+  const OverPartsAt over = over_parts_asked({}, sizes);
+  ASSERT_TRUE(over);
+  EXPECT_NEAR(over(16), 1, 1e-12);
+  EXPECT_NEAR(over(32), 1, 1e-12);
+  EXPECT_NEAR(over(128), 0.92, 1e-12);
+  EXPECT_NEAR(over(516), 0.9, 1e-6) << "two that are near are one";
+  EXPECT_NEAR(over(4'096), 0.9, 1e-6) << "level beyond them";
+  EXPECT_LT(over(256), 0.92);
+  EXPECT_GT(over(256), 0.9);
+  sizes.asked = {size_of(128, 1.004, 0), size_of(512, 0.98, 0.03)};
+  EXPECT_FALSE(over_parts_asked({}, sizes)) << "as far as noise and half a per cent go";
+  // One that is not simulated has in its band what those beside it missed.
+  sizes.asked = {size_of(128, 0.92, 0), size_of(512, 1, 0)};
+  SizePoint p;
+  p.ranks = 256;
+  p.mean = {Seconds{1}, Seconds{1}, Seconds{1}};
+  widen(p, sizes, over_parts_asked({}, sizes));
+  EXPECT_LT(p.mean.low, Seconds{0.95});
+  EXPECT_GT(p.mean.high, Seconds{1.05});
+}
+
+/// Sums of 16 layers on links that no two messages share.
+const std::string kLayers = R"(
+[cluster]
+preset = "dgx-h100"
+nodes = 2
+[job]
+workload = "training"
+steps = 60
+[job.layers]
+count = 16
+forward = "0.5ms"
+backward = "1ms"
+gradients = "20MB"
+[[noise]]
+name = "jitter"
+law = "lognormal"
+cv = 0.08
+)";
+
+// The parts miss 512 ranks by 8 %, and 128 and 256 by as much.
+TEST(AskedSizes, EverySizeThatIsCheapIsSimulatedOnLinksToo) {
+  const FullForecast f = forecast_of(kLayers, {128, 256, 512, 1'024});
+  for (const SizePoint& p : f.projection.points) {
+    EXPECT_TRUE(p.simulated) << p.ranks;
+    EXPECT_EQ(p.not_simulated, "") << p.ranks;
+    const Seconds truth = simulated_step(kLayers, p.ranks, 60);
+    EXPECT_LE(p.mean.low, truth) << p.ranks;
+    EXPECT_GE(p.mean.high, truth) << p.ranks;
+    EXPECT_LT(p.mean.high / p.mean.low, 1.02) << p.ranks;
+    EXPECT_LE(p.mean.value, p.p95.value) << p.ranks;
+    EXPECT_LE(p.p95.value, p.p99.value) << p.ranks;
+    EXPECT_TRUE(p.goes_into) << p.ranks;
+  }
+  EXPECT_TRUE(f.simulated.not_simulated.empty());
+  const FullForecast alone = forecast_of(kLayers, {512});
+  EXPECT_EQ(alone.projection.points[0].mean.value, f.projection.points[2].mean.value);
+  EXPECT_EQ(alone.projection.points[0].mean.high, f.projection.points[2].mean.high);
+  // Bends are of the steps that were simulated: from 256 to 1,024 ranks.
+  const auto& at = f.job->at;
+  const double rises = std::log(at(1'024, kEveryMechanism).throughput / at(256, kEveryMechanism).throughput);
+  EXPECT_NEAR(rises, std::log(4 * f.projection.points[1].mean.value / f.projection.points[3].mean.value),
+              0.02);
+}
+
+TEST(AskedSizes, WhatIsNotSimulatedSaysSoAndHoldsWhatIsBesideIt) {
+  const FullForecast f = forecast_of(kLayers, {300});
+  const SizePoint& p = f.projection.points.front();
+  EXPECT_FALSE(p.simulated);
+  EXPECT_EQ(p.not_simulated, "not whole replicas on whole nodes");
+  ASSERT_EQ(f.simulated.asked.size(), 2U);
+  EXPECT_EQ(f.simulated.asked[0].ranks, 296);
+  EXPECT_EQ(f.simulated.asked[1].ranks, 304);
+  EXPECT_LE(p.mean.low, f.simulated.asked[0].step);
+  EXPECT_GE(p.mean.high, f.simulated.asked[1].step);
+  EXPECT_NEAR(p.mean.value / f.simulated.asked[0].step, 1, 0.03);
+  const std::vector<std::string> lines = simulated_lines(f.simulated);
+  EXPECT_TRUE(lines.back().starts_with("not simulated: 300 ranks (")) << lines.back();
+}
+
+// Little pays for small sizes, and for none that is dear.
+TEST(AskedSizes, TheCheapestFirst) {
+  const model::Scenario s = scenario(kLayers);
+  const SimulatedAsked found =
+      simulate_asked_sizes(s, Scaling::Weak, {4'096, 32, 64}, CheckedSizes{}, 1 << 21, 1);
+  ASSERT_GE(found.sizes.size(), 2U);
+  EXPECT_EQ(found.sizes[0].ranks, 32);
+  EXPECT_EQ(found.sizes[1].ranks, 64);
+  ASSERT_EQ(found.left.size(), 1U);
+  EXPECT_EQ(found.left[0].ranks, 4'096);
+  EXPECT_EQ(found.left[0].why, "its steps are too dear");
 }
 
 SizePoint point(std::int64_t ranks, Seconds step, Seconds rest) {

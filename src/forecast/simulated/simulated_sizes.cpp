@@ -22,6 +22,7 @@
 #include "forecast/regimes/simulated_scaling.hpp"
 #include "forecast/scenario/resize.hpp"
 #include "forecast/simulated/asked_sizes.hpp"
+#include "forecast/simulated/budget.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -32,6 +33,8 @@ constexpr int kSizes = 4;                  ///< of which one is the scenario's o
 constexpr std::int64_t kRankSteps = 65'536;
 constexpr std::int64_t kPlayedRankSteps = 1'024;
 constexpr double kRounding = 5e-3;
+constexpr double kNear =
+    0.33;  ///< ln of ranks, less than half a doubling: what such sizes differ by is noise
 
 bool is_played(const model::Scenario& s) {
   return model::plays_links(s, s.job.workload()) || model::disturbs_messages(s);
@@ -89,7 +92,7 @@ std::vector<double> places_of(const std::vector<CheckedSize>& sizes) {
 std::vector<double> ratios_of(const std::vector<CheckedSize>& sizes) {
   std::vector<double> y;
   y.reserve(sizes.size());
-  for (const CheckedSize& s : sizes) y.push_back(std::log(s.step / s.by_parts.value));
+  for (const CheckedSize& s : sizes) y.push_back(std::log(s.step / s.beside_others()));
   return y;
 }
 
@@ -109,13 +112,15 @@ std::optional<double> level_of(const std::vector<CheckedSize>& sizes, const std:
   return mean;
 }
 
-/// What the last stretch of ratios becomes beyond all sizes; 1 among them.
+/// What the last stretch of ratios becomes beyond all sizes; 1 among them. Of two that are near each other the stretch is noise.
 double goes_on_beyond(const std::vector<CheckedSize>& all, std::int64_t ranks) {
   const std::size_t last = all.size() - 1;
-  if (last == 0 || ranks <= all[last].ranks) return 1;
   const std::vector<double> x = places_of(all);
   const std::vector<double> y = ratios_of(all);
-  return std::exp((y[last] - y[last - 1]) / (x[last] - x[last - 1]) *
+  std::size_t before = last;
+  while (before > 0 && x[last] - x[before] < kNear) --before;
+  if (ranks <= all[last].ranks || !(x[last] - x[before] >= kNear)) return 1;
+  return std::exp((y[last] - y[before]) / (x[last] - x[before]) *
                   (std::log(static_cast<double>(ranks)) - x[last]));
 }
 
@@ -153,6 +158,10 @@ bool CheckedSize::follows() const {
   return meets(*this, forecast);
 }
 
+Seconds CheckedSize::beside_others() const {
+  return as_others > Seconds{} ? as_others : by_parts.value;
+}
+
 std::vector<CheckedSize> CheckedSizes::all() const {
   std::vector<CheckedSize> out = sizes;
   out.insert(out.end(), far.begin(), far.end());
@@ -180,7 +189,15 @@ CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen, 
                             int threads) {
   CheckedSizes out;
   if (!is_small_enough(scenario)) {
-    out.left_out = too_large_text();
+    SimulationBudget budget(scenario, scaling);
+    const auto plays = budget.plays(seen, kEventsOfASize, kEventsUnasked);
+    auto own = plays ? play_size(scenario, scaling, seen, *plays, threads) : std::nullopt;
+    if (!own) {
+      out.left_out = too_large_text();
+      return out;
+    }
+    own->by_parts = own->forecast = forecast(seen);
+    out.sizes.push_back(*std::move(own));
     return out;
   }
   const std::int64_t devices = scenario.cluster.devices_per_node;
@@ -223,8 +240,7 @@ OverPartsAt over_parts(const CheckedSizes& simulated) {
 void find_spread(CheckedSizes& simulated, const model::Scenario& scenario,
                  const std::function<SizePoint(std::int64_t ranks)>& forecast) {
   if (!steps_are_fresh(scenario)) return;
-  for (std::vector<CheckedSize>* of : {&simulated.sizes, &simulated.asked})
-    for (CheckedSize& s : *of) s.spread = spread_of(s.lengths, forecast(s.ranks));
+  for (CheckedSize& s : simulated.sizes) s.spread = spread_of(s.lengths, forecast(s.ranks));
 }
 
 namespace {
@@ -250,14 +266,14 @@ void hold(SizePoint& p, const CheckedSize& size) {
 void widen(SizePoint& p, const CheckedSizes& simulated, const OverPartsAt& over) {
   const auto& sizes = simulated.sizes;
   if (!p.refused.empty() || sizes.empty()) return;
-  const std::vector<CheckedSize> all = simulated.all();
+  const std::vector<CheckedSize> all = simulated.told();
   if (const auto own = std::ranges::find(all, p.ranks, &CheckedSize::ranks); own != all.end())
     p.goes_into = own->goes_into;
   const auto nearest_of = [&](const std::vector<CheckedSize>& of) {
     return std::ranges::min_element(of, {}, [&](const CheckedSize& s) { return apart(s.ranks, p.ranks); });
   };
   auto [low, high] = reach_of(*nearest_of(all));
-  if (over && !simulated.far.empty() && p.ranks > sizes.back().ranks) {
+  if (over && all.back().ranks > sizes.back().ranks && p.ranks > sizes.back().ranks) {
     const double on = goes_on_beyond(all, p.ranks);
     low = std::min(low, on);
     high = std::max(high, on);
@@ -299,12 +315,21 @@ std::vector<std::string> simulated_lines(const CheckedSizes& simulated) {
                     "quantiles and CV are those simulated",
                     fmt::join(otherwise, ", ")));
   if (!simulated.left_out.empty()) out.push_back("check: not made: " + simulated.left_out);
+  std::vector<std::string> left;
+  for (const NotSimulated& n : simulated.not_simulated)
+    left.push_back(fmt::format("{} ranks ({})", grouped(n.ranks), n.why));
+  if (!left.empty())
+    out.push_back(fmt::format("not simulated: {}: by parts, and the band holds what sizes beside them missed",
+                              fmt::join(left, ", ")));
   return out;
 }
 
 Json simulated_json(const CheckedSizes& simulated) {
   Json j{{"sizes", Json::array()},
-         {"left_out", simulated.left_out.empty() ? Json(nullptr) : Json(simulated.left_out)}};
+         {"left_out", simulated.left_out.empty() ? Json(nullptr) : Json(simulated.left_out)},
+         {"not_simulated", Json::array()}};
+  for (const NotSimulated& n : simulated.not_simulated)
+    j["not_simulated"].push_back({{"ranks", n.ranks}, {"why", n.why}});
   for (const CheckedSize& s : simulated.told())
     j["sizes"].push_back({{"ranks", s.ranks},
                           {"step_s", s.step.count()},
@@ -328,9 +353,7 @@ constexpr std::size_t kManyReplicas = 8;
 constexpr std::int64_t kApart = 4;
 constexpr std::int64_t kMostRanks = 1'048'576;
 constexpr double kMostEvaluated = 1 << 24;  ///< of a step: about a second
-constexpr double kMostOnLinks =
-    1 << 19;  ///< of all steps of a replica that is played on links beyond 256 ranks: some seconds at most
-constexpr double kMostOfAll = 1 << 25;  ///< of all replicas' steps, where there are more than the fewest
+constexpr double kMostOfAll = 1 << 25;      ///< of all replicas' steps, where there are more than the fewest
 
 /// What is played at a size whose step evaluates so much.
 struct Played {
@@ -402,38 +425,12 @@ std::optional<CheckedSize> simulated_far(const model::Scenario& scenario, Scalin
                      .goes_into = mean_parts(parts)};
 }
 
-/// Eight replicas of as many steps as near sizes have; where they are played on links, four of half as many, or one of all. `all_steps`:
-/// of as many as the job has.
+/// Eight replicas of as many steps as near sizes have.
 std::optional<CheckedSize> simulated_near(const model::Scenario& scenario, Scaling scaling,
-                                          std::int64_t ranks, int threads, bool all_steps = false) {
-  model::Scenario s = simulated_at(scenario, ranks, scaling);
-  if (is_played(s) && s.replicas > 1) s.job.steps = std::max(s.job.steps / 2, std::min(s.job.steps, 4));
-  if (all_steps) s.job.steps = scenario.job.steps;
-  s.plays_links = model::engine_for(s) == model::EngineKind::Flow;
-  s.failures = {};
-  s.start = {};
-  const int replicas = std::min(s.replicas, is_played(s) ? 4 : 8);
-  s.replicas = 1;
-  std::vector<std::optional<simulate::Outcome>> found(static_cast<std::size_t>(replicas));
-  parallel_for(found.size(), threads, [&](std::size_t i) {
-    model::Scenario one = s;
-    one.seed += i;
-    if (auto outcome = simulate::simulate(one, {.threads = 1})) found[i] = *std::move(outcome);
-  });
-  std::vector<Seconds> steps;
-  CheckedSize out{.ranks = ranks};
-  std::vector<std::optional<StepParts>> parts;
-  for (const auto& outcome : found) {
-    if (!outcome) return std::nullopt;
-    steps.push_back(outcome->total / std::max(1, s.job.steps));
-    out.lengths.merge(outcome->steps);
-    parts.push_back(step_parts_of(*outcome));
-  }
-  const simulate::ReplicaSpread spread = simulate::spread_of(steps);
-  out.step = spread.mean;
-  out.half_width = spread.half_width_95;
-  out.goes_into = mean_parts(parts);
-  return out;
+                                          std::int64_t ranks, int threads) {
+  const model::Scenario s = simulated_at(scenario, ranks, scaling);
+  const Plays plays{.replicas = std::min(s.replicas, 8), .steps = s.job.steps};
+  return play_size(scenario, scaling, ranks, plays, threads);
 }
 
 /// What a step of a far size evaluates, by how that grows up to `from`: nothing where that cannot be told.
@@ -494,16 +491,14 @@ std::vector<CheckedSize> simulate_far_sizes(const model::Scenario& scenario, Sca
 
 std::optional<CheckedSize> simulate_size(const model::Scenario& scenario, Scaling scaling, std::int64_t ranks,
                                          int threads) {
-  const std::int64_t most = is_played(scenario) ? kMostPlayed : kMostSimulated;
-  if (ranks <= most) return simulated_near(scenario, scaling, ranks, threads);
-  if (ranks > kMostRanks || !(varies(scenario) || is_played(scenario))) return std::nullopt;
+  if (is_played(scenario) || ranks > kMostRanks) return std::nullopt;
+  if (ranks <= kMostSimulated) return simulated_near(scenario, scaling, ranks, threads);
+  if (!varies(scenario)) return std::nullopt;
   const std::int64_t unit = unit_of(scenario);
   const auto evaluated =
-      Evaluated(scenario, scaling, std::max<std::int64_t>(most / (2 * unit), 1) * 2 * unit).at(ranks);
-  if (evaluated && is_played(scenario) &&
-      *evaluated * static_cast<double>(scenario.job.steps) <= kMostOnLinks)
-    return simulated_near(scenario, scaling, ranks, threads, true);
-  if (!evaluated || is_played(scenario) || *evaluated > kMostEvaluated) return std::nullopt;
+      Evaluated(scenario, scaling, std::max<std::int64_t>(kMostSimulated / (2 * unit), 1) * 2 * unit)
+          .at(ranks);
+  if (!evaluated || *evaluated > kMostEvaluated) return std::nullopt;
   return simulated_far(scenario, scaling, ranks, *evaluated, threads);
 }
 
@@ -536,7 +531,7 @@ OverPartsAt over_parts_far(OverPartsAt near, std::int64_t from, const std::vecto
 }
 
 void widen_by_hidden(SizePoint& p, const CheckedSizes& simulated, const RestAt& rest) {
-  const std::vector<CheckedSize> all = simulated.all();
+  const std::vector<CheckedSize> all = simulated.told();
   if (!p.refused.empty() || all.empty() || !rest || p.ranks <= all.back().ranks) return;
   const Seconds grown = rest(p.ranks).value - rest(all.back().ranks).value;
   const Seconds waits = p.mean.value * (1 - p.efficiency) - p.rest;

@@ -22,10 +22,12 @@ namespace cox::forecast {
 
 struct CheckedSize {
   std::int64_t ranks = 0;
-  Seconds step{};            ///< mean, without failures and start
-  Seconds half_width{};      ///< of 95 % over replicas; zero = nothing is drawn
-  TimeBand by_parts{};       ///< of the mean, by quadrature
-  TimeBand forecast{};       ///< that, as it follows what was simulated
+  Seconds step{};        ///< mean, without failures and start
+  Seconds half_width{};  ///< of 95 % over replicas; zero = nothing is drawn
+  TimeBand by_parts{};   ///< of the mean, by quadrature
+  TimeBand forecast{};   ///< that, as it follows what was simulated
+  Seconds
+      as_others{};  ///< of a size asked: its parts with the price of communication that sizes beside it have; zero = `by_parts`
   QuantileSketch lengths{};  ///< of the steps that were simulated, in seconds
   std::optional<StepParts>
       goes_into{};  ///< a step, mean over ranks and replicas; empty where the engine does not tell
@@ -36,16 +38,25 @@ struct CheckedSize {
   [[nodiscard]] bool agrees() const;
   /// The same of interval and forecast.
   [[nodiscard]] bool follows() const;
+  /// What parts say, as of sizes that are not simulated.
+  [[nodiscard]] Seconds beside_others() const;
+};
+
+/// A size that was asked for and that has no steps of its own.
+struct NotSimulated {
+  std::int64_t ranks = 0;
+  std::string why{};
 };
 
 struct CheckedSizes {
   std::vector<CheckedSize> sizes{};  ///< ascending
   std::vector<CheckedSize> far{};    ///< beyond them, ascending: those of simulate_far_sizes
   std::vector<CheckedSize>
-      asked{};  ///< between and beyond these, ascending: asked_sizes.hpp. No other size follows them
-  std::string left_out{};  ///< why there is none; empty = there is one
+      asked{};  ///< between and beyond these, ascending: asked_sizes.hpp. Sizes that are not simulated, and bends, follow them
+  std::vector<NotSimulated> not_simulated{};  ///< of those asked, ascending
+  std::string left_out{};                     ///< why there is none; empty = there is one
 
-  [[nodiscard]] std::vector<CheckedSize> all() const;   ///< that others follow
+  [[nodiscard]] std::vector<CheckedSize> all() const;   ///< without those asked
   [[nodiscard]] std::vector<CheckedSize> told() const;  ///< with those asked
 };
 
@@ -86,12 +97,13 @@ void widen(SizePoint& point, const CheckedSizes& simulated, const OverPartsAt& o
 /// Bands hold the interval of a size that was simulated itself; quantiles and CV become those of its steps where `spread` says so.
 void hold(SizePoint& point, const CheckedSize& size);
 
-/// One size, mean over replicas: up to 4,096 ranks (256 where messages share links or are disturbed), and beyond as a far one.
-/// Nothing where it is not cheap, or refused. Threads: same result for any number. Held by: src/forecast/simulated/asked_sizes_test.cpp
+/// One size where messages neither share links nor are disturbed, mean over replicas: up to 4,096 ranks, and beyond as a far one. Nothing where
+/// that is not how it is simulated, or where it is refused. Threads: same result for any number.
+/// Held by: src/forecast/simulated/asked_sizes_test.cpp
 [[nodiscard]] std::optional<CheckedSize> simulate_size(const model::Scenario& scenario, Scaling scaling,
                                                        std::int64_t ranks, int threads);
 
-/// Fills `spread` where the 95th or 99th percentile, or the median, that is forecast lies outside of the interval that so many steps have for
+/// Fills `spread` of `sizes` where the 95th or 99th percentile, or the median, that is forecast lies outside of the interval that so many steps have for
 /// theirs (99.5 %) by more than half a per cent: a tail that messages draw is in no part, and what a ring absorbs of lateness neither. At least
 /// 100 steps. Not where noise lasts from step to step: then a replica's steps are few draws.
 /// Held by: src/forecast/simulated/simulated_sizes_test.cpp

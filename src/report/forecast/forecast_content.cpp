@@ -158,10 +158,12 @@ void add_failures(const Forecast& f, std::size_t i, ForecastPage& page) {
   const forecast::NodeHours h = f.node_hours(i);
   page.observations.push_back(
       {.sentence = fmt::format(
-           "Of the node hours at {} ranks {} are work that counts, {} communication, {} waiting for the slowest, {} "
+           "Of the node hours at {} ranks{} {} are work that counts, {} communication, {} waiting for the slowest, {} "
            "checkpoints, {} work done again, {} restarts.",
-           grouped(f.projection.points[i].ranks), percent(h.own), percent(h.communication),
-           percent(h.waiting), percent(h.writes), percent(h.rework), percent(h.down())),
+           grouped(f.projection.points[i].ranks),
+           f.projection.points[i].not_simulated.empty() ? "" : " (by parts)", percent(h.own),
+           percent(h.communication), percent(h.waiting), percent(h.writes), percent(h.rework),
+           percent(h.down())),
        .interval = fmt::format("goodput {} to {}", percent(f.goodput[i].goodput.low),
                                percent(f.goodput[i].goodput.high)),
        .evidence = fmt::format("a failure every {}, as stated", to_string(f.goodput[i].between)),
@@ -359,6 +361,10 @@ ForecastPage page_of(const Forecast& f, std::vector<Artefact> artefacts) {
   else if (!f.structure && !(f.drawn && f.drawn->structure))
     page.no_structure =
         f.drawn && !f.drawn->why_not.empty() ? f.drawn->why_not : "nobody saw who waits for whom";
+  for (const SizePoint& p : f.projection.points)
+    if (p.refused.empty() && !p.not_simulated.empty())
+      page.limits.push_back(
+          fmt::format("{} ranks are not simulated ({}): by parts", grouped(p.ranks), p.not_simulated));
   for (const auto* list : {&f.not_seen, &f.contradictions, &f.projection.notes, &f.left_out})
     page.limits.insert(page.limits.end(), list->begin(), list->end());
   if (f.control) add_control(*f.control, page);
