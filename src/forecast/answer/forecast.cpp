@@ -389,6 +389,12 @@ void follow_asked(FullForecast& out, Asked& question, const model::Scenario& sce
     widen(p, out.simulated, out.over_parts);
     if (varies(scenario)) widen_by_hidden(p, out.simulated, question.project.rest);
   }
+  // What has no number says why where the number would be.
+  std::erase_if(out.simulated.not_simulated, [&](const NotSimulated& n) {
+    const auto& points = out.projection.points;
+    const auto at = std::ranges::find(points, n.ranks, &SizePoint::ranks);
+    return at != points.end() && !at->refused.empty();
+  });
 }
 
 /// Where the largest size is beyond what is simulated.
