@@ -37,7 +37,9 @@ struct ControlQuestion {
   std::vector<std::int64_t>
       nodes{};  ///< beside the scenario's own; sizes that its layout does not fit are told
   LeverOptions options{};
-  DrawnStep drawn_steps{};    ///< empty = steps are not drawn
+  DrawnStep drawn_steps{};  ///< empty = steps are not drawn
+  /// How long a step takes over what parts say, by ranks: margins of levers take it; empty = 1.
+  std::function<double(std::int64_t ranks)> over_parts{};
   SimulatedStep simulated{};  ///< days take these steps where there are some; empty = there are none
 };
 

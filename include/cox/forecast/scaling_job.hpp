@@ -38,6 +38,8 @@ struct ThroughputPoint {
 struct ScalingJob {
   std::vector<Mechanism> mechanisms{};  ///< at most 63
   std::function<ThroughputPoint(std::int64_t ranks, MechanismSet on)> at{};
+  /// Throughputs that are apart by less, as a part of them, are alike: a peak that is higher than the end by less is none.
+  double alike = 0;
 };
 
 /// A time that depends on the size.

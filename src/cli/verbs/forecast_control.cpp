@@ -24,24 +24,24 @@ namespace {
 constexpr double kDay = 86'400;
 
 /// A number above 0; zero where the option is not there.
-Result<double> amount(const Invocation& call, const std::string& name) {
+Result<double> amount(const Invocation& call, const std::string& name, const char* like) {
   const std::string text = call.value(name);
   if (text.empty()) return 0.0;
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc{} && end == text.data() + text.size() && value > 0 && std::isfinite(value))
     return value;
-  return fail(usage_error(
-      "forecast-036", fmt::format("--{}: got '{}', expected a number above 0", name, text), "like 15e12"));
+  return fail(usage_error("forecast-036",
+                          fmt::format("--{}: got '{}', expected a number above 0", name, text), like));
 }
 
 }  // namespace
 
 Result<std::optional<forecast::ControlQuestion>> control_question(const Invocation& call,
                                                                   forecast::Scaling scaling) {
-  COX_TRY(const double tokens, amount(call, "tokens"));
-  COX_TRY(const double per_step, amount(call, "tokens-per-step"));
-  COX_TRY(const double within, amount(call, "days"));
+  COX_TRY(const double tokens, amount(call, "tokens", "like 15e12"));
+  COX_TRY(const double per_step, amount(call, "tokens-per-step", "like 4e6"));
+  COX_TRY(const double within, amount(call, "days", "like 30; leave it out for the days of each size"));
   if ((tokens > 0) != (per_step > 0) || (within > 0 && !(tokens > 0)))
     return fail(usage_error("forecast-036", "a training needs both --tokens and --tokens-per-step",
                             "like --tokens 15e12 --tokens-per-step 4e6"));

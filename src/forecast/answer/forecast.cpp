@@ -13,10 +13,12 @@
 #include "cox/base/units_text.hpp"
 
 #include "forecast/answer/drawn_structure.hpp"
+#include "forecast/answer/held_peak.hpp"
 #include "forecast/answer/node_hours.hpp"
 #include "forecast/answer/stated.hpp"
 #include "forecast/answer/structure_detail.hpp"
 #include "forecast/calibrate/calibrate.hpp"
+#include "forecast/checkpoints/drawn_failures.hpp"
 #include "forecast/levers/nearest_margin.hpp"
 #include "forecast/regimes/failing.hpp"
 #include "forecast/regimes/parts_job.hpp"
@@ -192,9 +194,6 @@ void add_measured(FullForecast& out, const Evidence& e, const Asked& question, c
 /// Whether a size would be answered, if it were asked.
 using IsAnswered = std::function<bool(std::int64_t ranks)>;
 
-/// Of a size that is beyond all that are simulated the largest that is.
-using KnownUpTo = std::function<std::optional<std::int64_t>(std::int64_t ranks)>;
-
 /// The largest size asked that has a number; beyond it up to `least`, where nothing in between is refused.
 std::int64_t answered_up_to(const FullForecast& out, const IsAnswered& answered, std::int64_t least) {
   std::int64_t most = out.margins_at;
@@ -216,61 +215,57 @@ void keep_slopes(FullForecast& out, PartsJobOptions options) {
       p.elasticity = running.at(p.ranks, kEveryMechanism).elasticity;
 }
 
+/// The most throughput of the job as it is estimated, at the ends of how often it is thought to fail, is in its band: draws of communication
+/// have other peaks.
+void hold_prior_of_failures(FullForecast& out, PartsJobOptions options) {
+  if (!out.regimes || !options.failing || !options.stated) return;
+  options.replicates = 0;
+  TransitionBand& peak = out.regimes->n_star;
+  const auto place = [](const RegimeBoundary& b) { return std::pair{b.place, b.ranks}; };
+  for (const double factor : {options.stated->between.low, options.stated->between.high}) {
+    PartsJobOptions end = options;
+    change_between(end.failing->failures, factor);
+    const RegimeBoundary most = map_regimes(job_of_parts(*out.parts, end).job, out.regimes->range).n_star;
+    if (place(most) < place(peak.low)) peak.low = most;
+    if (place(most) > place(peak.high)) peak.high = most;
+  }
+  if (place(peak.low) < place(peak.shared_low)) peak.shared_low = peak.low;
+  if (place(peak.high) > place(peak.shared_high)) peak.shared_high = peak.high;
+}
+
 /// Regimes up to the largest size that has a number, and margins there: to the next boundary below. Where nothing fails and the work grows
-/// with the ranks, not beyond what is simulated (`known`; empty = all is known): there a bend would rest on a slope that only goes on.
-void add_bends(FullForecast& out, const Asked& question, const IsAnswered& answered,
-               const KnownUpTo& known = {}) {
+/// with the ranks, not beyond what is simulated (`known`): there a bend would rest on a slope that only goes on.
+void add_bends(FullForecast& out, const Asked& question, const IsAnswered& answered) {
   for (const SizePoint& p : out.projection.points)
     if (p.refused.empty()) out.margins_at = std::max(out.margins_at, p.ranks);
   PartsJobOptions options{.project = question.project, .failing = {}, .replicates = kBandReplicates};
   options.failing = failing_scenario(out, question);
   options.sources = out.sources;
   options.links = out.links;
+  options.exact_links = out.exact_links;
+  options.stated = stated_ranges(question.prior);
   options.unseen = out.calibrated;
+  const std::int64_t from = std::max<std::int64_t>(1, out.parts->ranks);
+  std::int64_t most = answered_up_to(out, answered, std::max(2 * from, kLeastRange));
+  const auto end = out.known ? out.known(most) : std::nullopt;
+  if (out.known) options.simulated_to = out.simulated_to = end.value_or(most);
   keep_slopes(out, options);
   if (options.failing) add_goodput(out, failing_of(*out.parts, *options.failing), question.prior);
-  const std::int64_t from = std::max<std::int64_t>(1, out.parts->ranks);
   if (out.margins_at == 0) return;  // where no size has a number, none bends
   const PartsJob job = job_of_parts(*out.parts, options);
   out.job = job.job;
-  std::int64_t most = answered_up_to(out, answered, std::max(2 * from, kLeastRange));
-  const bool by_slope = known && !options.failing && question.project.scaling == Scaling::Weak;
-  if (const auto end = by_slope ? known(most) : std::nullopt; end && *end > from) most = std::min(most, *end);
+  const bool by_slope = !options.failing && question.project.scaling == Scaling::Weak;
+  if (by_slope && end && *end > from) most = std::min(most, *end);
   if (most > from)
     out.regimes = regimes_of(job.job, {.from = from, .to = most, .per_doubling = 2},
                              question.project.scaling == Scaling::Weak, job.replicates,
                              question.project.threads, job.shared);
+  hold_prior_of_failures(out, options);
   const double now = job.job.at(out.margins_at, kEveryMechanism).elasticity;
   const double level = next_level(now);
   options.bands = question.structure.asked;
   if (!options.bands && !options.unseen) options.replicates = 0;
   out.margins = margins_of_parts(*out.parts, out.margins_at, level, options);
-}
-
-/// The size of most throughput, and between which it lies, are sizes that the job can have: whole units, and a batch that is shared out.
-/// Looked at: those within a factor of two; where there is none, it stays.
-void hold_peak(FullForecast& out, const model::Scenario& scenario) {
-  if (!out.regimes || !out.regimes->n_star.value.inside()) return;
-  TransitionBand& peak = out.regimes->n_star;
-  const std::int64_t unit = unit_of(scenario);
-  std::vector<std::int64_t> can;
-  for (std::int64_t n = std::max(peak.value.ranks / 2 / unit * unit, unit); n <= 2 * peak.value.ranks;
-       n += unit)
-    if (not_shared_out(scenario, n).empty()) can.push_back(n);
-  if (can.empty()) return;
-  const auto* training = std::get_if<model::TrainingJob>(&scenario.job.work);
-  // Of whole units the two beside it are the highest: between two sizes looked at there is one peak.
-  if (training == nullptr || training->global_batch == 0) {
-    const auto above = std::ranges::lower_bound(can, peak.value.ranks);
-    can = above == can.end()     ? std::vector{can.back()}
-          : above == can.begin() ? std::vector{can.front()}
-                                 : std::vector{*(above - 1), *above};
-  }
-  const auto throughput = [&](std::int64_t n) { return out.job->at(n, kEveryMechanism).throughput; };
-  const std::int64_t best = *std::ranges::max_element(can, {}, throughput);
-  peak.value.ranks = out.regimes->map.n_star.ranks = best;
-  if (peak.low.inside()) peak.low.ranks = std::min(peak.low.ranks, best);
-  if (peak.high.inside()) peak.high.ranks = std::max(peak.high.ranks, best);
 }
 
 /// Whether a band is too wide shows in fewer draws.
@@ -416,6 +411,8 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   if (!question.project.rest) {
     question.project.rest = rest.at;
     out.links = rest.with_links;
+    out.exact_links = rest.with_exact_links;
+    out.known = rest.simulated_below;
     if (!question.sizes.empty()) add_extrapolated(out, rest, scaling, std::ranges::max(question.sizes));
   }
   COX_TRY(out.parts, parts_of(*e.scenario, scaling));
@@ -445,14 +442,12 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   for (std::string& told : shorter_steps(out.projection, out.simulated))
     out.projection.notes.push_back(std::move(told));
   widen(out.seen, out.simulated, out.over_parts);
-  add_bends(
-      out, question,
-      [&](std::int64_t ranks) {
-        return not_shared_out(*e.scenario, ranks).empty() &&
-               project(*out.parts, {ranks}, quickly(question.project)).points.front().refused.empty();
-      },
-      out.links ? rest.simulated_below : KnownUpTo());
+  add_bends(out, question, [&](std::int64_t ranks) {
+    return not_shared_out(*e.scenario, ranks).empty() &&
+           project(*out.parts, {ranks}, quickly(question.project)).points.front().refused.empty();
+  });
   hold_peak(out, *e.scenario);
+  hold_simulated(out);
   if (question.structure.asked) out.detail = detail_of(out, nullptr, question);
   if (question.structure.drawn) add_drawn(out, nullptr, question);
   return {};
@@ -483,6 +478,13 @@ void from_curves(FullForecast& out, const Evidence& e, const Asked& question) {
   out.no_goodness = out.no_scenario = "a table of sizes says nothing of what the ranks do";
   if (question.failures.happen())
     out.not_seen.emplace_back("what failures take: how many nodes a size has is not in a table of sizes");
+  const std::vector<CurvePrediction>& given = out.curve->given;
+  const bool constant = given.size() > 1 && std::ranges::all_of(given, [&](const CurvePrediction& p) {
+                          return p.value == given.front().value;
+                        });
+  if (constant)
+    out.not_seen.emplace_back(
+        "how sure it is: all values of the table are the same, so no curve differs from another and none has a band");
   out.not_seen.emplace_back(
       "why it grows: curves have no cause, and what begins beyond the largest size is not in them");
 }

@@ -45,7 +45,11 @@ struct FullForecast : Forecast {
   WorkSources sources{};         ///< of a Scenario that was given: mechanisms under its own names
   RestAt rest{};  ///< communication at other sizes, as the projection takes it; empty = as its parts say
   RestWithLinks links{};  ///< of a Scenario that was given: the same with other links; empty = not known
-  ScalingJob named{};     ///< of a stated job: its terms, by ranks; no function = none
+  RestWithLinks exact_links{};  ///< each of them simulated
+  KnownUpTo known{};            ///< of a Scenario that was given; empty = all is known
+  std::int64_t simulated_to =
+      0;               ///< the largest size up to which bends are looked for that is; 0 = all are known
+  ScalingJob named{};  ///< of a stated job: its terms, by ranks; no function = none
   std::optional<model::Scenario>
       failing{};                       ///< the same: what fails, checkpoints as often as is best at each size
   Prior prior{};                       ///< as it was asked

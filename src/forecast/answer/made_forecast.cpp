@@ -257,6 +257,7 @@ Status MadeForecast::add_control(const ControlQuestion& question, const ReadEvid
                       .where = {}});
   played.options.prior = asked.prior;
   if (whole_->parts && question.training) played.drawn_steps = drawn_steps(*whole_, asked_of(asked));
+  if (!whole_->calibrated) played.over_parts = whole_->over_parts;
   if (question.training && !whole_->calibrated)
     played.simulated = [sizes = whole_->simulated.told()](std::int64_t ranks) -> std::optional<StepParts> {
       const auto at = std::ranges::find(sizes, ranks, &CheckedSize::ranks);
@@ -306,6 +307,10 @@ Status MadeForecast::add_learning(const LearningQuestion& question, const ReadEv
         whole_->learned->notes.begin(),
         "a Run does not tell what it learns: each rank is taken as a worker with its own samples, all "
         "gradients as one sum");
+  if (whole_->calibrated && whole_->run.hidden)
+    whole_->learned->notes.push_back(
+        "the Run's communication overlaps its work, and in this Scenario it does not: levers of its steps give other times than a "
+        "Scenario that states the overlap");
   return {};
 }
 

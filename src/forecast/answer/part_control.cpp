@@ -29,6 +29,9 @@ void add_part_levers(FullForecast& f, const Evidence& evidence, const Asked& ask
   });
   const PartsCase job{.parts = *f.parts,
                       .rest = f.rest,
+                      .links = f.links,
+                      .exact_links = f.exact_links,
+                      .simulated_to = f.simulated_to,
                       .ranks = f.margins_at > 0 ? f.margins_at : f.seen_ranks,
                       .failing = failing_scenario(f, asked)};
   std::vector<PartLever> levers = part_levers(job, seen == evidence.samples.end() ? nullptr : &*seen);
@@ -39,6 +42,7 @@ void add_part_levers(FullForecast& f, const Evidence& evidence, const Asked& ask
   PartLeverOptions options{.project = asked.project};
   options.project.over_parts = f.over_parts;
   options.project.growth = f.growth;
+  options.stated = stated_ranges(asked.prior);
   options.unseen = f.calibrated;
   if (evidence.stated) options.replicates = 0;  // its terms are exact: there is nothing to draw
   if (question.levers)

@@ -17,20 +17,25 @@ namespace {
 
 constexpr int kDraws = 20;
 
+constexpr std::int64_t kFar = 4'096;  ///< ranks up to which throughput that falls may rise again
+
 /// A scenario as its parts.
 struct Parted {
   Parts parts;
   PartsJobOptions options;
 };
 
-std::optional<Parted> parted(const model::Scenario& scenario) {
+std::optional<Parted> parted(const model::Scenario& scenario, const OverPartsAt& over_parts = {}) {
   auto parts = parts_of(scenario);
   if (!parts) return std::nullopt;
   Parted out{.parts = *std::move(parts),
              .options = {.project = {}, .failing = {}, .replicates = 0, .worst = false}};
   RestOfScenario rest = rest_and_range_of(scenario);
   out.options.project.rest = std::move(rest.at);
+  out.options.project.over_parts = over_parts;
   out.options.links = std::move(rest.with_links);
+  out.options.exact_links = std::move(rest.with_exact_links);
+  out.options.simulated_to = rest.simulated_below(kFar).value_or(kFar);
   if (scenario.failures.happen()) out.options.failing = scenario;
   return out;
 }
@@ -44,8 +49,9 @@ double rate_of(const Parted& job, std::int64_t ranks) {
 
 }  // namespace
 
-void add_margins(const model::Scenario& scenario, int threads, LeverTable& table) {
-  const std::optional<Parted> as_it_is = parted(scenario);
+void add_margins(const model::Scenario& scenario, int threads, const OverPartsAt& over_parts,
+                 LeverTable& table) {
+  const std::optional<Parted> as_it_is = parted(scenario, over_parts);
   if (!as_it_is) return;
   const double now =
       job_of_parts(as_it_is->parts, as_it_is->options).job.at(table.ranks, kEveryMechanism).elasticity;
@@ -63,7 +69,7 @@ void add_margins(const model::Scenario& scenario, int threads, LeverTable& table
     if (!table.levers[i].why_not.empty()) return;
     model::Scenario changed = scenario;
     levers[i].apply(changed);
-    if (const std::optional<Parted> job = parted(changed)) add(*job, table.levers[i]);
+    if (const std::optional<Parted> job = parted(changed, over_parts)) add(*job, table.levers[i]);
   });
 }
 

@@ -151,7 +151,7 @@ Result<FullControl> make_control(const model::Scenario& scenario, const ControlQ
     if (n >= 1 && std::find(nodes.begin(), nodes.end(), n) == nodes.end()) nodes.push_back(n);
   if (q.levers) {
     COX_TRY(out.levers, compare_levers(scenario, q.options));
-    add_margins(scenario, q.options.threads, *out.levers);
+    add_margins(scenario, q.options.threads, q.over_parts, *out.levers);
   }
   if (q.target) {
     COX_TRY(out.set, cheapest_levers(scenario, *q.target, q.options));
@@ -378,8 +378,9 @@ void add_goodput(Lines& out, const FullControl& c) {
   if (!c.most) return;
   out.push_back(fmt::format(
       "by failures alone, were a step as long at any size and each size at its own best interval: most work "
-      "{} {} nodes, where {} of the time is work",
-      c.most->censored ? "beyond" : "at", grouped(c.most->nodes), percent(c.most->goodput)));
+      "{} {} node{}, where {} of the time is work",
+      c.most->censored ? "beyond" : "at", grouped(c.most->nodes), c.most->nodes == 1 ? "" : "s",
+      percent(c.most->goodput)));
   if (c.most_with_steps)
     out.push_back(
         fmt::format("with steps that take longer on more nodes{}: most throughput at {} nodes",
@@ -436,10 +437,11 @@ void add_day(Lines& out, const Days& d) {
 void add_nodes_for(Lines& out, const FullControl& c) {
   if (!c.nodes_for || !c.within) return;
   const NodesFor& n = *c.nodes_for;
-  out.push_back(n.reached ? fmt::format("within {}: {} nodes{}, {}", day_text(*c.within), grouped(n.at.nodes),
-                                        banded_nodes(n), banded_days(n.at))
-                          : fmt::format("within {}: no number of nodes; {} ({})", day_text(*c.within), n.why,
-                                        banded_days(n.at)));
+  out.push_back(n.reached
+                    ? fmt::format("within {}: {} node{}{}, {}", day_text(*c.within), grouped(n.at.nodes),
+                                  n.at.nodes == 1 ? "" : "s", banded_nodes(n), banded_days(n.at))
+                    : fmt::format("within {}: no number of nodes; {} ({})", day_text(*c.within), n.why,
+                                  banded_days(n.at)));
 }
 
 void add_sensitivities(Lines& out, const std::vector<Sensitivity>& all) {
@@ -460,8 +462,8 @@ std::vector<TextLine> text_lines(const FullControl& c) {
   for (const Days& d : c.days) add_day(out, d);
   add_nodes_for(out, c);
   if (!c.sensitivities.empty())
-    out.push_back(
-        fmt::format("days on {} nodes, were one of these otherwise:", grouped(c.days.front().nodes)));
+    out.push_back(fmt::format("days on {} node{}, were one of these otherwise:",
+                              grouped(c.days.front().nodes), c.days.front().nodes == 1 ? "" : "s"));
   add_sensitivities(out, c.sensitivities);
   for (const std::string& note : c.notes) out.push_back("note: " + note);
   return out;

@@ -177,6 +177,9 @@ LeverEffect effect_of(const PlayedParts& with, const PlayedParts& without, Scali
 PartsJobOptions job_options(const PartsCase& job, const PartLeverOptions& options) {
   PartsJobOptions out{.project = options.project, .failing = job.failing, .replicates = 0, .worst = false};
   out.project.rest = job.rest;
+  out.links = job.links;
+  out.exact_links = job.exact_links;
+  out.simulated_to = job.simulated_to;
   return out;
 }
 
@@ -185,6 +188,7 @@ PartsJobOptions drawn_options(const PartsCase& job, const PartLeverOptions& opti
   PartsJobOptions out = job_options(job, options);
   out.replicates = options.replicates;
   out.unseen = options.unseen;
+  out.stated = options.stated;
   return out;
 }
 
@@ -319,6 +323,17 @@ void make_range(LeverEffect& e, const LeverEffect& as_it_is) {
 }
 
 }  // namespace
+
+void change_rest(PartsCase& job,
+                 const std::function<TimeEstimate(TimeEstimate rest, std::int64_t ranks)>& change) {
+  if (job.rest)
+    job.rest = [rest = job.rest, change](std::int64_t ranks) { return change(rest(ranks), ranks); };
+  for (RestWithLinks* links : {&job.links, &job.exact_links})
+    if (*links)
+      *links = [rest = *links, change](std::int64_t ranks, double bandwidth) {
+        return change(rest(ranks, bandwidth), ranks);
+      };
+}
 
 LeverTable compare_part_levers(const PartsCase& job, const std::vector<PartLever>& levers,
                                const PartLeverOptions& options, const LeverPrices& prices) {

@@ -12,6 +12,7 @@
 #include "cox/model/scenario.hpp"
 
 #include "forecast/calibrate/parts.hpp"
+#include "forecast/checkpoints/drawn_failures.hpp"
 #include "forecast/levers/levers.hpp"
 #include "forecast/project/project.hpp"
 #include "forecast/sample/sample.hpp"
@@ -21,7 +22,10 @@ namespace cox::forecast {
 /// A job by its parts, at one size.
 struct PartsCase {
   Parts parts{};
-  RestAt rest{};                  ///< empty = as `project` does without
+  RestAt rest{};          ///< empty = as `project` does without
+  RestWithLinks links{};  ///< the same with other links, and what a collapse rests on; `PartsJobOptions`
+  RestWithLinks exact_links{};
+  std::int64_t simulated_to = 0;
   std::optional<Parts> detour{};  ///< what the job is in a step in which all ranks take their detour together
   double detours = 0;             ///< share of such steps
   std::int64_t ranks = 0;
@@ -39,6 +43,10 @@ struct PartLever {
       false;  ///< `apply` is what it does at most: from the job as it is up to there is a range, of which no place is likelier
 };
 
+/// Communication at any size, with any links, becomes other.
+void change_rest(PartsCase& job,
+                 const std::function<TimeEstimate(TimeEstimate rest, std::int64_t ranks)>& change);
+
 /// In the order in which a set of them is applied. `sample`: what the parts were calibrated from, which names ranks; null = a
 /// Scenario's parts, without names. Cost: a calibration for each number of ranks that is taken out.
 /// Held by: src/forecast/levers/by_parts_test.cpp
@@ -46,7 +54,8 @@ struct PartLever {
 
 struct PartLeverOptions {
   ProjectOptions project{};
-  int replicates = 20;  ///< parameters drawn again, the same draw with and without a lever
+  int replicates = 20;                   ///< parameters drawn again, the same draw with and without a lever
+  std::optional<StatedRanges> stated{};  ///< of what fails, `PartsJobOptions`
   bool unseen = false;  ///< intervals hold as many draws more, with slow nodes and growth that were not seen
 };
 

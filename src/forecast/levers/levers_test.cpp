@@ -167,9 +167,22 @@ TEST(Target, IsReadOrRefused) {
   EXPECT_FALSE(parse_target("cv <= 0.05")->of_baseline);
   EXPECT_TRUE(parse_target("cost <= 0.9 * baseline")->of_baseline);
   EXPECT_TRUE(parse_target("p99 <= 1.2*median"));
+  EXPECT_EQ(parse_target("cv<=0.05")->factor, 0.05);
+  for (const std::string_view tight : {"p99<=1.2*median", "p99<1.2*median", "p99 < 1.2 * median"}) {
+    const auto target = parse_target(tight);
+    ASSERT_TRUE(target) << tight;
+    EXPECT_TRUE(target->at_most);
+    EXPECT_EQ(target->factor, 1.2);
+    EXPECT_EQ(*target->of, Target::Figure::Median);
+  }
+  EXPECT_FALSE(parse_target("throughput>1.1*baseline")->at_most);
+  // The word that is at fault is in the message.
+  EXPECT_NE(parse_target("p98 <= 1").error().message.find("'p98'"), std::string::npos);
+  EXPECT_NE(parse_target("p99 = 1.2 * median").error().message.find("got '='"), std::string::npos);
+  EXPECT_NE(parse_target("p99 <= 1.2 * medium").error().message.find("'medium'"), std::string::npos);
   for (const std::string_view bad :
        {"", "p99", "p99 < 2", "p99 <= 0.1", "p99 <= 1.2 * cv", "cv <= -1", "cv <= nan", "cv <= 0.1 * cost",
-        "p98 <= 1", "p99 <= 1 * median now", "p99 <= 1 median"})
+        "p98 <= 1", "p99 = 1.2 * median", "p99 =< 1.2 * median", "p99 <= 1 * median now", "p99 <= 1 median"})
     EXPECT_EQ(parse_target(bad).error().id, "forecast-033") << bad;
 }
 

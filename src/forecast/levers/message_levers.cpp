@@ -252,7 +252,7 @@ void hide(PartsCase& c) {
   };
   c.parts.rest = less(c.parts.rest);
   c.parts.rest_growth.clear();
-  if (c.rest) c.rest = [rest = c.rest, less](std::int64_t ranks) { return less(rest(ranks)); };
+  change_rest(c, [less](TimeEstimate rest, std::int64_t) { return less(rest); });
 }
 
 void add_overlap(const PartsCase& job, const Sample& sample, std::vector<PartLever>& out) {
@@ -322,12 +322,10 @@ void change_communication(PartsCase& c, const TimesAsLong& by) {
   };
   change(c.parts.rest);
   for (GrowthFit& fit : c.parts.rest_growth) fit.slope *= by.value;
-  if (!c.rest) return;
-  c.rest = [rest = c.rest, change](std::int64_t ranks) {
-    TimeEstimate out = rest(ranks);
-    change(out);
-    return out;
-  };
+  change_rest(c, [change](TimeEstimate rest, std::int64_t) {
+    change(rest);
+    return rest;
+  });
 }
 
 void add_message_levers(const PartsCase& job, const Sample& sample, std::vector<PartLever>& out) {

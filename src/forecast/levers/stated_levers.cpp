@@ -9,13 +9,11 @@ namespace {
 
 /// Communication without one of its terms.
 void take_away(PartsCase& c, const StatedTerm& term, int ranks_per_node) {
-  if (!c.rest) return;
-  c.rest = [rest = c.rest, term, each = static_cast<double>(ranks_per_node)](std::int64_t ranks) {
-    TimeEstimate out = rest(ranks);
+  change_rest(c, [term, each = static_cast<double>(ranks_per_node)](TimeEstimate out, std::int64_t ranks) {
     const Seconds less = term.at_nodes(std::max(static_cast<double>(ranks) / each, 1.0));
     for (Seconds* one : {&out.value, &out.low, &out.high}) *one = std::max(*one - less, Seconds{});
     return out;
-  };
+  });
 }
 
 void steady(PartsCase& c) {

@@ -33,13 +33,25 @@ bool is_time(Target::Figure f) {
          f == Target::Figure::P99;
 }
 
-/// A word up to white space, `*` or the end.
+/// A word up to white space, `*`, a sign of comparison or the end; or one of these signs.
 std::string_view next_word(std::string_view& text) {
+  constexpr std::string_view kSigns = "<>=";
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  if (!text.empty() && text.front() == '*') return std::exchange(text, text.substr(1)).substr(0, 1);
-  const std::string_view word = text.substr(0, text.find_first_of(" \t*"));
+  if (text.empty()) return text;
+  std::size_t length = text.find_first_of(" \t*<>=");
+  if (text.front() == '*') length = 1;
+  if (kSigns.find(text.front()) != std::string_view::npos) length = text.find_first_not_of(kSigns);
+  const std::string_view word = text.substr(0, length);
   text.remove_prefix(word.size());
   return word;
+}
+
+/// A limit itself is reached by nobody, so `<` is `<=`.
+bool is_at_most(std::string_view sign) {
+  return sign == "<=" || sign == "<";
+}
+bool is_at_least(std::string_view sign) {
+  return sign == ">=" || sign == ">";
 }
 
 tl::unexpected<Error> cannot(std::string_view text, std::string_view why) {
@@ -58,14 +70,16 @@ Result<Target> parse_target(std::string_view text) {
   std::string_view left = text;
   Target out;
   out.text = std::string(text.substr(0, 200));
-  const auto figure = figure_from(next_word(left));
-  if (!figure) return cannot(text, fmt::format("begins with no figure, wanted {}", kNames));
+  const std::string_view name = next_word(left);
+  const auto figure = figure_from(name);
+  if (!figure)
+    return cannot(text,
+                  fmt::format("begins with '{}', which is no figure, wanted {}", name.substr(0, 40), kNames));
   out.figure = *figure;
   const std::string_view sign = next_word(left);
-  if (sign != "<=" && sign != ">=")
-    return cannot(
-        text, fmt::format("wanted <= or >= behind {}", kFigures[static_cast<std::size_t>(*figure)].first));
-  out.at_most = sign == "<=";
+  if (!is_at_most(sign) && !is_at_least(sign))
+    return cannot(text, fmt::format("got '{}' behind {}, wanted <= or >=", sign.substr(0, 40), name));
+  out.at_most = is_at_most(sign);
   std::string_view word = next_word(left);
   double number = 1;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
@@ -87,7 +101,9 @@ Result<Target> parse_target(std::string_view text) {
     out.of_baseline = true;
   } else {
     const auto other = figure_from(word);
-    if (!other) return cannot(text, fmt::format("compared with no figure, wanted baseline, {}", kNames));
+    if (!other)
+      return cannot(text, fmt::format("compared with '{}', which is no figure, wanted baseline, {}",
+                                      word.substr(0, 40), kNames));
     if (is_time(*other) != is_time(out.figure)) return cannot(text, "compares a time with what is none");
     if (!is_time(out.figure) && *other != out.figure)
       return cannot(text, "compares two figures of different kinds");

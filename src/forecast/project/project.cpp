@@ -306,6 +306,12 @@ TimeBand band_of(double value, std::vector<double> draws, double widening) {
           Seconds{value + widening * std::max(high - value, 0.0)}};
 }
 
+/// A Scenario's, of which nothing was seen.
+bool is_stated(const Parts& parts) {
+  return std::ranges::all_of(parts.positions,
+                             [](const PositionParts& p) { return p.level.origin == Origin::Stated; });
+}
+
 /// What a step of `mean` grows by beyond the ranks seen, as this power of them.
 double grown_by(double power_of_ranks, const Parts& parts, std::int64_t ranks, double mean) {
   const double times = static_cast<double>(ranks) / static_cast<double>(parts.ranks);
@@ -506,7 +512,10 @@ Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,
     ++s;
   }
   if (replicates.clean() && !out.points.empty())
-    out.notes.push_back("a unit that is slow for good and was not seen is in the second band only");
+    out.notes.push_back(
+        is_stated(parts)
+            ? "units that are slow for good and are not stated are in no band here: `with_unseen` of --json has them"
+            : "a unit that is slow for good and was not seen is in the second band only");
   return out;
 }
 

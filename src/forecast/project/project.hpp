@@ -24,6 +24,9 @@ using RestAt = std::function<TimeEstimate(std::int64_t ranks)>;
 /// The same where links pass so many times the bytes.
 using RestWithLinks = std::function<TimeEstimate(std::int64_t ranks, double bandwidth)>;
 
+/// Of a size that is beyond all that are simulated the largest that is.
+using KnownUpTo = std::function<std::optional<std::int64_t>(std::int64_t ranks)>;
+
 /// Units of which a few are slow for good, and that need not have been seen.
 struct UnseenPrior {
   double alpha = 0.5;  ///< Beta(alpha, beta) on the share of slow nodes

@@ -17,6 +17,9 @@ namespace cox::forecast {
 namespace {
 
 constexpr std::uint64_t kRestDraw = 1 << 21;
+constexpr const char* kBandwidth = "bandwidth";
+constexpr double kAlike =
+    1e-2;  ///< throughputs of simulated sizes: how ranks meet on links is another thing at each
 
 /// How a parameter of the job is other than it is. 1 = as it is, 0 = off.
 struct Factors {
@@ -88,7 +91,8 @@ class Model {
         sources_(options.sources),
         links_(options.links),
         rest_place_(rest_place),
-        beyond_(beyond) {
+        beyond_(beyond),
+        simulated_to_(options.simulated_to) {
     project_.replicates = 0;
     if (options.failing) failing_ = failing_of(parts_, *options.failing);
   }
@@ -100,7 +104,7 @@ class Model {
   };
   [[nodiscard]] ThroughputPoint at(std::int64_t ranks, const Factors& f, const Failures& failures) const {
     ThroughputPoint out = running(ranks, f);
-    if (out.elasticity < 0 && project_.scaling == Scaling::Weak && rises(ranks, f, out.throughput))
+    if (out.elasticity < 0 && project_.scaling == Scaling::Weak && !falls(ranks, f, out.throughput))
       out.elasticity = 0;
     if (!failing_ || !failures.on) return out;
     Failing failing = *failing_;
@@ -111,11 +115,16 @@ class Model {
   [[nodiscard]] const std::optional<Failing>& failing() const { return failing_; }
 
  private:
-  /// Whether twice the ranks do as much as these, and these as half of them, to one per cent: what lies between is the slope of a curve.
-  [[nodiscard]] bool rises(std::int64_t ranks, const Factors& f, double throughput) const {
-    constexpr double kRounding = 1e-2;
-    return running(2 * ranks, f).throughput >= (1 - kRounding) * throughput &&
-           running(std::max<std::int64_t>(ranks / 2, 1), f).throughput <= (1 + kRounding) * throughput;
+  /// Whether half the ranks do more, or twice as many less, by one per cent, and nothing beyond does as much: else it is the slope of a curve
+  /// between two sizes, or a dip.
+  [[nodiscard]] bool falls(std::int64_t ranks, const Factors& f, double throughput) const {
+    const auto does = [&](std::int64_t n) { return running(n, f).throughput; };
+    const bool known = simulated_to_ == 0 || 2 * ranks <= simulated_to_;
+    const bool twice_less = known && does(2 * ranks) < (1 - kAlike) * throughput;
+    for (std::int64_t n = 2 * ranks; n <= simulated_to_; n *= 2)
+      if (does(n) >= (1 - kAlike) * throughput) return false;
+    if (simulated_to_ > ranks && does(simulated_to_) >= (1 - kAlike) * throughput) return false;
+    return twice_less || does(std::max<std::int64_t>(ranks / 2, 1)) > (1 + kAlike) * throughput;
   }
   /// While nothing fails.
   [[nodiscard]] ThroughputPoint running(std::int64_t ranks, const Factors& f) const {
@@ -182,6 +191,7 @@ class Model {
   RestWithLinks links_;
   double rest_place_ = -1;  ///< of its range; below 0 = its value
   BeyondSeen beyond_{};
+  std::int64_t simulated_to_ = 0;
   std::optional<Failing> failing_;
 };
 
@@ -232,11 +242,16 @@ std::vector<PartSwitch> switches_of(const Parts& parts, const PartsJobOptions& o
   return out;
 }
 
+bool fails_at_all(const PartsJobOptions& options) {
+  return options.failing && options.failing->failures.happen();
+}
+
 ScalingJob job_from(const Parts& parts, const PartsJobOptions& options, double rest_place,
                     BeyondSeen beyond = {}) {
   const auto model = std::make_shared<const Model>(parts, options, rest_place, beyond);
   const auto switches = std::make_shared<const std::vector<PartSwitch>>(switches_of(parts, options));
   ScalingJob job;
+  if (options.links && !fails_at_all(options)) job.alike = kAlike;
   for (const PartSwitch& s : *switches) job.mechanisms.push_back(s.mechanism);
   const std::size_t failures_bit = job.mechanisms.size();
   const bool fails = model->failing() && model->failing()->scenario.failures.happen();
@@ -288,7 +303,7 @@ std::vector<MarginSwitch> margin_switches(const Parts& parts, const PartsJobOpti
                     .error = error(first->rank.value > first->node.value ? first->rank : first->node)},
                    [](double v, Factors& f, Model::Failures&, double&) { f.rank = f.node = v; }});
   if (parts.rest.value > Seconds{})
-    out.push_back({{.name = "bandwidth", .error = error(parts.rest)},
+    out.push_back({{.name = kBandwidth, .error = error(parts.rest)},
                    [](double v, Factors& f, Model::Failures&, double&) { f.rest = 1 / v; }});
   if (first->drift.value > Seconds{})
     out.push_back({{.name = "drift", .error = error(first->drift)},
@@ -297,6 +312,16 @@ std::vector<MarginSwitch> margin_switches(const Parts& parts, const PartsJobOpti
     out.push_back({{.name = "failure rate"},
                    [](double v, Factors&, Model::Failures& failures, double&) { failures.rate = v; }});
   return out;
+}
+
+/// What fails, as it is in a draw.
+PartsJobOptions failing_in_draw(PartsJobOptions options, int draw) {
+  if (!options.failing || !options.stated) return options;
+  const FailureDraw drawn =
+      failure_draws(std::max(options.replicates, draw + 1)).at(static_cast<std::size_t>(draw));
+  drawn.apply(*options.stated, options.failing->failures);
+  change_start(options.failing->start, options.stated->start.at(drawn.start));
+  return options;
 }
 
 /// The parameters of margins, and jobs with factors on them.
@@ -310,17 +335,19 @@ class Varied {
     }
   }
   [[nodiscard]] const std::vector<MarginParameter>& parameters() const { return parameters_; }
-  [[nodiscard]] ElasticityWith as_estimated() const { return elasticity_of(parts_, -1, {}); }
+  [[nodiscard]] ElasticityWith as_estimated() const { return elasticity_of(parts_, -1, {}, options_); }
   [[nodiscard]] ElasticityWith drawn(int r) const {
     const auto replicate = static_cast<std::uint64_t>(r);
     const Unseen unseen = options_.unseen ? unseen_of(parts_, options_.project, replicate) : Unseen{};
     return elasticity_of(with_unseen(redrawn(parts_, options_.project.seed, replicate), unseen),
-                         place_of_rest(options_.project.seed, replicate), {unseen.usual, unseen.undivided});
+                         place_of_rest(options_.project.seed, replicate), {unseen.usual, unseen.undivided},
+                         failing_in_draw(options_, r));
   }
 
  private:
-  [[nodiscard]] ElasticityWith elasticity_of(const Parts& of, double rest_place, BeyondSeen beyond) const {
-    return [this, model = std::make_shared<const Model>(of, options_, rest_place, beyond)](
+  [[nodiscard]] ElasticityWith elasticity_of(const Parts& of, double rest_place, BeyondSeen beyond,
+                                             const PartsJobOptions& options) const {
+    return [this, model = std::make_shared<const Model>(of, options, rest_place, beyond)](
                std::span<const double> factors) {
       Factors f;
       Model::Failures failures;
@@ -381,9 +408,10 @@ PartsJob job_of_parts(const Parts& parts, const PartsJobOptions& options) {
     const Unseen unseen = options.unseen ? unseen_of(parts, options.project, replicate) : Unseen{};
     const Parts job = with_unseen(redrawn(parts, options.project.seed, replicate), unseen);
     const double place = place_of_rest(options.project.seed, replicate);
-    out.replicates.push_back(job_from(job, drawn, place, {unseen.usual, unseen.undivided}));
+    const PartsJobOptions fails = failing_in_draw(drawn, r);
+    out.replicates.push_back(job_from(job, fails, place, {unseen.usual, unseen.undivided}));
     if (unseen.shared > 0)
-      out.shared.push_back(job_from(job, drawn, place, {unseen.shared, unseen.shared_undivided}));
+      out.shared.push_back(job_from(job, fails, place, {unseen.shared, unseen.shared_undivided}));
   }
   return out;
 }
@@ -426,15 +454,44 @@ std::optional<double> jitter_margin(const Parts& parts, std::int64_t ranks, doub
   return factor ? std::optional{std::log(*factor)} : std::nullopt;
 }
 
+namespace {
+
+/// A collapse with other links rests on a line through few factors: where throughput, simulated with these links, does not fall, there is none.
+void drop_what_does_not_fall(const Parts& parts, std::int64_t ranks, const PartsJobOptions& options,
+                             Margins& found) {
+  constexpr double kBeyond = 1.05;  // of the factor: the other side of the crossing
+  PartsJobOptions exact = options;
+  exact.links = options.exact_links;
+  const Varied varied(parts, ranks, exact);
+  const ElasticityWith elasticity = varied.as_estimated();
+  std::vector<double> factors(varied.parameters().size(), 1.0);
+  const auto crosses = [&] { return (elasticity(factors) < found.level) != found.crossed; };
+  for (std::size_t i = 0; i < found.alone.size(); ++i) {
+    Margin& one = found.alone[i];
+    if (one.name != kBandwidth || !one.factor) continue;
+    factors[i] = *one.factor < 1 ? *one.factor / kBeyond : *one.factor * kBeyond;
+    if (!crosses()) one.factor = one.low = one.high = std::nullopt;
+    factors[i] = 1;
+  }
+  if (!found.worst) return;
+  factors = found.worst->factors;
+  for (double& factor : factors) factor *= factor < 1 ? 1 / kBeyond : factor > 1 ? kBeyond : 1;
+  if (!crosses()) found.worst.reset();
+}
+
+}  // namespace
+
 Margins margins_of_parts(const Parts& parts, std::int64_t ranks, double level,
                          const PartsJobOptions& options) {
   const Varied varied(parts, ranks, options);
   std::vector<ElasticityWith> replicates;
   for (int r = 0; r < options.replicates; ++r) replicates.push_back(varied.drawn(r));
   const bool bands = options.bands || !options.unseen;
+  const ElasticityWith as_estimated = varied.as_estimated();
   Margins out =
-      margins_of(varied.parameters(), varied.as_estimated(), level,
+      margins_of(varied.parameters(), as_estimated, level,
                  bands ? std::span<const ElasticityWith>(replicates) : std::span<const ElasticityWith>());
+  if (options.exact_links && level == 0) drop_what_does_not_fall(parts, ranks, options, out);
   if (!options.unseen || replicates.empty()) return out;
   const std::vector<double> as_it_is(varied.parameters().size(), 1.0);
   const auto other = std::ranges::count_if(

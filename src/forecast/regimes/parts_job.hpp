@@ -12,6 +12,7 @@
 #include "cox/model/scenario.hpp"
 
 #include "forecast/calibrate/parts.hpp"
+#include "forecast/checkpoints/drawn_failures.hpp"
 #include "forecast/project/project.hpp"
 #include "forecast/regimes/margin.hpp"
 
@@ -22,6 +23,12 @@ struct PartsJobOptions {
   std::optional<model::Scenario> failing{};  ///< whose failures and checkpoints it has; empty = nothing fails
   /// Of a Scenario: communication where links are slower or faster. Empty = what nothing hides takes as much longer as they are slower.
   RestWithLinks links{};
+  RestWithLinks
+      exact_links{};  ///< the same, each factor simulated: what a collapse with other links rests on; empty = `links` is
+  std::int64_t simulated_to =
+      0;  ///< the largest size that `links` simulates: no collapse is said of what rises up to it; 0 = all are known
+  /// How well what is stated of `failing` is known: in each draw it is other; empty = exactly.
+  std::optional<StatedRanges> stated{};
   WorkSources sources{};  ///< what a Scenario names; empty = mechanisms are kinds of parts
   int replicates = 30;    ///< parameters drawn again, for bands
   /// Draws have slow nodes that were not seen, and the growth that one size does not show: a Run's, by `project`'s priors.
@@ -42,8 +49,8 @@ struct PartsJob {
 /// ranks share in a step, ranks, and nodes, that are slow for good. Beside these own work that grows with the job; communication that grows (off: as at the measured size); failures and
 /// restarts that grow. Steps by `project_one` with nodes and ranks of their own; goodput by `wall_shares`.
 /// Growth that is linear in the ranks is at most as fast as the job, so no part of a step lowers throughput in weak scaling; what is simulated
-/// (`links`) may. Sizes between those that are simulated have a slope of a smooth curve: eps is below 0 only where half or twice the ranks do
-/// more, by one per cent, not where that slope alone says so.
+/// (`links`) may. Sizes between those that are simulated have a slope of a smooth curve: eps is below 0 only where half the ranks do more, or
+/// twice as many less, by one per cent, and none of 2, 4, ... times as many up to `simulated_to` does as much; not where that slope alone says so.
 /// Cost: 0.4 ms a position and call of the job. Threads: the job may be called by several.
 /// Held by: src/forecast/regimes/parts_job_test.cpp
 [[nodiscard]] PartsJob job_of_parts(const Parts& parts, const PartsJobOptions& options);

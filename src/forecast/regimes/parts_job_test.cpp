@@ -172,6 +172,80 @@ TEST(PartsJob, ASlopeBetweenSizesIsNoCollapse) {
   EXPECT_LT(job_of_parts(constant(), with_rest(square)).job.at(1 << 12, kEveryMechanism).elasticity, -0.5);
 }
 
+// How often something fails is stated: N* is as little known, as goodput is. Rarer failures and cheaper restarts move it out.
+TEST(PartsJob, TheBandOfMostThroughputHoldsThePriorOfFailures) {
+  model::Scenario failing;
+  failing.cluster.nodes = 8;
+  failing.cluster.devices_per_node = 8;
+  failing.failures = {.node_mtbf = Seconds{1000 * 86400 / 6.5},
+                      .restart = Seconds{300},
+                      .restart_per_node = Seconds{0.3},
+                      .checkpoint = Seconds{60}};
+  const RegimeRange range{.from = 64, .to = 1 << 20, .per_doubling = 1};
+  const auto most = [&](const PartsJobOptions& options) {
+    const PartsJob job = job_of_parts(constant(), options);
+    return regimes_of(job.job, range, true, job.replicates).n_star;
+  };
+  const auto with_time_between = [&](double factor) {
+    PartsJobOptions options{.failing = failing, .replicates = 0};
+    change_between(options.failing->failures, factor);
+    return most(options).value.ranks;
+  };
+  PartsJobOptions options{.failing = failing, .stated = stated_ranges(Prior{}), .replicates = 20};
+  const TransitionBand known_to_a_factor = most(options);
+  ASSERT_TRUE(known_to_a_factor.low.inside() && known_to_a_factor.high.inside());
+  EXPECT_LE(known_to_a_factor.low.ranks, with_time_between(1 / 1.5));
+  EXPECT_GE(known_to_a_factor.high.ranks, with_time_between(1.5));
+  options.stated = stated_ranges({.failures = 1, .restarts = 1, .checkpoints = 1, .start = 1});
+  const TransitionBand exactly = most(options);
+  EXPECT_EQ(exactly.low, exactly.high) << "nothing else is drawn of a job without noise";
+}
+
+// A saw: at every other doubling messages meet worse, and throughput rises from tooth to tooth.
+TEST(PartsJob, ADipThatALargerSizeMakesUpForIsNoCollapse) {
+  const auto saw = [](double n) {
+    return 0.5e-3 * n * (1 + 0.3 * std::sin(std::numbers::pi * std::log2(n / 64)));
+  };
+  PartsJobOptions options = with_rest(saw);
+  const auto eps = [&](std::int64_t n) {
+    return job_of_parts(constant(), options).job.at(n, kEveryMechanism).elasticity;
+  };
+  std::int64_t dip = 0;
+  for (std::int64_t n = 1 << 10; n < 1 << 13; n += n / 16)
+    if (eps(n) < 0) dip = n;
+  ASSERT_GT(dip, 0) << "where nothing is known beyond twice the ranks";
+  options.simulated_to = 1 << 16;
+  EXPECT_EQ(eps(dip), 0);
+  options.simulated_to = dip + 1;
+  EXPECT_LE(eps(dip), 0);
+  EXPECT_LT(job_of_parts(constant(), with_rest([](double n) { return 1e-6 * n * n; }))
+                .job.at(1 << 12, kEveryMechanism)
+                .elasticity,
+            -0.5);
+}
+
+// Three factors and a line say collapse; simulated with these links throughput rises: then none is said.
+TEST(PartsJob, ACollapseWithOtherLinksIsOneThatIsSimulated) {
+  PartsJobOptions options = with_rest([](double n) { return 1e-4 * n; });
+  options.links = [](std::int64_t ranks, double bandwidth) {
+    const auto n = static_cast<double>(ranks);
+    const double s = 1e-4 * n + (1 / bandwidth - 1) * 1e-6 * n * n;
+    return time(s, s, s);
+  };
+  const auto margin = [&] {
+    const Margins m = margins_of_parts(constant(), 128, 0, options);
+    return std::ranges::find(m.alone, "bandwidth", &Margin::name)->factor;
+  };
+  ASSERT_TRUE(margin());
+  options.exact_links = options.links;
+  EXPECT_TRUE(margin()) << "the same links";
+  options.exact_links = [](std::int64_t ranks, double bandwidth) {
+    const double s = 1e-4 * static_cast<double>(ranks) / bandwidth;
+    return time(s, s, s);
+  };
+  EXPECT_FALSE(margin());
+}
+
 // Where links can be slower, what work hides is another part of communication then: 1 ms a rank, of which 80 ms are hidden.
 TEST(PartsJob, SlowerLinksOfHiddenCommunicationAreNoCollapse) {
   PartsJobOptions options = with_rest([](double n) { return std::max(1e-3 * n - 0.08, 0.0); });

@@ -89,9 +89,10 @@ RegimeBoundary first_below(const RegimeMap& map, const Looked& first, double lev
 }
 
 /// Where throughput is highest: one of the peaks, or an end. At an end itself a peak is inside: eps passes 0 beside it.
-RegimeBoundary highest(const RegimeMap& map, const std::vector<Looked>& looked, const RegimeRange& range) {
+RegimeBoundary highest(const RegimeMap& map, const std::vector<Looked>& looked, const RegimeRange& range,
+                       double alike) {
   const double first = looked.front().point.throughput;
-  const double last = looked.back().point.throughput;
+  const double last = looked.back().point.throughput * (1 + alike);
   const auto top = std::ranges::max_element(map.peaks, {}, &Peak::throughput);
   const auto is_top = [&](const Peak& p) {
     const bool at_end = p.ranks == range.from || p.ranks == range.to;
@@ -199,7 +200,7 @@ RegimeMap map_regimes(const ScalingJob& job, const RegimeRange& range, Mechanism
   add_peaks_of_ends(job, on, looked, map);
   map.n1 = first_below(map, looked.front(), kLinearAbove, range);
   map.n2 = first_below(map, looked.front(), kSublinearAbove, range);
-  map.n_star = highest(map, looked, range);
+  map.n_star = highest(map, looked, range, job.alike);
   return map;
 }
 

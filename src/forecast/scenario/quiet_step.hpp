@@ -10,6 +10,7 @@
 #include "cox/base/result.hpp"
 #include "cox/base/units.hpp"
 #include "cox/model/scenario.hpp"
+#include "cox/simulate/outcome.hpp"
 
 #include "forecast/calibrate/parts.hpp"
 
@@ -32,8 +33,13 @@ struct StepWork {
   std::int64_t evaluated = 0;  ///< as `simulate::Outcome` counts it: what a step costs
 };
 
+/// A step of a job of `steps`, by those that were simulated: their mean where they are all; else the mean of the later half, and what the first
+/// half took beyond it as its part of all steps. 0 where there is none.
+[[nodiscard]] Seconds mean_of_steps(const simulate::Outcome& outcome, std::int64_t steps);
+
 /// Messages and links that are disturbed: the mean of several steps, with its interval.
-/// Errors: those of `simulate::simulate`. Cost: one simulated step; three of a collective job; 20 to 400 where messages are disturbed.
+/// Errors: those of `simulate::simulate`. Cost: one simulated step; three of a collective job; 20 to 400 where messages are
+/// disturbed; all of the job's where links are shared and steps still differ, a second at most.
 [[nodiscard]] Result<StepWork> quiet_step(const model::Scenario& scenario);
 
 }  // namespace cox::forecast

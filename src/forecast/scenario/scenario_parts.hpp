@@ -52,6 +52,7 @@ struct RestOfScenario {
   /// Communication where cards and switches pass so many times the bytes: what work hides of it is another part then. Simulated at ten factors
   /// from 1/1,024 to 1,024, at three where a step is dear; a line between them. Held by: src/forecast/scenario/scenario_rest_test.cpp
   RestWithLinks with_links;
+  RestWithLinks with_exact_links;  ///< the same, each factor simulated; as dear as `at` for each
 };
 [[nodiscard]] RestOfScenario rest_and_range_of(const model::Scenario& scenario,
                                                Scaling scaling = Scaling::Weak);

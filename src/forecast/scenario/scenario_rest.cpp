@@ -13,6 +13,7 @@
 
 #include "forecast/project/pipeline.hpp"
 #include "forecast/scaled/scaled.hpp"
+#include "forecast/scenario/port_floor.hpp"
 #include "forecast/scenario/quiet_step.hpp"
 #include "forecast/scenario/resize.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
@@ -26,7 +27,8 @@ constexpr std::int64_t kMostEvaluated = 1 << 24;  ///< of a step beyond it: abou
 constexpr std::int64_t kCheapStep = 1 << 18;  ///< of one that is simulated dozens of times: ten milliseconds
 constexpr std::int64_t kDisturbed = 65'536;   ///< ranks x steps whose messages are disturbed
 constexpr std::int64_t kMostPlayed = 256;     ///< where messages are played on shared links: at any cost
-constexpr std::int64_t kMostOnLinks = 1 << 18;  ///< evaluated of few steps beyond it: a second
+constexpr std::int64_t kMostSettling = 1 << 20;  ///< evaluated of a job whose first steps differ: two seconds
+constexpr std::int64_t kMostOnLinks = 1 << 18;   ///< evaluated of few steps beyond it: a second
 
 /// Replicas that send each other nothing and share nothing: the step of a larger job is that of one of them.
 bool meets_nobody(const model::Scenario& s) {
@@ -65,6 +67,18 @@ class Prices {
   std::optional<Seconds> at(std::int64_t ranks) {
     const std::optional<Price> price = price_at(ranks);
     return price ? std::optional(price->rest.value) : std::nullopt;
+  }
+  /// What communication that nothing hides takes at least by the bytes of servers' ports; 0 = there are none.
+  Seconds floor_at(std::int64_t ranks) {
+    const Seconds floor = port_floor(resized(scenario_, ranks, scaling_));
+    if (scenario_.job.workload() == model::Workload::Collective) return floor;
+    const std::optional<Price> price = price_at(below(ranks));
+    return price ? std::max(floor - price->work, Seconds{}) : Seconds{};
+  }
+  /// Whether ranks meet at servers and nowhere else.
+  [[nodiscard]] bool is_served() const {
+    return scenario_.job.workload() == model::Workload::Collective &&
+           port_floor(resized(scenario_, 2 * least_ + 2 * unit_of(scenario_), scaling_)) > Seconds{};
   }
   /// Of any size of whole replicas.
   std::optional<TimeEstimate> of_whole_replicas(std::int64_t ranks) {
@@ -189,8 +203,35 @@ void keep_throughput(Prices& prices, std::int64_t low, std::int64_t ranks, TimeE
   out.high = std::min(out.high, most);
 }
 
+/// At servers all goes with the bytes at their ports: so many times what these take as at the last sizes, between the ports alone and beside
+/// what the sizes differ by, more the farther.
+TimeEstimate at_servers(Prices& prices, std::int64_t low, std::int64_t ranks) {
+  constexpr int kLooked = 4;
+  const Seconds floor = prices.floor_at(ranks);
+  const double last = *prices.at(low) / prices.floor_at(low);
+  double least = last, most = last;
+  std::int64_t size = low;
+  for (int i = 1; i < kLooked && size / 2 >= prices.least(); ++i) {
+    size /= 2;
+    const auto rest = prices.at(size);
+    if (!rest || !(prices.floor_at(size) > Seconds{})) break;
+    least = std::min(least, *rest / prices.floor_at(size));
+    most = std::max(most, *rest / prices.floor_at(size));
+  }
+  const double doublings = std::log2(static_cast<double>(ranks) / static_cast<double>(low));
+  const double beyond = std::pow(most / least, 1 + doublings / (2 * kLooked));
+  TimeEstimate out = range(last * floor, std::max(1.0, least / beyond) * floor, most * beyond * floor);
+  // Of the value only: messages that meet worse than at the last size are in the range.
+  TimeEstimate kept = range(out.value, *prices.at(low), out.value);
+  keep_throughput(prices, low, ranks, kept);
+  out.value = std::max(kept.value, floor);
+  out.low = std::min(out.low, out.value);
+  return out;
+}
+
 /// Communication that work hides now may surface: then all that it grows by adds to the step, and not what it adds now.
 TimeEstimate price_beyond(Prices& prices, std::int64_t low, std::int64_t ranks) {
+  if (prices.is_served() && prices.floor_at(low) > Seconds{}) return at_servers(prices, low, ranks);
   TimeEstimate out = going_on(prices, low, ranks);
   Prices* open = prices.with_nothing_hidden();
   if (open == nullptr || !open->at(low)) {
@@ -202,6 +243,13 @@ TimeEstimate price_beyond(Prices& prices, std::int64_t low, std::int64_t ranks) 
   const Seconds grown = going_on(*open, low, ranks).high - before;
   out.high = std::max(out.high, out.low + std::max(grown, Seconds{}));
   keep_throughput(prices, low, ranks, out);
+  return out;
+}
+
+TimeEstimate no_less(TimeEstimate out, Seconds floor) {
+  out.value = std::max(out.value, floor);
+  out.low = std::max(out.low, floor);
+  out.high = std::max(out.high, floor);
   return out;
 }
 
@@ -235,7 +283,7 @@ TimeEstimate price(Prices& prices, std::int64_t ranks) {
   if (!a) return price_of_smaller(prices, low);
   if (low == ranks || ranks < low) return *prices.estimate_at(low);
   const std::int64_t high = 2 * low;
-  if (!prices.simulates(high)) return price_beyond(prices, low, ranks);
+  if (!prices.simulates(high)) return no_less(price_beyond(prices, low, ranks), prices.floor_at(ranks));
   const std::optional<Seconds> b = prices.at(high);
   if (!b) return range(*a, *a, 2 * *a);
   const double t = std::log2(static_cast<double>(ranks) / static_cast<double>(low));
@@ -247,7 +295,11 @@ TimeEstimate price(Prices& prices, std::int64_t ranks) {
   const double m1 = steepness(prices, high);
   const double ln = t * (m0 + t * (3 * rise - 2 * m0 - m1 + t * (m0 + m1 - 2 * rise)));
   const Seconds value = *a * std::exp(ln);
-  const auto between = [&](Seconds end) { return Seconds{std::sqrt(value.count() * end.count())}; };
+  // How ranks meet at servers, and in which order, is another thing at each size: a curve through doublings says little.
+  const bool served = prices.is_served();
+  const auto between = [&](Seconds end) {
+    return served ? end : Seconds{std::sqrt(value.count() * end.count())};
+  };
   return range(value, between(std::min(*a, *b)), between(std::max(*a, *b)));
 }
 
@@ -277,6 +329,8 @@ class PricesByLinks {
             .high = line(&TimeEstimate::high),
             .origin = Origin::Range};
   }
+
+  TimeEstimate exact(std::int64_t ranks, double slower) { return price(prices(slower), ranks); }
 
  private:
   Prices& prices(double slower) {
@@ -348,6 +402,44 @@ void set_rest(StepWork& out, const std::vector<double>& rests, bool varies) {
   if (varies && n > 1) out.rest_sd = Seconds{all.stddev()};
 }
 
+/// Whether messages that meet at links come otherwise from step to step, so that a few say little of the others.
+bool is_settling(const simulate::Outcome& outcome, const model::Scenario& s) {
+  constexpr double kRounding = 5e-3;
+  const auto& ends = outcome.step_ends;
+  if (ends.size() < 3 || !s.noise.empty() || !model::plays_links(s, s.job.workload())) return false;
+  const Seconds last = ends.back() - ends[ends.size() - 2];
+  const Seconds before = ends[ends.size() - 2] - ends[ends.size() - 3];
+  return std::chrono::abs(last - before) > kRounding * last;
+}
+
+}  // namespace
+
+Seconds mean_of_steps(const simulate::Outcome& outcome, std::int64_t steps) {
+  const auto& ends = outcome.step_ends;
+  if (ends.empty()) return {};
+  const auto known = static_cast<std::int64_t>(ends.size());
+  if (known >= steps || known < 2) return (ends.back() - outcome.started) / static_cast<double>(known);
+  const std::size_t half = ends.size() / 2;
+  const Seconds later = (ends.back() - ends[half - 1]) / static_cast<double>(ends.size() - half);
+  const Seconds first = ends[half - 1] - outcome.started;
+  return later + (first - static_cast<double>(half) * later) / static_cast<double>(steps);
+}
+
+namespace {
+
+/// Beside the work: of all steps what they take; of some their mean, and how far chance lets that be off.
+void set_later(StepWork& out, const simulate::Outcome& outcome, std::int64_t steps, Seconds work) {
+  const Seconds rest = mean_of_steps(outcome, steps) - work;
+  Welford later;
+  const auto& ends = outcome.step_ends;
+  for (std::size_t k = std::max<std::size_t>(ends.size() / 2, 1); k < ends.size(); ++k)
+    later.add((ends[k] - ends[k - 1]).count());
+  const bool all = static_cast<std::int64_t>(ends.size()) >= steps;
+  const Seconds off{
+      all || later.count() < 2 ? 0 : 1.645 * later.stddev() / std::sqrt(static_cast<double>(later.count()))};
+  out.rest = {.value = rest, .low = rest - off, .high = rest + off, .origin = Origin::Stated};
+}
+
 }  // namespace
 
 Result<StepWork> quiet_step(const model::Scenario& scenario) {
@@ -360,7 +452,7 @@ Result<StepWork> quiet_step(const model::Scenario& scenario) {
   // The first step pays for what later ones find under way.
   s.job.steps = !s.noise.empty() ? steps_for(s) : std::min(s.job.steps, 3);
   s.replicas = 1;
-  COX_TRY(const simulate::Outcome outcome, simulate::simulate(s, {.threads = 1}));
+  COX_TRY(simulate::Outcome outcome, simulate::simulate(s, {.threads = 1}));
   StepWork out;
   out.evaluated = outcome.evaluated;
   if (s.job.workload() == model::Workload::Collective)
@@ -379,6 +471,16 @@ Result<StepWork> quiet_step(const model::Scenario& scenario) {
                                       : *std::ranges::max_element(busy);
   out.longest = most;
   std::vector<double> rests;
+  if (is_settling(outcome, s) && s.job.steps < scenario.job.steps) {
+    const std::int64_t each = std::max<std::int64_t>(outcome.evaluated / s.job.steps, 1);
+    const int steps = static_cast<int>(std::min<std::int64_t>(scenario.job.steps, kMostSettling / each));
+    if (steps > 2 * s.job.steps) {
+      s.job.steps = steps;
+      COX_TRY(outcome, simulate::simulate(s, {.threads = 1}));
+      set_later(out, outcome, scenario.job.steps, most);
+      return out;
+    }
+  }
   const auto& ends = outcome.step_ends;
   for (std::size_t k = 1; k < ends.size(); ++k) rests.push_back((ends[k] - ends[k - 1] - most).count());
   if (rests.empty()) rests.push_back((outcome.total - outcome.started - most).count());
@@ -399,14 +501,17 @@ RestAt rest_of(const model::Scenario& scenario, Scaling scaling) {
 RestOfScenario rest_and_range_of(const model::Scenario& scenario, Scaling scaling) {
   const auto prices = std::make_shared<Prices>(scenario, scaling);
   const auto others = std::make_shared<PricesByLinks>(scenario, *prices);
-  return {.at = [prices](std::int64_t ranks) { return price(*prices, ranks); },
-          .simulated_below = [prices](std::int64_t ranks) -> std::optional<std::int64_t> {
-            const std::int64_t low = prices->below(ranks);
-            return low < ranks && !prices->simulates(2 * low) ? std::optional(low) : std::nullopt;
-          },
-          .simulated_at = [prices](std::int64_t ranks) { return prices->of_whole_replicas(ranks); },
-          .with_links = [prices, others](std::int64_t ranks,
-                                         double bandwidth) { return others->at(ranks, 1 / bandwidth); }};
+  return {
+      .at = [prices](std::int64_t ranks) { return price(*prices, ranks); },
+      .simulated_below = [prices](std::int64_t ranks) -> std::optional<std::int64_t> {
+        const std::int64_t low = prices->below(ranks);
+        return low < ranks && !prices->simulates(2 * low) ? std::optional(low) : std::nullopt;
+      },
+      .simulated_at = [prices](std::int64_t ranks) { return prices->of_whole_replicas(ranks); },
+      .with_links = [prices, others](std::int64_t ranks,
+                                     double bandwidth) { return others->at(ranks, 1 / bandwidth); },
+      .with_exact_links = [prices, others](std::int64_t ranks,
+                                           double bandwidth) { return others->exact(ranks, 1 / bandwidth); }};
 }
 
 }  // namespace cox::forecast

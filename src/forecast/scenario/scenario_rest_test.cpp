@@ -153,7 +153,10 @@ TEST(ScenarioRest, BeyondWhatIsSimulatedMoreRanksDoNoLess) {
     for (const std::int64_t times : {2, 3, 64}) {
       const TimeEstimate beyond = rest.at(times * most);
       EXPECT_LE(own + beyond.value, (1 + 1e-9) * static_cast<double>(times) * step) << times;
-      EXPECT_LE(own + beyond.high, (1 + 1e-9) * static_cast<double>(times) * step) << times;
+      if (algorithm ==
+          model::Algorithm::Direct) {  // how messages meet at servers is another thing at each size
+        EXPECT_LE(own + beyond.high, (1 + 1e-9) * static_cast<double>(times) * step) << times;
+      }
       EXPECT_GE(beyond.low, rest.at(most).value);
     }
   }

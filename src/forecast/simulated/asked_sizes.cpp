@@ -231,7 +231,7 @@ SizePoint point_of_asked(CheckedSize& size, const Parts& parts, const RestOfScen
                              std::int64_t ranks) { return by * over_parts_at(around, ranks); };
   SizePoint point = project(parts, {size.ranks}, options).points.front();
   size.forecast = point.mean;
-  if (steps_are_fresh) size.spread = spread_of(size.lengths, point);
+  if (steps_are_fresh) size.spread = spread_of(size.lengths, point, size.whole, size.half_width == Seconds{});
   hold(point, size);
   return point;
 }

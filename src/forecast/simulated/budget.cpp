@@ -144,6 +144,7 @@ std::optional<CheckedSize> play_size(const model::Scenario& scenario, Scaling sc
   std::vector<Seconds> steps;
   std::vector<std::optional<StepParts>> parts;
   CheckedSize out{.ranks = ranks};
+  out.whole = is_played(scenario) && plays.steps >= scenario.job.steps;
   for (const auto& outcome : found) {
     if (!outcome) return std::nullopt;
     steps.push_back(mean_step(*outcome, plays.steps, scenario.job.steps));

@@ -25,6 +25,10 @@
 #include "forecast/simulated/budget.hpp"
 
 namespace cox::forecast {
+bool is_played(const model::Scenario& s) {
+  return model::plays_links(s, s.job.workload()) || model::disturbs_messages(s);
+}
+
 namespace {
 
 constexpr std::int64_t kMostSimulated = 4'096;
@@ -35,10 +39,6 @@ constexpr std::int64_t kPlayedRankSteps = 1'024;
 constexpr double kRounding = 5e-3;
 constexpr double kNear =
     0.33;  ///< ln of ranks, less than half a doubling: what such sizes differ by is noise
-
-bool is_played(const model::Scenario& s) {
-  return model::plays_links(s, s.job.workload()) || model::disturbs_messages(s);
-}
 
 /// What is simulated at one size: the noise that the forecast has, too.
 model::Scenario simulated_at(const model::Scenario& scenario, std::int64_t ranks, Scaling scaling) {
@@ -214,13 +214,15 @@ CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen, 
   }
   for (const SimulatedSize& s : simulated->sizes) {
     const TimeBand by_parts = forecast(s.ranks);
-    out.sizes.push_back({.ranks = s.ranks,
-                         .step = s.step,
-                         .half_width = s.half_width,
-                         .by_parts = by_parts,
-                         .forecast = by_parts,
-                         .lengths = s.lengths,
-                         .goes_into = s.goes_into});
+    out.sizes.push_back(
+        {.ranks = s.ranks,
+         .step = s.step,
+         .half_width = s.half_width,
+         .by_parts = by_parts,
+         .forecast = by_parts,
+         .lengths = s.lengths,
+         .whole = is_played(scenario) && at(s.ranks / devices)->job.steps == scenario.job.steps,
+         .goes_into = s.goes_into});
   }
   if (range == SimulatedRange::Own)
     std::erase_if(out.sizes, [seen](const CheckedSize& s) { return s.ranks != seen; });
@@ -240,7 +242,8 @@ OverPartsAt over_parts(const CheckedSizes& simulated) {
 void find_spread(CheckedSizes& simulated, const model::Scenario& scenario,
                  const std::function<SizePoint(std::int64_t ranks)>& forecast) {
   if (!steps_are_fresh(scenario)) return;
-  for (CheckedSize& s : simulated.sizes) s.spread = spread_of(s.lengths, forecast(s.ranks));
+  for (CheckedSize& s : simulated.sizes)
+    s.spread = spread_of(s.lengths, forecast(s.ranks), s.whole, s.half_width == Seconds{});
 }
 
 namespace {

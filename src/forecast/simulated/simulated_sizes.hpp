@@ -20,6 +20,9 @@
 
 namespace cox::forecast {
 
+/// Whether its messages share links or are disturbed, so that each is simulated by itself.
+[[nodiscard]] bool is_played(const model::Scenario& scenario);
+
 struct CheckedSize {
   std::int64_t ranks = 0;
   Seconds step{};        ///< mean, without failures and start
@@ -29,6 +32,7 @@ struct CheckedSize {
   Seconds
       as_others{};  ///< of a size asked: its parts with the price of communication that sizes beside it have; zero = `by_parts`
   QuantileSketch lengths{};  ///< of the steps that were simulated, in seconds
+  bool whole = false;        ///< on links that are shared, and each replica was of as many steps as the job
   std::optional<StepParts>
       goes_into{};  ///< a step, mean over ranks and replicas; empty where the engine does not tell
   std::optional<SpreadRatios>

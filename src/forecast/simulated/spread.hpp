@@ -24,6 +24,7 @@ struct SpreadRatios {
   SimulatedOver p95{};
   SimulatedOver p99{};
   double cv = 1;
+  double cv_beside = 0;  ///< added: of steps that are forecast to be alike
 };
 
 /// Whether its steps are as good as independent, so that they can be counted.
@@ -32,9 +33,11 @@ struct SpreadRatios {
 /// Standard deviation over mean of so many steps.
 [[nodiscard]] double cv_of(const QuantileSketch& lengths);
 
-/// Where at least 100 steps have another median, 95th or 99th percentile than forecast, by the places of the binomial (99.5 %) and more than
+/// `whole`: they are all steps of the job, so their quantiles are its own however few they are; of which chance draws none (`still`) exactly.
+/// Else where at least 100 steps have another median, 95th or 99th percentile than forecast, by the places of the binomial (99.5 %) and more than
 /// half a per cent; else nothing. Held by: src/forecast/simulated/simulated_sizes_test.cpp
-[[nodiscard]] std::optional<SpreadRatios> spread_of(const QuantileSketch& lengths, const SizePoint& forecast);
+[[nodiscard]] std::optional<SpreadRatios> spread_of(const QuantileSketch& lengths, const SizePoint& forecast,
+                                                    bool whole = false, bool still = false);
 
 /// A part of the way from one size to another, in bands that hold both; at an end its own.
 [[nodiscard]] SpreadRatios between(const SpreadRatios& from, const SpreadRatios& to, double part);
