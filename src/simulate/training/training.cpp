@@ -509,8 +509,8 @@ Result<TotalOf> total_of(const model::Scenario& scenario, const SimulateOptions&
 
 Result<PairedTotals> compare(const model::Scenario& first, const model::Scenario& second,
                              const SimulateOptions& options, const ErrorOfSide& told) {
-  const auto of = [&told](bool second) {
-    return [&told, second](Error error) { return told ? told(std::move(error), second) : error; };
+  const auto of = [&told](bool is_second) {
+    return [&told, is_second](Error error) { return told ? told(std::move(error), is_second) : error; };
   };
   model::Scenario sides[] = {first, second};
   take_one_engine(sides);
