@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "cox/base/child.hpp"
 #include "cox/base/processes.h"
@@ -40,6 +41,8 @@ int end_with(const std::string& row) {
 /// One rank; its exit status.
 int run_rank(int rank, const std::string& store, const cox::train::TrainJob& job) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody is left where the one that started us is killed
+  // Gloo writes to a rank that is gone: that is an error to be said, not an end.
+  std::signal(SIGPIPE, SIG_IGN);
   cox_rank(rank, job.procs);
   std::unique_ptr<GlooTransport> transport;
   try {
@@ -62,21 +65,24 @@ int run_rank(int rank, const std::string& store, const cox::train::TrainJob& job
   return made ? 0 : 1;
 }
 
-/// Ranks that run. Where one has failed, the others have `kGrace` to say that they have lost it; then they are killed.
+/// Ranks that run. Where one has failed, the others have `kGrace` to say that they have lost it; then they are killed, and it is named here.
 class Ranks {
  public:
-  void add(pid_t pid) { running_.push_back(pid); }
-  [[nodiscard]] std::size_t size() const { return running_.size(); }
-  void fail(int status) {
+  void add(pid_t pid, int rank) { running_.push_back({.pid = pid, .rank = rank}); }
+  void fail(int status, int rank) {
+    if (status_ == 0) first_ = rank;
     if (status_ == 0) end_at_ = std::chrono::steady_clock::now() + kGrace;
     if (status_ == 0) status_ = status;
   }
   /// Until all have ended; the first exit status that is not 0.
   int wait() {
     while (!running_.empty()) {
-      const bool some = std::erase_if(running_, [&](pid_t pid) { return has_ended(pid); }) > 0;
-      if (status_ != 0 && std::chrono::steady_clock::now() >= end_at_)
-        for (const pid_t pid : running_) cox_signal_process(pid, SIGKILL);
+      const bool some = std::erase_if(running_, [&](const Rank& r) { return has_ended(r); }) > 0;
+      if (status_ != 0 && !running_.empty() && std::chrono::steady_clock::now() >= end_at_) {
+        if (status_ > kSignal && !std::exchange(named_, true))
+          name_first();  // others have said why themselves
+        for (const Rank& r : running_) cox_signal_process(r.pid, SIGKILL);
+      }
       if (!some) usleep(kPause);
     }
     return status_;
@@ -85,15 +91,32 @@ class Ranks {
  private:
   static constexpr std::chrono::seconds kGrace{2};
   static constexpr useconds_t kPause = 10'000;
+  static constexpr int kSignal = 128;  ///< and its number: the status of who was ended by one
 
-  bool has_ended(pid_t pid) {
+  struct Rank {
+    pid_t pid = 0;
+    int rank = 0;
+  };
+
+  bool has_ended(const Rank& r) {
     int how = 0;
-    if (cox_wait_process(pid, &how, WNOHANG) == 0) return false;
-    if (const int status = cox::exit_status_of(how); status != 0) fail(status);
+    if (cox_wait_process(r.pid, &how, WNOHANG) == 0) return false;
+    if (const int status = cox::exit_status_of(how); status != 0) fail(status, r.rank);
     return true;
   }
+  void name_first() const {
+    end_with(
+        cox::train::row_of(cox::Error{.code = cox::Errc::Io,
+                                      .id = "train-003",
+                                      .message = "rank " + std::to_string(first_) + " ended with status " +
+                                                 std::to_string(status_) + ", and the others wait for it",
+                                      .hint = "128 and more is a signal: 137 is SIGKILL",
+                                      .where = {}}));
+  }
 
-  std::vector<pid_t> running_;
+  std::vector<Rank> running_;
+  int first_ = -1;  ///< that failed
+  bool named_ = false;
   int status_ = 0;
   std::chrono::steady_clock::time_point end_at_{};
 };
@@ -105,9 +128,9 @@ int run_all(const std::vector<std::string>& words, int ranks, const std::string&
     told.insert(told.end(), words.begin(), words.end());
     pid_t pid = 0;
     if (posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, cox::argument_list(told).data(), environ) == 0)
-      running.add(pid);
+      running.add(pid, r);
     else
-      running.fail(1);
+      running.fail(1, r);
   }
   return running.wait();
 }
