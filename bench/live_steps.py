@@ -220,12 +220,12 @@ def holds(rows):
     return met
 
 
-def write_between_marks(path, text):
+def write_between_marks(path, begin, end, text):
     with open(path) as f:
         page = f.read()
-    head, rest = page.split(BEGIN)
+    head, rest = page.split(begin)
     with open(path, "w") as f:
-        f.write(f"{head}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
+        f.write(f"{head}{begin}\n{text}\n{end}{rest.split(end)[1]}")
 
 
 def main(build, names, repetitions, steps, page):
@@ -245,7 +245,7 @@ def main(build, names, repetitions, steps, page):
     text = table(rows, repetitions, steps, (min(loads), max(loads)))
     print(text)
     if page:
-        write_between_marks(page, text)
+        write_between_marks(page, BEGIN, END, text)
     sys.exit(0 if holds(rows) else 1)
 
 

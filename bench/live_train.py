@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import live_accuracy
 from live_accuracy import REAL_TIME, finish, measured_network, on
+from live_steps import write_between_marks
 
 MEDIAN_BAR, WORST_BAR = 0.10, 0.25
 RANKS, SPINE_DELAY_US, SIMULATED_STEPS = 4, 100, 4
@@ -232,14 +233,6 @@ def table(rows, repetitions, steps, load):
     return "\n".join(lines)
 
 
-def write_between_marks(path, text):
-    with open(path) as f:
-        page = f.read()
-    head, rest = page.split(BEGIN)
-    with open(path, "w") as f:
-        f.write(f"{head}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
-
-
 def main(build, names, repetitions, steps, page):
     rows, loads = [], []
     for fabric in FABRICS:
@@ -254,7 +247,7 @@ def main(build, names, repetitions, steps, page):
     text = table(rows, repetitions, steps, (min(loads), max(loads)))
     print(text)
     if page:
-        write_between_marks(page, text)
+        write_between_marks(page, BEGIN, END, text)
     errors = [abs(r["error"]) for r in rows]
     middle, worst = statistics.median(errors), max(errors)
     print(f"median {middle * 100:.1f} %, worst {worst * 100:.1f} % (bars {MEDIAN_BAR * 100:.0f} % and {WORST_BAR * 100:.0f} %)")

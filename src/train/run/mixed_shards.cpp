@@ -224,20 +224,10 @@ void MixedShards::done(std::size_t unit) {
   leaf_codes_ = {};
 }
 
-/// First of all ranks' gradients that are no numbers, with the parts of the unit that is done last.
-void MixedShards::begin_vote() {
-  votes_.assign(elements(transport_.ranks()), bad_);
-  const std::uint64_t number = transport_.numbers(1);
-  for (int r = 0; r < transport_.ranks(); ++r) {
-    if (r == transport_.rank()) continue;
-    transport_.send(r, number, std::as_bytes(std::span(&bad_, 1)));
-    transport_.receive(r, number, std::as_writable_bytes(std::span(&votes_[static_cast<std::size_t>(r)], 1)));
-  }
-}
-
 Status MixedShards::reduce(std::size_t first, std::size_t end) {
+  // The unit that is done last has the first of all ranks' gradients that are no numbers with it, ahead of what is sent of the sums.
+  if (first == 0) begin_exchange(transport_, bad_, votes_);
   for (std::size_t u = first; u < end; ++u) sum_.begin(transport_, u);
-  if (first == 0) begin_vote();
   COX_CHECK(transport_.wait());
   for (std::size_t u = first; u < end; ++u) {
     const Codes sum = sum_.finish(u), own = part_in(g_codes_.all(), parts_gradients(), u);

@@ -87,7 +87,6 @@ class MixedShards final : public Held, private learn::UnitUse {
   void gather(std::size_t unit);
   void look_for_bad(const Stretch& unit);
   [[nodiscard]] Status reduce(std::size_t first, std::size_t end);
-  void begin_vote();
   void name_first();
   /// Whether the sum over all leaves holds what is no number, anywhere.
   [[nodiscard]] Result<bool> overflowed();

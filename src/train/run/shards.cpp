@@ -274,25 +274,15 @@ void Shards::done(std::size_t unit) {
   g_.close(parting_.unit(unit));
 }
 
-/// First of all ranks' gradients that are no numbers, with the parts of the unit that is done last.
-void Shards::begin_vote() {
-  votes_.assign(static_cast<std::size_t>(transport_.ranks()), bad_);
-  const std::uint64_t number = transport_.numbers(1);
-  for (int r = 0; r < transport_.ranks(); ++r) {
-    if (r == transport_.rank()) continue;
-    transport_.send(r, number, std::as_bytes(std::span(&bad_, 1)));
-    transport_.receive(r, number, std::as_writable_bytes(std::span(&votes_[static_cast<std::size_t>(r)], 1)));
-  }
-}
-
 Bytes vote_bytes(TrainLayout layout) {
   return Bytes{layout == TrainLayout::DataParallel ? 0 : 2 * static_cast<std::int64_t>(sizeof(std::int64_t))};
 }
 
 Status Shards::reduce(std::size_t first, std::size_t end) {
+  // The unit that is done last has the first of all ranks' gradients that are no numbers with it, ahead of what is sent of the sums.
+  if (first == 0 && layout_ != TrainLayout::DataParallel) begin_exchange(transport_, bad_, votes_);
   for (std::size_t u = first; u < end; ++u) sum_.begin(transport_, u);
   if (sums_variates()) variate_sum_->begin(transport_, 0);
-  if (first == 0 && layout_ != TrainLayout::DataParallel) begin_vote();
   COX_CHECK(transport_.wait());
   for (std::size_t u = first; u < end; ++u) {
     const std::span<float> sum = sum_.finish(u);

@@ -110,7 +110,6 @@ class Shards final : public Held, private learn::UnitUse {
   [[nodiscard]] Status reduce(std::size_t first, std::size_t end);
   [[nodiscard]] Status update_all();
   [[nodiscard]] Status update_part();
-  void begin_vote();
   /// `steps`: of each rank's.
   void name_first(const std::vector<Bad>& all, std::span<const std::int64_t> steps);
   void scale(std::span<float> sum) const;

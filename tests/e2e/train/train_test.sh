@@ -82,7 +82,7 @@ for signal in STOP KILL; do
   case $signal-$library in
     STOP-*) said='rank 0 waited 2.00 s for rank 1 to .* message [0-9]* of generation 0 .train-003.' ;;
     KILL-gloo) # whoever says it first: rank 0, or the program that started both
-      said='\(rank 0 has lost rank 1, which was to .* message [0-9]*\|rank 0 waited 2.00 s for rank 1 to .*\|rank 1 ended with status 137, and .*\) .train-003.' ;;
+      said='\(rank 0 has lost rank 1, which was to .* message [0-9]* of generation 0\|rank 0 waited 2.00 s for rank 1 to .*\|rank 1 ended with status 137, and .*\) .train-003.' ;;
     KILL-*) said='.train-00[35].' ;; # the launcher ends the job, sooner than the other rank hears of it or not
   esac
   grep -q "cox: .*$said" err || fail "not named: $(cat err)"
