@@ -377,7 +377,7 @@ void follow_asked(FullForecast& out, Asked& question, const model::Scenario& sce
     }
     p = among.points[i];
     p.simulated = std::ranges::find(all, p.ranks, &CheckedSize::ranks) != all.end();
-    if (p.refused.empty()) p.refused = not_shared_out(scenario, p.ranks);
+    if (p.refused.empty()) p.refused = no_such_size(scenario, p.ranks);
     const auto& left = out.simulated.not_simulated;
     if (const auto at = std::ranges::find(left, p.ranks, &NotSimulated::ranks); at != left.end())
       p.not_simulated = at->why;
@@ -443,7 +443,7 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
     out.projection.notes.push_back(std::move(told));
   widen(out.seen, out.simulated, out.over_parts);
   add_bends(out, question, [&](std::int64_t ranks) {
-    return not_shared_out(*e.scenario, ranks).empty() &&
+    return no_such_size(*e.scenario, ranks).empty() &&
            project(*out.parts, {ranks}, quickly(question.project)).points.front().refused.empty();
   });
   hold_peak(out, *e.scenario);

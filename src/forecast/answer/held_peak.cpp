@@ -50,7 +50,7 @@ void hold_peak(FullForecast& out, const model::Scenario& scenario) {
   std::vector<std::int64_t> can;
   for (std::int64_t n = std::max(peak.value.ranks / 2 / unit * unit, unit); n <= 2 * peak.value.ranks;
        n += unit)
-    if (not_shared_out(scenario, n).empty()) can.push_back(n);
+    if (no_such_size(scenario, n).empty()) can.push_back(n);
   if (can.empty()) return;
   const auto* training = std::get_if<model::TrainingJob>(&scenario.job.work);
   // Of whole units the two beside it are the highest: between two sizes looked at there is one peak.

@@ -85,7 +85,7 @@ std::vector<ControlledSize> simulated_control(const model::Scenario& scenario,
       leave(n, "no whole number of replicas");
       continue;
     }
-    if (const std::string why = not_shared_out(scenario, n); !why.empty()) {
+    if (const std::string why = no_such_size(scenario, n); !why.empty()) {
       leave(n, why);
       continue;
     }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -300,7 +301,11 @@ Maximum::Maximum(const Nest& nest, std::int64_t ranks, const Quadrature& quadrat
 Maximum::Maximum(const std::vector<Crowd>& crowds, const Quadrature& quadrature) {
   COX_ASSERT(!crowds.empty(), "somebody is the slowest");
   COX_ASSERT(quadrature.points >= 16 && quadrature.shared_points >= 8, "an integral has points");
-  std::vector<ScoreTable> tables;
+  std::optional<ScoreTable> slowest;
+  std::optional<ScoreTable> growing;  // of those that are not fixed
+  const auto join = [](std::optional<ScoreTable>& all, const ScoreTable& one) {
+    all = all ? slower(*all, one) : one;
+  };
   std::vector<Law> common;
   double growth = 0;
   for (const Crowd& crowd : crowds) {
@@ -308,17 +313,14 @@ Maximum::Maximum(const std::vector<Crowd>& crowds, const Quadrature& quadrature)
     Builder builder(crowd.nest, crowd.ranks, quadrature);
     ScoreTable table = builder.slowest();
     table.move(builder.shift());
-    growth = builder.growth();
-    if (tables.empty()) {
-      common = builder.common();
-      tables.push_back(std::move(table));
-    } else {
-      tables.front() = slower(tables.front(), table);
-    }
+    growth = crowd.fixed ? 0 : builder.growth();
+    if (!slowest) common = builder.common();
+    join(slowest, table);
+    if (!crowd.fixed) join(growing, table);
   }
-  if (crowds.size() > 1) growth = growth_of(tables.front());
-  for (const Law& law : common) tables.front() = sum(tables.front(), law, 1, quadrature);
-  auto grid = std::make_shared<Grid>(std::move(tables.front()), growth);
+  if (crowds.size() > 1) growth = growing ? growth_of(*slowest, *growing) : 0;
+  for (const Law& law : common) slowest = sum(*slowest, law, 1, quadrature);
+  auto grid = std::make_shared<Grid>(*std::move(slowest), growth);
   const TableMoments moments = moments_of(grid->table);
   grid->mean = moments.mean;
   grid->deviation = moments.deviation;

@@ -29,6 +29,7 @@ struct Nest {
 struct Crowd {
   Nest nest;
   std::int64_t ranks = 0;
+  bool fixed = false;  ///< so many in a job of any size: `growth` leaves them out
 };
 
 /// Points of the quadrature. The default is within 0.06 % of the excess over one rank, at any N.
@@ -56,7 +57,8 @@ class Maximum {
   [[nodiscard]] double above(Seconds x) const;
   /// As a law, to be a part of something larger. Below 1 in 10^9 its tail goes on as an exponential one.
   [[nodiscard]] Law law() const;
-  /// d mean / d ln N, at N = ranks: what one e-fold of ranks adds. Formula: -N ln-derivative of the outermost power.
+  /// d mean / d ln N, at N = ranks: what one e-fold of those that are not fixed adds. Formula: -N ln-derivative of their outermost power,
+  /// the integral of -G ln G_grows. What they all share is left out.
   [[nodiscard]] Seconds growth() const;
 
  private:

@@ -233,6 +233,28 @@ TEST(Maximum, OfSeveralCrowdsIsOfTheirProduct) {
       1.166667, 1e-4);
 }
 
+// Two exponentials beside n of half their mean: E max = sum over the two of the parts of their distribution function, by its derivative.
+TEST(Maximum, GrowthIsOfThoseThatAreNotFixed) {
+  const Law e = Law::exponential(1.0_s);
+  const auto beside = [&](std::int64_t n) {
+    return Maximum(
+        {{.nest = {.own = e}, .ranks = 2, .fixed = true}, {.nest = {.own = e.times(0.5)}, .ranks = n}});
+  };
+  for (const std::int64_t n : {4, 64, 4'096}) {
+    const Seconds chord = beside(n + n / 4).mean() - beside(n - n / 4).mean();
+    EXPECT_NEAR(beside(n).growth().count(), chord.count() / std::log(5.0 / 3), 4e-3) << n;
+  }
+  EXPECT_LT(
+      beside(4).growth(),
+      0.5 *
+          Maximum({{.nest = {.own = e}, .ranks = 2}, {.nest = {.own = e.times(0.5)}, .ranks = 4}}).growth());
+  // Others that do not vary, and others that end before them.
+  const Maximum alone({{.nest = {.own = e}, .ranks = 2, .fixed = true},
+                       {.nest = {.own = Law::constant(0.1_s)}, .ranks = 62}});
+  EXPECT_NEAR(alone.growth().count(), 0, 1e-6);
+  EXPECT_EQ(Maximum({{.nest = {.own = e}, .ranks = 2, .fixed = true}}).growth(), 0.0_s);
+}
+
 TEST(Maximum, ASecondPartOfARankOrANodeIsAdded) {
   const Nest two = {.own = Law::normal(0.0_s, 3.0_s), .rank = Law::normal(0.0_s, 4.0_s)};
   EXPECT_NEAR(Maximum(two, 64).mean().count(), 5 * 2.343733, 1e-3);

@@ -71,4 +71,13 @@ double growth_of(const ScoreTable& table) {
   return growth;
 }
 
+double growth_of(const ScoreTable& table, const ScoreTable& growing) {
+  const Nodes nodes(table);
+  double growth = 0;
+  for (std::size_t i = 0; i < nodes.x.size(); ++i)
+    if (nodes.g[i] > 0)
+      growth += nodes.weight[i] * nodes.g[i] * std::min(exponential(growing.score(nodes.x[i])), nodes.t[i]);
+  return growth;
+}
+
 }  // namespace cox::forecast

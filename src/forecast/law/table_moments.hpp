@@ -17,4 +17,7 @@ struct TableMoments {
 /// What one e-fold of those that the table is the slowest of adds to its mean, in seconds.
 [[nodiscard]] double growth_of(const ScoreTable& table);
 
+/// The same of those that `growing` is the slowest of, where the job waits for all of `table`, of which they are a part.
+[[nodiscard]] double growth_of(const ScoreTable& table, const ScoreTable& growing);
+
 }  // namespace cox::forecast

@@ -102,8 +102,9 @@ Step evaluate(const Parts& parts, const std::vector<PositionLaws>& laws, std::in
       if (parts.pipeline.stages > 1)
         stages.push_back(model(here, parts, factor));
       else
-        crowds.push_back(
-            {.nest = model(here, parts, factor), .ranks = ranks_of(parts, parts.positions[i], ranks)});
+        crowds.push_back({.nest = model(here, parts, factor),
+                          .ranks = ranks_of(parts, parts.positions[i], ranks),
+                          .fixed = parts.positions[i].fixed});
       if (factor * here.level.count() >= own) spread_power = here.spread_power;
       own = std::max(own, factor * here.level.count());
       const double by_fold = here.growth == Growth::Linear ? static_cast<double>(ranks) : 1;

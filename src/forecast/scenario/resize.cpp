@@ -123,6 +123,15 @@ std::string not_shared_out(const model::Scenario& scenario, std::int64_t ranks) 
                      grouped(job->global_batch), grouped(replicas), grouped(each));
 }
 
+std::string no_such_size(const model::Scenario& scenario, std::int64_t ranks) {
+  for (const model::NoiseSource& n : scenario.noise)
+    for (const int rank : n.ranks)
+      if (rank >= ranks)
+        return fmt::format("{} names rank {}, expected 0 to {}", n.name.empty() ? "[[noise]]" : n.name, rank,
+                           ranks - 1);
+  return not_shared_out(scenario, ranks);
+}
+
 std::int64_t unit_of(const model::Scenario& scenario) {
   const std::int64_t unit = scenario.cluster.devices_per_node;
   if (scenario.job.workload() != model::Workload::Training) return unit;

@@ -20,6 +20,10 @@ namespace cox::forecast {
 /// Why a batch that is fixed (`job.global_batch`) is not shared out among so many ranks; empty = it is, or none is fixed.
 [[nodiscard]] std::string not_shared_out(const model::Scenario& scenario, std::int64_t ranks);
 
+/// Why it is no job of so many ranks: that, or noise names a rank that they do not have. Empty = it is one; without its noise it may be one all
+/// the same. Held by: src/forecast/scenario/resize_test.cpp
+[[nodiscard]] std::string no_such_size(const model::Scenario& scenario, std::int64_t ranks);
+
 /// Ranks by which it grows: whole nodes, replicas and groups of experts.
 [[nodiscard]] std::int64_t unit_of(const model::Scenario& scenario);
 
@@ -29,7 +33,7 @@ namespace cox::forecast {
 /// Strong scaling: what a rank computes, and what goes with its sequences (activations, input), is its part of the whole; gradients, the
 /// optimizer's step and noise that is stated as a time stay. Of a fixed batch each replica has fewer micro-batches, as `cox simulate
 /// --scaling` plays it, and all else stays.
-/// Pre: `ranks` is a multiple of `unit_of`, `check_resizable` holds, `not_shared_out` is empty. Held by:
+/// Pre: `ranks` is a multiple of `unit_of`, `check_resizable` holds, `no_such_size` is empty. Held by:
 /// src/forecast/scenario/resize_test.cpp
 [[nodiscard]] model::Scenario resized(model::Scenario scenario, std::int64_t ranks,
                                       Scaling scaling = Scaling::Weak);

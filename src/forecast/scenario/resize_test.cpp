@@ -72,6 +72,15 @@ TEST(Resize, AFixedBatchIsSharedOutInWholeMicroBatches) {
   EXPECT_EQ(at(32).micro_batches, 1);
 }
 
+TEST(Resize, ASizeHasTheRanksThatNoiseNames) {
+  model::Scenario s = training();
+  s.noise = {{.name = "two slow ranks", .ranks = {3, 11}}};
+  EXPECT_EQ(no_such_size(s, 12), "");
+  EXPECT_EQ(no_such_size(s, 8), "two slow ranks names rank 11, expected 0 to 7");
+  s.noise.front().name.clear();
+  EXPECT_EQ(no_such_size(s, 11), "[[noise]] names rank 11, expected 0 to 10");
+}
+
 TEST(Resize, StrongScalingDividesWhatGoesWithSequences) {
   const model::Scenario s = training();
   const auto more = resized(s, 64, Scaling::Strong).job.as<model::TrainingJob>();

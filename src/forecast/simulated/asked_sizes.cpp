@@ -92,7 +92,7 @@ class AskedPlayer {
   [[nodiscard]] std::set<std::int64_t> beside(std::int64_t ranks) {
     std::set<std::int64_t> out;
     const auto add = [&](std::int64_t size) {
-      if (is_whole(size) && !has(size) && not_shared_out(scenario_, size).empty()) out.insert(size);
+      if (is_whole(size) && !has(size) && no_such_size(scenario_, size).empty()) out.insert(size);
     };
     if (!is_whole(ranks)) {
       add(ranks / unit_ * unit_);
@@ -138,7 +138,7 @@ SimulatedAsked simulate_asked_sizes(const model::Scenario& scenario, Scaling sca
   AskedPlayer player(scenario, scaling, known, events, threads);
   std::set<std::int64_t> whole;
   for (const std::int64_t ranks : std::set(asked.begin(), asked.end())) {
-    if (player.has(ranks) || !not_shared_out(scenario, ranks).empty()) continue;
+    if (player.has(ranks) || !no_such_size(scenario, ranks).empty()) continue;
     if (player.is_whole(ranks))
       whole.insert(ranks);
     else

@@ -59,14 +59,14 @@ std::set<std::int64_t> sizes_to_simulate(const model::Scenario& scenario, std::i
                                          SimulatedRange range) {
   std::set<std::int64_t> out{seen};
   if (range == SimulatedRange::Own || is_played(scenario)) {
-    if (not_shared_out(scenario, 2 * seen).empty()) out.insert(2 * seen);
+    if (no_such_size(scenario, 2 * seen).empty()) out.insert(2 * seen);
     return out;
   }
   int doublings = 0;
   while (seen << (doublings + 1) <= kMostSimulated) ++doublings;
   doublings = std::max(doublings, 1);
   for (int i = 1; i < kSizes; ++i) out.insert(seen << (doublings * i / (kSizes - 1)));
-  std::erase_if(out, [&](std::int64_t ranks) { return !not_shared_out(scenario, ranks).empty(); });
+  std::erase_if(out, [&](std::int64_t ranks) { return !no_such_size(scenario, ranks).empty(); });
   return out;
 }
 
@@ -441,7 +441,7 @@ class Evaluated {
  public:
   Evaluated(const model::Scenario& scenario, Scaling scaling, std::int64_t from) : from_(from) {
     const std::int64_t half = from / 2;
-    if (from % 2 != 0 || half % unit_of(scenario) != 0 || !not_shared_out(scenario, half).empty()) return;
+    if (from % 2 != 0 || half % unit_of(scenario) != 0 || !no_such_size(scenario, half).empty()) return;
     const auto less = evaluated_at(scenario, scaling, half);
     const auto here = evaluated_at(scenario, scaling, from);
     if (!less || !here) return;
@@ -483,7 +483,7 @@ std::vector<CheckedSize> simulate_far_sizes(const model::Scenario& scenario, Sca
   while (ranks < asked && ranks <= kMostRanks / kApart) {
     ranks *= kApart;
     const auto of_step = evaluated.at(ranks);
-    if (!of_step || *of_step > kMostEvaluated || !not_shared_out(scenario, ranks).empty()) break;
+    if (!of_step || *of_step > kMostEvaluated || !no_such_size(scenario, ranks).empty()) break;
     auto one = simulated_far(scenario, scaling, ranks, *of_step, threads);
     if (!one) break;
     one->by_parts = one->forecast = forecast(ranks);

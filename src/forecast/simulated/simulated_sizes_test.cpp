@@ -386,7 +386,7 @@ TEST(StrongScaling, MostThroughputIsAtASizeThatSharesTheBatchOut) {
   const FullForecast f = forecast_of(text, {16, 256}, Scaling::Strong);
   ASSERT_TRUE(f.regimes && f.regimes->n_star.value.inside());
   const std::int64_t most = f.regimes->n_star.value.ranks;
-  EXPECT_EQ(not_shared_out(scenario(text), most), "");
+  EXPECT_EQ(no_such_size(scenario(text), most), "");
   EXPECT_EQ(most % 2, 0) << "whole nodes";
   for (const std::int64_t other : {8, 16, 24, 32, 48, 64, 96, 128, 192, 256})
     EXPECT_LE(f.job->at(other, kEveryMechanism).throughput, f.job->at(most, kEveryMechanism).throughput)
