@@ -55,6 +55,7 @@ struct ControlledSize {
   std::int64_t ranks = 0;
   double throughput_ratio = 1;                ///< over the job as it is, at this size
   std::optional<SimulatedRatio> simulated{};  ///< empty = by the job's parts
+  bool from_own = false;  ///< by the parts, times what was simulated at the scenario's own size over them
 };
 
 /// What was found of levers, as far as it was asked for.

@@ -353,7 +353,7 @@ void follow_simulated(FullForecast& out, Asked& question) {
   out.projection = project(*out.parts, question.sizes, question.project);
   out.seen = project_one(*out.parts, out.seen_ranks, question.project);
   for (std::vector<CheckedSize>* sizes : {&out.simulated.sizes, &out.simulated.far})
-    for (CheckedSize& s : *sizes) s.forecast = project_one(*out.parts, s.ranks, question.project).mean;
+    for (CheckedSize& s : *sizes) s.forecast = mean_of_one_run(*out.parts, s.ranks, question.project);
 }
 
 /// Each size that was simulated has a number of its own; the others, and bends, follow those asked, too.
@@ -424,7 +424,7 @@ Status from_scenario(FullForecast& out, const Evidence& e, const Asked& asked) {
   out.projection = project(*out.parts, question.sizes, question.project);
   out.seen = project_one(*out.parts, out.seen_ranks, question.project);
   const auto by_parts = [&](std::int64_t ranks) {
-    return project_one(*out.parts, ranks, question.project).mean;
+    return mean_of_one_run(*out.parts, ranks, question.project);
   };
   out.simulated = simulate_sizes(*e.scenario, out.seen_ranks, SimulatedRange::Larger, scaling, by_parts,
                                  question.project.threads);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -20,9 +21,6 @@ void add_part_levers(FullForecast& f, const Evidence& evidence, const Asked& ask
                      const ControlQuestion& question) {
   COX_ASSERT(f.parts.has_value(), "parts that levers change");
   if (!f.full_control) f.full_control.emplace();
-  if (f.margins_at == 0)
-    f.full_control->notes.push_back(fmt::format(
-        "levers: no size that was asked has a number, so they are those of {} ranks", f.seen_ranks));
   // Of several that are largest the one of the shortest steps: not the one that was named first.
   const auto seen = std::ranges::max_element(evidence.samples, {}, [](const Sample& s) {
     return std::pair{s.size(), -step_mean(s).mean};
@@ -34,6 +32,15 @@ void add_part_levers(FullForecast& f, const Evidence& evidence, const Asked& ask
                       .simulated_to = f.simulated_to,
                       .ranks = f.margins_at > 0 ? f.margins_at : f.seen_ranks,
                       .failing = failing_scenario(f, asked)};
+  if (!std::isfinite(project_one(job.parts, job.ranks, asked.project).mean.value.count())) {
+    f.full_control->notes.push_back(fmt::format(
+        "levers{}: not here: the job has no finite time at {} ranks, and so no ratio: a longer Run tells more of its tail",
+        question.target ? " and target" : "", job.ranks));
+    return;
+  }
+  if (f.margins_at == 0)
+    f.full_control->notes.push_back(fmt::format(
+        "levers: no size that was asked has a number, so they are those of {} ranks", f.seen_ranks));
   std::vector<PartLever> levers = part_levers(job, seen == evidence.samples.end() ? nullptr : &*seen);
   if (evidence.stated) {
     std::vector<PartLever> own = stated_levers(*evidence.stated);

@@ -62,6 +62,25 @@ TEST(PartControl, LeversOfARunNameItsRanksAndTheSetIsTakenToAllSizes) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
+TEST(PartControl, ARunWithoutAFiniteTimeHasNeitherLeversNorTarget) {
+  const Evidence evidence = slow_rank();
+  FullForecast made;
+  made.parts = calibrate(evidence.samples).value();
+  made.parts->positions[0].residual =
+      Law::quantiles(std::vector<Seconds>{Seconds{0}, Seconds{1}}, {Seconds{1}, Seconds{5}, 1.2, 0.01});
+  made.parts->positions[0].pooled = Law();
+  made.seen_ranks = 16;
+  ControlQuestion control;
+  control.levers = true;
+  control.target = parse_target("p99 <= 1.2 * median").value();
+  add_part_levers(made, evidence, {}, control);
+  ASSERT_TRUE(made.full_control);
+  EXPECT_FALSE(made.full_control->levers);
+  EXPECT_FALSE(made.full_control->set);
+  ASSERT_FALSE(made.full_control->notes.empty());
+  EXPECT_NE(made.full_control->notes.back().find("no finite time at 16 ranks"), std::string::npos);
+}
+
 // Two runs of one size, of which each has a slow rank of its own: whichever is named first, one rank is named.
 TEST(PartControl, TheOrderOfRunsChangesNoLever) {
   std::vector<Sample> runs = slow_rank().samples;

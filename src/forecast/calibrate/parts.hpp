@@ -113,7 +113,9 @@ struct PositionParts {
   TimeEstimate level{};    ///< mean over ranks and steps
   TimeEstimate rank{};     ///< standard deviation of what is a rank's for good
   TimeEstimate node{};     ///< of what is a node's for good
-  TimeEstimate step{};     ///< of what all ranks share in a step
+  Law rank_law{};  ///< of what is a rank's for good, of mean 0; constant = normal. Only a Scenario tells it
+  Law node_law{};  ///< the same of a node's
+  TimeEstimate step{};            ///< of what all ranks share in a step
   TimeEstimate node_step{};       ///< of what the ranks of a node share in a step
   double node_step_skewness = 0;  ///< of that, within [0, 4]
   Law group_step{};  ///< of mean 0: what the nodes at a switch share in a step; only a Scenario tells it

@@ -82,8 +82,10 @@ std::vector<ControlledSize> controlled_sizes(const model::Scenario& scenario,
   const std::optional<Parted> before = parted(scenario), after = parted(changed);
   std::vector<ControlledSize> out;
   if (!before || !after) return out;
-  for (const std::int64_t n : ranks)
-    out.push_back({.ranks = n, .throughput_ratio = rate_of(*after, n) / rate_of(*before, n)});
+  for (const std::int64_t n : ranks) {  // a set may take ranks away: as large a part of them at any size
+    const std::int64_t left = std::max<std::int64_t>(n * after->parts.ranks / before->parts.ranks, 1);
+    out.push_back({.ranks = n, .throughput_ratio = rate_of(*after, left) / rate_of(*before, n)});
+  }
   return out;
 }
 

@@ -128,13 +128,27 @@ Result<Seconds> usual_step(const model::Scenario& scenario, const ControlQuestio
   return step.total();
 }
 
+/// Parts say how a gain goes on with the size; how large it is at the job's own was simulated.
+void as_simulated_here(const LeverEffect& effect, std::int64_t here, std::vector<ControlledSize>& sizes) {
+  const auto own = std::ranges::find(sizes, here, &ControlledSize::ranks);
+  if (own == sizes.end() || !(own->throughput_ratio > 0)) return;
+  const double over = effect.throughput.value / own->throughput_ratio;
+  for (ControlledSize& at : sizes) {
+    at.throughput_ratio *= over;
+    at.from_own = true;
+  }
+}
+
 void add_controlled(const model::Scenario& scenario, const std::vector<std::int64_t>& nodes,
                     const LeverOptions& options, FullControl& out) {
   std::vector<std::int64_t> ranks;
   ranks.reserve(nodes.size());
   for (const std::int64_t n : nodes) ranks.push_back(n * std::max(scenario.cluster.devices_per_node, 1));
   out.controlled = controlled_sizes(scenario, out.set->best.names, ranks);
-  if (!out.controlled.empty()) return;
+  if (!out.controlled.empty()) {
+    as_simulated_here(out.set->best, ranks_of(scenario.cluster, scenario.job.places), out.controlled);
+    return;
+  }
   out.controlled = simulated_control(scenario, out.set->best.names, ranks, options, out.notes);
   if (!out.controlled.empty())
     out.notes.emplace_back(
@@ -357,9 +371,10 @@ void add_control_elsewhere(Lines& out, const std::vector<ControlledSize>& sizes)
   for (const ControlledSize& at : sizes)
     out.push_back(fmt::format(
         "  at {} ranks throughput {:.3f} of the job as it is there{}", grouped(at.ranks), at.throughput_ratio,
-        at.simulated ? fmt::format(" ({:.3f}..{:.3f}, simulated, {} steps a seed)", at.simulated->low,
-                                   at.simulated->high, grouped(at.simulated->steps))
-                     : " (by its parts)"));
+        at.simulated  ? fmt::format(" ({:.3f}..{:.3f}, simulated, {} steps a seed)", at.simulated->low,
+                                    at.simulated->high, grouped(at.simulated->steps))
+        : at.from_own ? " (by its parts, from what is simulated at its own size)"
+                      : " (by its parts)"));
 }
 
 void add_goodput(Lines& out, const FullControl& c) {

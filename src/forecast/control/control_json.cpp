@@ -111,7 +111,8 @@ Json control_json(const FullControl& c) {
            {"throughput_ratio", at.throughput_ratio},
            {"low", at.simulated ? Json(at.simulated->low) : Json(nullptr)},
            {"high", at.simulated ? Json(at.simulated->high) : Json(nullptr)},
-           {"simulated_steps", at.simulated ? Json(at.simulated->steps) : Json(nullptr)}});
+           {"simulated_steps", at.simulated ? Json(at.simulated->steps) : Json(nullptr)},
+           {"from_own_size", at.from_own}});
   }
   if (!c.goodput.empty()) {
     j["goodput"] = Json::array();

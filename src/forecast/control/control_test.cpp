@@ -94,6 +94,18 @@ TEST(Control, AnswersWhatWasAsked) {
   EXPECT_TRUE(j["levers_at"]["as_it_is"]["margin_interval"].contains("low"));
 }
 
+// What the table says of the scenario's own size is what is said of it below the target.
+TEST(Control, TheSetHasOneGainAtTheScenariosOwnSize) {
+  const auto c = make_control(training_that_fails(), everything());
+  ASSERT_TRUE(c && c->set && c->set->reached);
+  ASSERT_FALSE(c->controlled.empty());
+  const ControlledSize& own = c->controlled.front();
+  EXPECT_TRUE(own.from_own || own.simulated);
+  if (own.from_own) {
+    EXPECT_NEAR(own.throughput_ratio, c->set->best.throughput.value, 1e-12);
+  }
+}
+
 // A range has no point: not on the screen, not in JSON. Ends of a margin and of N* stand behind what a lever does.
 TEST(Control, ARangeAndEndsArePrinted) {
   FullControl c;

@@ -215,6 +215,7 @@ class Builder {
     add(nest.rank, 1);
     add(nest.node, node);
     add(nest.slow_node, node);
+    add(nest.lasting_node, node);
     if (nest.nodes_per_group > 0) add(nest.group, node * nest.nodes_per_group);
     if (nest.nodes_per_group == 0) add_common(nest.group);
     add_common(nest.common);
@@ -281,7 +282,7 @@ class Builder {
 bool all_finite(const Nest& nest, Seconds (Law::*moment)() const) {
   return std::isfinite((nest.own.*moment)().count()) && std::isfinite((nest.node.*moment)().count()) &&
          std::isfinite((nest.group.*moment)().count()) && std::isfinite((nest.common.*moment)().count()) &&
-         std::isfinite((nest.rank.*moment)().count());
+         std::isfinite((nest.rank.*moment)().count()) && std::isfinite((nest.lasting_node.*moment)().count());
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct Nest {
   int nodes_per_group = 0;  ///< 0 = one group holds all
   Law rank{};               ///< a second part of a rank's own
   Law slow_node{};          ///< a second one of a node: a detour, for nodes that are slow with some chance
+  Law lasting_node{};       ///< a third one of a node, of any law
 };
 
 /// Ranks that are alike; a job may have several kinds, as stages of a pipeline.

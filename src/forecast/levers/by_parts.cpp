@@ -157,7 +157,12 @@ void add_figures(const PlayedParts& with, const PlayedParts& without, LeverEffec
 
 LeverEffect effect_of(const PlayedParts& with, const PlayedParts& without, Scaling scaling) {
   LeverEffect out;
-  out.step = ratio_of(with, without, mean_of).value_or(LeverRatio{});
+  const std::optional<LeverRatio> step = ratio_of(with, without, mean_of);
+  if (!step) {
+    out.why_not = "there is no finite time to compare: the tail may be so heavy that it has no mean";
+    return out;
+  }
+  out.step = *step;
   const double size = static_cast<double>(with.ranks) / static_cast<double>(without.ranks);
   if (!(with.wall.work > 0) || !(without.wall.work > 0)) {
     out.why_not = "the job gets nowhere between two failures";

@@ -9,6 +9,7 @@
 #include "cox/forecast/regimes.hpp"
 
 #include "forecast/calibrate/calibrate.hpp"
+#include "forecast/levers/message_levers.hpp"
 #include "forecast/regimes/failing.hpp"
 #include "forecast/regimes/parts_job.hpp"
 #include "support/forecast_sample.hpp"
@@ -106,6 +107,29 @@ TEST(LeversByParts, RatiosAreThoseOfTheMaxima) {
   EXPECT_NE(of(table, "equal-nodes").why_not, "");
   EXPECT_NE(of(table, "no-detours").why_not, "");
   EXPECT_GT(*of(table, "equal-ranks").margin, *table.baseline.margin);
+}
+
+// 2 s of latency stay, 5 s of bytes are halved; twice as quick again, they are a quarter.
+TEST(LeversByParts, FasterLinksOfAScenarioLeaveItsLatency) {
+  PartsCase job = case_of(Law::normal(Seconds{}, Seconds{2}), 0, 64);
+  job.links = [](std::int64_t, double bandwidth) { return exactly(2 + 5 / bandwidth); };
+  const LeverTable table = compared(job);
+  const double now = 107 + 2 * normal_maximum(64);
+  EXPECT_NEAR(of(table, "faster-links").step.value, (now - 2.5) / now, 1e-4);
+  PartsCase wide = job;
+  widen_links(wide, 4);
+  EXPECT_NEAR(wide.rest(1'000).value.count(), 3.25, 1e-12);
+  EXPECT_NEAR(wide.links(64, 0.25).value.count(), 7, 1e-12);
+}
+
+// A tail without a mean: infinity over infinity is no ratio of one.
+TEST(LeversByParts, WhatHasNoFiniteTimeHasNoRatio) {
+  PartsCase job = case_of(
+      Law::quantiles(std::vector<Seconds>{Seconds{0}, Seconds{1}}, {Seconds{1}, Seconds{5}, 1.2, 0.01}), 1,
+      64);
+  const LeverTable table = compared(job);
+  EXPECT_NE(of(table, "faster-links").why_not, "");
+  EXPECT_NE(of(table, "fewer-ranks").why_not, "");
 }
 
 // In 99 of 100 steps the slowest of the body, in one the slowest of 1,000 exponentials.

@@ -328,6 +328,18 @@ void change_communication(PartsCase& c, const TimesAsLong& by) {
   });
 }
 
+void widen_links(PartsCase& c, double times) {
+  const auto wider = [times](const RestWithLinks& links) -> RestWithLinks {
+    if (!links) return {};
+    return [links, times](std::int64_t ranks, double bandwidth) { return links(ranks, times * bandwidth); };
+  };
+  c.links = wider(c.links);
+  c.exact_links = wider(c.exact_links);
+  const RestWithLinks& known = c.exact_links ? c.exact_links : c.links;
+  c.rest = [known](std::int64_t ranks) { return known(ranks, 1); };
+  c.parts.rest = c.rest(c.parts.ranks);
+}
+
 void add_message_levers(const PartsCase& job, const Sample& sample, std::vector<PartLever>& out) {
   const MessageFits known{run_parameters({&sample, 1}).messages};
   add_hierarchical(job, sample, known, out);

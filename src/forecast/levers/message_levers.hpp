@@ -30,4 +30,7 @@ void change_communication(PartsCase& job, const TimesAsLong& times);
 /// Held by: src/forecast/levers/message_levers_test.cpp
 void add_message_levers(const PartsCase& job, const Sample& sample, std::vector<PartLever>& out);
 
+/// Links that pass so many times the bytes, latency as it is. Pre: `links` is there. Held by: src/forecast/levers/by_parts_test.cpp
+void widen_links(PartsCase& job, double times);
+
 }  // namespace cox::forecast

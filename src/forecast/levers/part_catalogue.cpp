@@ -219,12 +219,17 @@ std::vector<PartLever> part_levers(const PartsCase& job, const Sample* sample) {
   std::vector<PartLever> out;
   if (sample != nullptr) add_worst(job, *sample, out);
   add_laws(job, out);
-  out.push_back(
-      {.name = "faster-links",
-       .does = "communication that nothing hides takes half as long",
-       .part = "links",
-       .why_not = job.parts.rest.value > Seconds{} ? "" : "no communication was seen",
-       .apply = [](PartsCase& c) { change_communication(c, {.value = 0.5, .low = 0.5, .high = 0.5}); }});
+  out.push_back({.name = "faster-links",
+                 .does = job.links ? "cards and switches pass twice the bytes"
+                                   : "communication that nothing hides takes half as long",
+                 .part = "links",
+                 .why_not = job.parts.rest.value > Seconds{} ? "" : "no communication was seen",
+                 .apply = [](PartsCase& c) {
+                   if (c.links)
+                     widen_links(c, 2);
+                   else
+                     change_communication(c, {.value = 0.5, .low = 0.5, .high = 0.5});
+                 }});
   if (sample != nullptr) add_message_levers(job, *sample, out);
   out.push_back({.name = "fewer-ranks",
                  .does = "half the ranks",

@@ -138,6 +138,12 @@ GrowthFit drawn_growth(const std::vector<GrowthFit>& fits, const DrawKey& key, s
   return chosen;
 }
 
+Law lasting_law(Seconds deviation, const Law& stated) {
+  if (stated.is_constant() || !(deviation > Seconds{})) return Law::normal(Seconds{}, deviation);
+  const Seconds as_stated = stated.deviation();
+  return std::isfinite(as_stated.count()) ? stated.times(deviation / as_stated) : stated;
+}
+
 PositionLaws as_estimated(const PositionParts& part) {
   PositionLaws laws{.residual = part.residual,
                     .pooled = part.pooled,
@@ -145,6 +151,8 @@ PositionLaws as_estimated(const PositionParts& part) {
                     .level = part.level.value,
                     .rank = part.rank.value,
                     .node = part.node.value,
+                    .rank_law = part.rank_law,
+                    .node_law = part.node_law,
                     .step = part.step.value,
                     .node_step = part.node_step.value,
                     .skewness = part.node_step_skewness,
@@ -193,7 +201,9 @@ Nest nested(const PositionLaws& laws, const Parts& parts, double factor) {
   const auto counted = [least](Seconds s) {
     return s.count() > least || !std::isfinite(least) ? s : Seconds{};
   };
-  const double node = counted(Seconds{std::hypot(laws.node.count(), laws.node_step.count())}).count();
+  const bool stated_node = !laws.node_law.is_constant();
+  const Seconds lasting = stated_node ? Seconds{} : laws.node;
+  const double node = counted(Seconds{std::hypot(lasting.count(), laws.node_step.count())}).count();
   const double part = node > 0 ? laws.node_step.count() / node : 0;
   Nest nest{.own = laws.residual.plus(laws.level).times(factor),
             .node = Law::shifted_gamma(Seconds{}, Seconds{factor * node}, laws.skewness * part * part * part),
@@ -201,7 +211,9 @@ Nest nested(const PositionLaws& laws, const Parts& parts, double factor) {
             .common = Law::normal(Seconds{}, factor * laws.step),
             .ranks_per_node = parts.ranks_per_node,
             .nodes_per_group = parts.nodes_per_group,
-            .rank = Law::normal(Seconds{}, factor * counted(laws.rank))};
+            .rank = lasting_law(factor * counted(laws.rank), laws.rank_law)};
+  if (stated_node && laws.node > Seconds{})
+    nest.lasting_node = lasting_law(factor * laws.node, laws.node_law);
   if (laws.slow_share > 0) nest.slow_node = Law::detour(factor * laws.slow_extra, laws.slow_share);
   return nest;
 }

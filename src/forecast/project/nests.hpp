@@ -20,6 +20,8 @@ struct PositionLaws {
   Seconds level{};
   Seconds rank{};
   Seconds node{};
+  Law rank_law{};  // of PositionParts
+  Law node_law{};
   Seconds step{};
   Seconds node_step{};
   double skewness = 0;
@@ -36,6 +38,9 @@ struct DrawKey {
   std::uint64_t replicate = 0;
   std::uint64_t position = 0;
 };
+
+/// What lasts, of this deviation: normal, or of a law that a Scenario states.
+[[nodiscard]] Law lasting_law(Seconds deviation, const Law& stated);
 
 [[nodiscard]] PositionLaws as_estimated(const PositionParts& part);
 [[nodiscard]] PositionLaws drawn(const PositionParts& part, const DrawKey& key);

@@ -66,6 +66,7 @@ Crowd replicas_of(const Pipeline& pipeline, const std::vector<Nest>& stages, std
     if (!whole) {
       unit.node = stage.node;
       unit.slow_node = stage.slow_node;
+      unit.lasting_node = stage.lasting_node;
     }
     chain.units.push_back(Maximum(unit, pipeline.members, quadrature).law());
   }
@@ -74,6 +75,7 @@ Crowd replicas_of(const Pipeline& pipeline, const std::vector<Nest>& stages, std
     nest.ranks_per_node = first.ranks_per_node / replica;
     nest.node = first.node.times(all);
     nest.slow_node = first.slow_node.times(all);
+    nest.lasting_node = first.lasting_node.times(all);
   }
   return {.nest = nest, .ranks = std::max<std::int64_t>(1, ranks / replica)};
 }

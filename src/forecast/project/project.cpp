@@ -18,10 +18,12 @@
 #include "forecast/calibrate/over_sizes.hpp"
 #include "forecast/law/maximum.hpp"
 #include "forecast/law/special.hpp"
+#include "forecast/project/at_size.hpp"
 #include "forecast/project/beside_work.hpp"
 #include "forecast/project/nests.hpp"
 #include "forecast/project/pipeline.hpp"
 #include "forecast/project/refused.hpp"
+#include "forecast/project/run_means.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -56,31 +58,6 @@ std::vector<std::vector<std::size_t>> positions_of(const Parts& parts) {
     out.back().push_back(i);
   }
   return out;
-}
-
-/// The whole job's ranks, of one role.
-std::int64_t ranks_of(const Parts& parts, const PositionParts& part, std::int64_t ranks) {
-  if (part.fixed) return std::min(part.ranks, ranks);
-  if (part.ranks <= 0 || part.ranks >= parts.ranks) return ranks;
-  const double share = static_cast<double>(part.ranks) / static_cast<double>(parts.ranks);
-  return std::max<std::int64_t>(std::llround(share * static_cast<double>(ranks)), 1);
-}
-
-double factor_at(const Parts& parts, std::int64_t ranks, Scaling scaling) {
-  return scaling == Scaling::Strong ? static_cast<double>(parts.ranks) / static_cast<double>(ranks) : 1;
-}
-
-/// Laws at a size, which then take `factor` times as long. What own work of a strong scaling varies by goes with a power of it.
-PositionLaws at_size(PositionLaws laws, const Parts& parts, std::int64_t ranks, double factor) {
-  const Seconds seen = laws.level;
-  laws.level = std::max(laws.level + laws.slope * growth_at(laws.growth, ranks, parts.ranks), Seconds{});
-  if (factor == 1 || (laws.spread_power == 1 && laws.growth == Growth::None)) return laws;
-  if (!(seen > Seconds{} && laws.level > Seconds{})) return laws;
-  const double wider = power(factor * (laws.level / seen), laws.spread_power) / factor;
-  for (Law* law : {&laws.residual, &laws.pooled, &laws.group_step}) *law = law->times(wider);
-  for (Seconds* one : {&laws.rank, &laws.node, &laws.step, &laws.node_step}) *one *= wider;
-  laws.slow_extra *= laws.level / seen;
-  return laws;
 }
 
 /// Own work of all positions at a size, by either model.
@@ -135,57 +112,6 @@ Step evaluate(const Parts& parts, const std::vector<PositionLaws>& laws, std::in
   step.slowest = step.mean;
   if (apart > 0 && std::isfinite(apart)) step.power = by_power / apart;
   return step;
-}
-
-/// Of a pipeline: what lasts of a replica's stages is taken as one normal part of the replica.
-double lasting_of_replicas(const Parts& parts, const std::vector<PositionLaws>& laws, std::int64_t ranks,
-                           double factor) {
-  std::vector<Nest> stages;
-  const Pipeline pipeline = with_batch(parts.pipeline, factor);
-  const std::vector<std::vector<double>> weights = weights_of(pipeline);
-  double variance = 0;
-  for (std::size_t j = 0; j < laws.size(); ++j) {
-    double weight = 0;
-    for (const auto& slow : weights) weight += slow[j] / static_cast<double>(weights.size());
-    const double sd = std::hypot(laws[j].rank.count(), laws[j].node.count());
-    variance += weight * weight * sd * sd;
-    PositionLaws fresh = laws[j];
-    fresh.rank = fresh.node = {};
-    stages.push_back(nested(fresh, parts, 1));
-  }
-  if (variance <= 0) return 0;
-  const Crowd replicas = replicas_of(pipeline, stages, ranks, kCoarse);
-  return factor * between_runs({.own = replicas.nest.own}, 1,
-                               Law::normal(Seconds{}, Seconds{std::sqrt(variance)}), replicas.ranks)
-                      .count();
-}
-
-/// Deviation of one run from the mean over runs: ranks' and nodes' lasting parts, each with all else fresh.
-double lasting(const Parts& parts, const std::vector<PositionLaws>& laws, std::int64_t ranks, double factor) {
-  if (parts.pipeline.stages > 1) return lasting_of_replicas(parts, laws, ranks, factor);
-  double sum = 0;
-  for (std::size_t i = 0; i < laws.size(); ++i) {
-    const PositionLaws l = at_size(laws[i], parts, ranks, factor);
-    const double others = std::hypot(l.node.count(), l.node_step.count());
-    double variance = 0;
-    if (l.rank > Seconds{}) {
-      const Nest fresh{.own = l.residual, .rank = Law::normal(Seconds{}, Seconds{others})};
-      const double b = between_runs(fresh, 1, Law::normal(Seconds{}, l.rank), ranks).count();
-      variance += b * b;
-    }
-    if (l.node > Seconds{} && parts.ranks_per_node > 1) {
-      const Nest fresh{.own = l.residual,
-                       .node = Law::shifted_gamma(Seconds{}, l.node_step, l.skewness),
-                       .ranks_per_node = parts.ranks_per_node,
-                       .rank = Law::normal(Seconds{}, l.rank)};
-      const std::int64_t nodes = std::max<std::int64_t>(ranks / parts.ranks_per_node, 1);
-      const double b =
-          between_runs(fresh, parts.ranks_per_node, Law::normal(Seconds{}, l.node), nodes).count();
-      variance += b * b;
-    }
-    sum += factor * std::sqrt(variance);  // what lasts is the same unit's at every position
-  }
-  return sum;
 }
 
 bool has_pooled(const Parts& parts) {
@@ -336,6 +262,7 @@ class Replicates {
       answers_.push_back(answer(parts, ranks, options));
       coarse_.push_back(evaluate(parts, laws, ranks, factor, nested, kCoarse));
       between_.push_back(lasting(parts, laws, ranks, factor));
+      runs_.push_back(run_means(parts, laws, ranks, factor));
     }
   }
 
@@ -376,10 +303,12 @@ class Replicates {
       const double steps =
           static_cast<double>(std::max<std::int64_t>(options_.steps > 0 ? options_.steps : parts_.steps, 1));
       const double sd = std::min(std::sqrt(step.variance), (step.quantiles[2] - step.quantiles[0]) / 2);
-      const double move =
-          drawn_rest(parts_, ranks, options_, whole) - rest_at(parts_, ranks, options_).value.count() +
-          drawn_beyond(parts_, ranks, whole) - beyond_at(parts_, ranks) +
-          a.apart * (uniform_of(whole, kModel) - 0.5) + between_[s] * normal_of(whole, kBetween);
+      const double move = drawn_rest(parts_, ranks, options_, whole) -
+                          rest_at(parts_, ranks, options_).value.count() +
+                          drawn_beyond(parts_, ranks, whole) - beyond_at(parts_, ranks) +
+                          a.apart * (uniform_of(whole, kModel) - 0.5) +
+                          (runs_[s] ? runs_[s]->away(uniform_of(whole, kBetween)).count()
+                                    : between_[s] * normal_of(whole, kBetween));
       const double sampled = sd / std::sqrt(steps) * normal_of(whole, kSampling);
       out[s].mean[r] = a.step.mean + step.mean - coarse_[s].mean + move + sampled;
       for (std::size_t q = 0; q < kLevels.size(); ++q)
@@ -401,6 +330,7 @@ class Replicates {
   std::vector<Answer> answers_;
   std::vector<Step> coarse_;
   std::vector<double> between_;
+  std::vector<std::optional<RunMeans>> runs_;
   bool clean_ = true;
 };
 
@@ -473,6 +403,14 @@ Unseen unseen_of(const Parts& parts, const ProjectOptions& options, std::uint64_
 
 SizePoint project_one(const Parts& parts, std::int64_t ranks, const ProjectOptions& options) {
   return point_of(parts, ranks, options, answer(parts, ranks, options));
+}
+
+TimeBand mean_of_one_run(const Parts& parts, std::int64_t ranks, const ProjectOptions& options) {
+  const Seconds mean{answer(parts, ranks, options).step.mean};
+  const std::vector<PositionLaws> laws = estimates(parts);
+  const auto runs = run_means(parts, laws, ranks, factor_at(parts, ranks, options.scaling));
+  if (!runs) return {mean, mean, mean};
+  return {mean, mean + runs->away(0.05), mean + runs->away(0.95)};
 }
 
 Projection project(const Parts& parts, const std::vector<std::int64_t>& sizes,

@@ -103,4 +103,8 @@ struct Unseen {
 /// The same without bands, at one size: what levers and margins are computed from. Cost: up to 3 ms a position.
 [[nodiscard]] SizePoint project_one(const Parts& parts, std::int64_t ranks, const ProjectOptions& options);
 
+/// Its mean over runs, and between which means nine in ten runs lie by what lasts and is not normal; value alone where there is none.
+/// Cost: 5 ms a position. Held by: src/forecast/scenario/scenario_parts_test.cpp
+[[nodiscard]] TimeBand mean_of_one_run(const Parts& parts, std::int64_t ranks, const ProjectOptions& options);
+
 }  // namespace cox::forecast

@@ -38,8 +38,8 @@ struct StepWork {
 [[nodiscard]] Seconds mean_of_steps(const simulate::Outcome& outcome, std::int64_t steps);
 
 /// Messages and links that are disturbed: the mean of several steps, with its interval.
-/// Errors: those of `simulate::simulate`. Cost: one simulated step; three of a collective job; 20 to 400 where messages are
-/// disturbed; all of the job's where links are shared and steps still differ, a second at most.
+/// Errors: those of `simulate::simulate`. Cost: three simulated steps; 20 to 400 where messages are
+/// disturbed, fewer where these take two seconds; all of the job's where links are shared and steps still differ, a second at most.
 [[nodiscard]] Result<StepWork> quiet_step(const model::Scenario& scenario);
 
 }  // namespace cox::forecast

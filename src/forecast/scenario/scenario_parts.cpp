@@ -11,6 +11,8 @@
 #include <optional>
 #include <utility>
 
+#include "cox/simulate/noise.hpp"
+
 #include "forecast/scenario/law_through.hpp"
 #include "forecast/scenario/quiet_step.hpp"
 #include "forecast/scenario/resize.hpp"
@@ -189,7 +191,7 @@ class NoiseParts {
     const double chance = chance_of(n);
     mean_ += law.mean() * chance;
     if (n.pattern == NoisePattern::Persistent && n.burst_steps == 0)
-      take_persistent(n.scope, law);
+      take_persistent(n.scope, {law, chance}, n.law == NoiseLaw::Gaussian);
     else
       take_fresh(n, law, chance);
   }
@@ -204,6 +206,8 @@ class NoiseParts {
     out_.level = stated(compute_ + mean_);
     out_.rank = stated(root(rank_));
     out_.node = stated(root(node_));
+    out_.rank_law = lasting_rank_.law();
+    out_.node_law = lasting_node_.law();
     out_.step = stated(root(step_));
     out_.node_step = stated(root(node_step_));
     if (node_step_ > 0) {
@@ -255,15 +259,17 @@ class NoiseParts {
     const double mean = steps_ <= period ? last / 2 : 1 - (period + 1) / (2 * steps_);
     mean_ += law.mean() * mean;
     drift_ += law.mean() * last;
-    take_persistent(n.scope, law.deviation() > Seconds{} ? law.times(std::max(mean, 1e-9)) : Law());
+    take_persistent(n.scope, {law.deviation() > Seconds{} ? law.times(std::max(mean, 1e-9)) : Law(), 1},
+                    n.law == NoiseLaw::Gaussian);
   }
-  void take_persistent(NoiseScope scope, const Law& law) {
+  void take_persistent(NoiseScope scope, const Part& part, bool normal) {
     if (scope == NoiseScope::Global) return;  // the same for all, for good: a level
     if (scope == NoiseScope::Switch) {
-      group_.push_back({law, 1});
+      group_.push_back(part);
       return;
     }
-    (scope == NoiseScope::Rank ? rank_ : node_) += square(law.deviation());
+    (scope == NoiseScope::Rank ? rank_ : node_) += thinned_variance(part);
+    (scope == NoiseScope::Rank ? lasting_rank_ : lasting_node_).add(part, normal);
   }
   void take_fresh(const NoiseSource& n, const Law& law, double chance) {
     if (n.scope == NoiseScope::Rank) {
@@ -275,15 +281,18 @@ class NoiseParts {
       group_.push_back({law, chance});
       return;
     }
-    // A thinned law: E[x^2] p - (E[x] p)^2.
-    const double variance =
-        (square(law.deviation()) + square(law.mean())) * chance - square(law.mean() * chance);
+    const double variance = thinned_variance({law, chance});
     if (n.scope == NoiseScope::Global) {
       step_ += variance;
       return;
     }
     node_step_ += variance;
     node_skew_ += third_moment(law, chance);
+  }
+  /// E[x^2] p - (E[x] p)^2.
+  static double thinned_variance(const Part& part) {
+    const Seconds mean = part.law.mean();
+    return (square(part.law.deviation()) + square(mean)) * part.chance - square(mean * part.chance);
   }
   /// Third central moment of a thinned law, by its quantiles.
   static double third_moment(const Law& law, double chance) {
@@ -294,9 +303,32 @@ class NoiseParts {
     return chance * sum / kPoints + (1 - chance) * std::pow(-mean, 3);
   }
 
+  /// Parts that last, of one kind of unit.
+  class Lasting {
+   public:
+    void add(const Part& part, bool normal) {
+      parts_.push_back(part);
+      normal_ = normal_ && normal && part.chance >= 1;
+    }
+    /// Of mean 0; constant where it is normal, or varies without bounds.
+    [[nodiscard]] Law law() const {
+      if (normal_) return {};
+      std::vector<Part> parts = parts_;  // a rule of many points smooths what has few
+      std::ranges::stable_partition(parts,
+                                    [](const Part& p) { return !p.law.is_discrete() && p.chance >= 1; });
+      const Law sum = sum_of(parts);
+      return std::isfinite(sum.deviation().count()) ? sum.plus(-sum.mean()) : Law();
+    }
+
+   private:
+    std::vector<Part> parts_;
+    bool normal_ = true;
+  };
+
   PositionParts& out_;
   Seconds compute_;
   double steps_;
+  Lasting lasting_rank_, lasting_node_;
   std::vector<Part> fresh_;
   std::vector<Part> group_;
   Seconds mean_{};
@@ -385,9 +417,6 @@ Sorted sorted_sources(const model::Scenario& s, bool pipeline) {
       out.few.push_back({{}, node ? s.cluster.devices_per_node : 1, {n}});
     } else if (n.ranks.empty()) {
       out.all.push_back(n);
-      if (n.pattern == NoisePattern::Persistent && n.law != NoiseLaw::Gaussian &&
-          n.scope != NoiseScope::Switch)
-        out.untold.push_back(name_of(n, i) + ": what lasts is taken as normal, with its deviation");
     }
   }
   if (!out.few.empty())
@@ -460,6 +489,13 @@ Result<StepWork> work_of(const model::Scenario& s, Scaling scaling) {
   if (s.policy.kind != model::PolicyKind::Synchronous)
     return fail(no_counterpart(
         s, fmt::format("policy {}: its ranks do not meet in every step", model::name_of(s.policy.kind))));
+  // A quiet step has no noise of compute, so what is wrong with that is looked for here.
+  COX_TRY(const simulate::Noise noise,
+          simulate::Noise::make(s.noise,
+                                {.ranks = static_cast<int>(model::ranks_of(s.cluster, s.job.places)),
+                                 .ranks_per_node = s.cluster.devices_per_node},
+                                s.seed));
+  (void)noise;
   COX_TRY(StepWork work, quiet_step(s));
   if (work.kinds.empty()) return fail(no_counterpart(s, "what its ranks compute in a step is not told"));
   if (scaling == Scaling::Strong) find_undivided(work, s);

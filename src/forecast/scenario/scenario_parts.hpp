@@ -23,7 +23,7 @@ namespace cox::forecast {
 /// that happens once, of rails and stages, recorded traces) is in `untold`, one sentence each. For strong scaling also what is not
 /// divided, by ranks: the optimizer's step, found from a step of twice or half as many, and noise that is stated as a time.
 /// Errors:  forecast-004 (a job without steps of compute and a synchronisation: goal, trace, iteration; a policy that does
-///          not meet in every step), those of `simulate::simulate` (training: one step without noise is simulated).
+///          not meet in every step), those of `simulate::Noise` and, of a step without noise, of `simulate::simulate`.
 /// Cost:    that of `quiet_step`; 0.1 s for each source of fresh noise of a rank beyond the first. Held by:
 ///          src/forecast/scenario/scenario_parts_test.cpp
 [[nodiscard]] Result<Parts> parts_of(const model::Scenario& scenario, Scaling scaling = Scaling::Weak);

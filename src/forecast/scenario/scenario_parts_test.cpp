@@ -298,5 +298,11 @@ TEST(PartsOfScenario, TwoSourcesOfOneNameAreTold) {
       << "too many to add up without each";
 }
 
+TEST(PartsOfScenario, WhatASimulationRefusesIsRefused) {
+  const auto made = parts_of(job(4, 2, {source(NoiseLaw::Gaussian, 0)}));
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().id, "simulate-001");
+}
+
 }  // namespace
 }  // namespace cox::forecast

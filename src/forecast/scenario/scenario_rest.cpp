@@ -28,7 +28,11 @@ constexpr std::int64_t kCheapStep = 1 << 18;  ///< of one that is simulated doze
 constexpr std::int64_t kDisturbed = 65'536;   ///< ranks x steps whose messages are disturbed
 constexpr std::int64_t kMostPlayed = 256;     ///< where messages are played on shared links: at any cost
 constexpr std::int64_t kMostSettling = 1 << 20;  ///< evaluated of a job whose first steps differ: two seconds
-constexpr std::int64_t kMostOnLinks = 1 << 18;   ///< evaluated of few steps beyond it: a second
+constexpr std::int64_t kMostDisturbed =
+    1 << 23;                          ///< evaluated of steps whose messages are disturbed: two seconds
+constexpr std::int64_t kOnLinks = 8;  ///< of them in the time of one on links
+constexpr int kFewest = 3;            ///< steps: the first pays for what later ones find under way
+constexpr std::int64_t kMostOnLinks = 1 << 18;  ///< evaluated of few steps beyond it: a second
 
 /// Replicas that send each other nothing and share nothing: the step of a larger job is that of one of them.
 bool meets_nobody(const model::Scenario& s) {
@@ -377,10 +381,14 @@ std::vector<Work> kinds_of_classes(const model::Scenario& s) {
   return out;
 }
 
-/// Steps whose mean is taken where messages are disturbed.
-int steps_for(const model::Scenario& s) {
+/// Steps whose mean is taken where messages are disturbed, by what the fewest evaluate.
+int steps_for(const model::Scenario& s, const simulate::Outcome& fewest) {
   const std::int64_t ranks = std::max<std::int64_t>(1, model::ranks_of(s.cluster, s.job.places));
-  return static_cast<int>(std::clamp<std::int64_t>(kDisturbed / ranks, 20, 400));
+  const std::int64_t wanted = std::clamp<std::int64_t>(kDisturbed / ranks, 20, 400);
+  const std::int64_t each = std::max<std::int64_t>(fewest.evaluated / kFewest, 1);
+  const std::int64_t most =
+      fewest.engine == model::EngineKind::Flow ? kMostDisturbed / kOnLinks : kMostDisturbed;
+  return static_cast<int>(std::clamp<std::int64_t>(most / each, kFewest, wanted));
 }
 
 /// The mean of several steps' rest; with its interval where they vary. Steps that resemble each other count as fewer.
@@ -449,10 +457,15 @@ Result<StepWork> quiet_step(const model::Scenario& scenario) {
   });
   s.failures = {};
   s.start = {};
-  // The first step pays for what later ones find under way.
-  s.job.steps = !s.noise.empty() ? steps_for(s) : std::min(s.job.steps, 3);
+  s.job.steps = s.noise.empty() ? std::min(s.job.steps, kFewest) : kFewest;
   s.replicas = 1;
   COX_TRY(simulate::Outcome outcome, simulate::simulate(s, {.threads = 1}));
+  if (!s.noise.empty()) {
+    s.job.steps = steps_for(s, outcome);
+    if (s.job.steps > kFewest) {
+      COX_TRY(outcome, simulate::simulate(s, {.threads = 1}));
+    }
+  }
   StepWork out;
   out.evaluated = outcome.evaluated;
   if (s.job.workload() == model::Workload::Collective)

@@ -211,5 +211,21 @@ TEST(ScenarioRest, AnAnswerIsTheSameWhateverElseIsAsked) {
   EXPECT_EQ(second(12'000).value, alone);
 }
 
+// As many steps as two seconds pay for: hundreds of dear ones took minutes.
+TEST(QuietStep, OfDisturbedMessagesPlaysFewWhereTheyAreDear) {
+  model::NoiseSource noise;
+  noise.target = model::NoiseTarget::Message;
+  noise.law = model::NoiseLaw::Exponential;
+  noise.mean_ratio = 0.02;
+  const auto steps = [&](std::int64_t ranks) {  // of 2 (n - 1) rounds of n messages
+    model::Scenario s = resized(job(model::Algorithm::Ring, Bytes{8'000'000}), ranks);
+    s.noise = {noise};
+    return quiet_step(s).value().evaluated / (2 * (ranks - 1) * ranks);
+  };
+  EXPECT_EQ(steps(8), 400);
+  EXPECT_GE(steps(1'024), 3);
+  EXPECT_LE(steps(1'024), 8) << "of 64";
+}
+
 }  // namespace
 }  // namespace cox::forecast

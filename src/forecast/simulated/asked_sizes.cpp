@@ -163,7 +163,9 @@ OverPartsAt over_parts_asked(OverPartsAt around, const CheckedSizes& simulated) 
   bool any = false;
   for (const CheckedSize& s : simulated.asked) {
     const Seconds others = over_parts_at(around, s.ranks) * s.beside_others();
-    const bool follows = std::max(s.step - others, others - s.step) <= s.half_width + kRounding * s.step;
+    const Seconds off = s.half_width + kRounding * s.step;  // beside where runs lie by what lasts
+    const bool follows = s.step + off >= others * (s.by_parts.low / s.by_parts.value) &&
+                         s.step - off <= others * (s.by_parts.high / s.by_parts.value);
     const double y = follows ? 0 : std::log(s.step / others);
     const double sd = s.half_width / s.step / 1.96;
     any = any || y != 0;
@@ -221,11 +223,11 @@ SizePoint point_of_asked(CheckedSize& size, const Parts& parts, const RestOfScen
     alone(around_rest(size.ranks));
   ProjectOptions plain = options;
   plain.over_parts = {};
-  size.by_parts = project_one(parts, size.ranks, plain).mean;
+  size.by_parts = mean_of_one_run(parts, size.ranks, plain);
   ProjectOptions beside = plain;
   beside.rest = around_rest;
   size.as_others = project_one(parts, size.ranks, beside).mean.value;
-  size.forecast = project_one(parts, size.ranks, options).mean;
+  size.forecast = mean_of_one_run(parts, size.ranks, options);
   if (!size.follows())
     options.over_parts = [by = size.step / size.forecast.value, around = options.over_parts](
                              std::int64_t ranks) { return by * over_parts_at(around, ranks); };

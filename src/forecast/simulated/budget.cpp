@@ -52,12 +52,6 @@ bool lasts(const model::Scenario& s) {
   });
 }
 
-/// Whether later steps are other ones than the first.
-bool drifts(const model::Scenario& s) {
-  return std::ranges::any_of(
-      s.noise, [](const model::NoiseSource& n) { return !n.off && n.pattern == model::NoisePattern::Drift; });
-}
-
 /// A step, mean over all of the job's, of the `played` ones.
 Seconds mean_step(const simulate::Outcome& outcome, std::int64_t played, std::int64_t of_job) {
   const auto& ends = outcome.step_ends;
@@ -70,7 +64,32 @@ Seconds mean_step(const simulate::Outcome& outcome, std::int64_t played, std::in
   return all / static_cast<double>(of_job);
 }
 
+/// By what the steps that a job has beyond those `played` may be other ones than these, in all replicas alike: half of 95 % of a step's mean. Of
+/// fresh noise that is what replicas differ by, so it adds nothing there; on links that are shared steps differ without any noise.
+Seconds beyond_played(const std::vector<simulate::Outcome>& outcomes, std::int64_t played,
+                      std::int64_t of_job) {
+  const auto first = static_cast<std::size_t>(std::max<std::int64_t>(played / 4, 1));
+  Welford steps;  // of the mean over replicas
+  for (std::size_t k = first; std::cmp_less(k, played) && played < of_job; ++k) {
+    Seconds sum{};
+    for (const simulate::Outcome& o : outcomes) {
+      if (std::ssize(o.step_ends) != played) return {};
+      sum += o.step_ends[k] - o.step_ends[k - 1];
+    }
+    steps.add(sum.count() / static_cast<double>(outcomes.size()));
+  }
+  if (steps.count() < 2) return {};
+  const double left = static_cast<double>(of_job - played) / static_cast<double>(of_job);
+  const auto n = static_cast<std::int64_t>(steps.count());
+  return Seconds{left * student_quantile(0.025, n - 1) * steps.stddev() / std::sqrt(static_cast<double>(n))};
+}
+
 }  // namespace
+
+bool drifts(const model::Scenario& s) {
+  return std::ranges::any_of(
+      s.noise, [](const model::NoiseSource& n) { return !n.off && n.pattern == model::NoisePattern::Drift; });
+}
 
 SimulationBudget::SimulationBudget(const model::Scenario& scenario, Scaling scaling)
     : scenario_(scenario), scaling_(scaling) {}
@@ -141,15 +160,19 @@ std::optional<CheckedSize> play_size(const model::Scenario& scenario, Scaling sc
     one.seed += i;
     if (auto outcome = simulate::simulate(one, {.threads = 1})) found[i] = *std::move(outcome);
   });
+  std::vector<simulate::Outcome> outcomes;
+  for (auto& one : found) {
+    if (!one) return std::nullopt;
+    outcomes.push_back(*std::move(one));
+  }
   std::vector<Seconds> steps;
   std::vector<std::optional<StepParts>> parts;
   CheckedSize out{.ranks = ranks};
   out.whole = is_played(scenario) && plays.steps >= scenario.job.steps;
-  for (const auto& outcome : found) {
-    if (!outcome) return std::nullopt;
-    steps.push_back(mean_step(*outcome, plays.steps, scenario.job.steps));
-    out.lengths.merge(outcome->steps);
-    parts.push_back(step_parts_of(*outcome));
+  for (const simulate::Outcome& outcome : outcomes) {
+    steps.push_back(mean_step(outcome, plays.steps, scenario.job.steps));
+    out.lengths.merge(outcome.steps);
+    parts.push_back(step_parts_of(outcome));
   }
   const simulate::ReplicaSpread spread = simulate::spread_of(steps);
   out.step = spread.mean;
@@ -158,6 +181,7 @@ std::optional<CheckedSize> play_size(const model::Scenario& scenario, Scaling sc
       lasts(scenario) && n > 1)  // of one run, nine of ten
     out.half_width *= student_quantile(0.05, n - 1) / student_quantile(0.025, n - 1) *
                       std::sqrt(static_cast<double>(n) + 1);
+  out.half_width = std::max(out.half_width, beyond_played(outcomes, plays.steps, scenario.job.steps));
   out.goes_into = mean_parts(parts);
   return out;
 }

@@ -58,8 +58,11 @@ class SimulationBudget {
   std::map<std::int64_t, std::optional<Probe>> known_;
 };
 
+/// Whether later steps are other ones than the first, so that a few say little of all.
+[[nodiscard]] bool drifts(const model::Scenario& scenario);
+
 /// A size played so often, mean over replicas. Where that is fewer steps than the job has, the rest of them are taken as long as those played behind
-/// the first quarter. Where noise lasts the interval is that of one run (90 %).
+/// the first quarter, and the interval is no shorter than what they may differ from these by. Where noise lasts the interval is that of one run (90 %).
 /// Nothing where it is refused. Threads: same result for any number.
 /// Held by: src/forecast/simulated/budget_test.cpp
 [[nodiscard]] std::optional<CheckedSize> play_size(const model::Scenario& scenario, Scaling scaling,

@@ -110,5 +110,24 @@ TEST(PlaySize, WhereNoiseLastsTheIntervalHoldsOneRun) {
   EXPECT_GE(inside, 15);
 }
 
+// Messages meet at servers otherwise in each step, in all replicas alike: what replicas differ by says nothing of later steps.
+TEST(PlaySize, LaterStepsOfAQuietJobMayDiffer) {
+  const model::Scenario s = scenario(R"(
+[job.collective]
+kind = "all-reduce"
+algorithm = "parameter-server"
+servers = 8
+bytes = "10MB"
+)");
+  const auto few = play_size(s, Scaling::Weak, 96, {.replicas = 1, .steps = 8}, 1);
+  ASSERT_TRUE(few);
+  EXPECT_GT(few->half_width, Seconds{});
+  model::Scenario all = resized(s, 96);
+  all.job.steps = 100;
+  const auto truth = simulate::simulate(all, {.threads = 1});
+  ASSERT_TRUE(truth);
+  EXPECT_NEAR(few->step.count(), truth->total.count() / 100, few->half_width.count());
+}
+
 }  // namespace
 }  // namespace cox::forecast

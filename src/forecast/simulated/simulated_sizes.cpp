@@ -188,22 +188,31 @@ CheckedSizes simulate_sizes(const model::Scenario& scenario, std::int64_t seen, 
                             Scaling scaling, const std::function<TimeBand(std::int64_t ranks)>& forecast,
                             int threads) {
   CheckedSizes out;
-  if (!is_small_enough(scenario)) {
+  const bool small = is_small_enough(scenario);
+  const std::set<std::int64_t> sizes =
+      small ? sizes_to_simulate(scenario, seen, range) : std::set<std::int64_t>{seen};
+  // A drift's first steps are not the job's: all of them, or none.
+  const bool some_are_cut = drifts(scenario) && std::ranges::any_of(sizes, [&](std::int64_t ranks) {
+                              return simulated_at(scenario, ranks, scaling).job.steps < scenario.job.steps;
+                            });
+  if (!small || some_are_cut) {
     SimulationBudget budget(scenario, scaling);
-    const auto plays = budget.plays(seen, kEventsOfASize, kEventsUnasked);
-    auto own = plays ? play_size(scenario, scaling, seen, *plays, threads) : std::nullopt;
-    if (!own) {
-      out.left_out = too_large_text();
-      return out;
+    for (const std::int64_t ranks : sizes) {
+      const auto plays = budget.plays(ranks, kEventsOfASize, kEventsUnasked);
+      auto one = plays ? play_size(scenario, scaling, ranks, *plays, threads) : std::nullopt;
+      if (!one) break;
+      one->by_parts = one->forecast = forecast(ranks);
+      out.sizes.push_back(*std::move(one));
     }
-    own->by_parts = own->forecast = forecast(seen);
-    out.sizes.push_back(*std::move(own));
+    if (out.sizes.empty())
+      out.left_out = small ? "a drift is played to its end, and its steps are too dear" : too_large_text();
+    if (range == SimulatedRange::Own)
+      std::erase_if(out.sizes, [seen](const CheckedSize& s) { return s.ranks != seen; });
     return out;
   }
   const std::int64_t devices = scenario.cluster.devices_per_node;
   SimulatedScalingOptions options{.nodes = {}, .replicates = 0, .mechanisms = false, .threads = threads};
-  for (const std::int64_t ranks : sizes_to_simulate(scenario, seen, range))
-    options.nodes.push_back(ranks / devices);
+  for (const std::int64_t ranks : sizes) options.nodes.push_back(ranks / devices);
   const ScenarioAt at = [&](std::int64_t nodes) -> Result<model::Scenario> {
     return simulated_at(scenario, nodes * devices, scaling);
   };
@@ -432,6 +441,7 @@ std::optional<CheckedSize> simulated_far(const model::Scenario& scenario, Scalin
 std::optional<CheckedSize> simulated_near(const model::Scenario& scenario, Scaling scaling,
                                           std::int64_t ranks, int threads) {
   const model::Scenario s = simulated_at(scenario, ranks, scaling);
+  if (drifts(scenario) && s.job.steps < scenario.job.steps) return std::nullopt;
   const Plays plays{.replicas = std::min(s.replicas, 8), .steps = s.job.steps};
   return play_size(scenario, scaling, ranks, plays, threads);
 }
@@ -477,7 +487,7 @@ std::vector<CheckedSize> simulate_far_sizes(const model::Scenario& scenario, Sca
                                             const std::function<TimeBand(std::int64_t ranks)>& forecast,
                                             int threads) {
   std::vector<CheckedSize> out;
-  if (asked <= from || !varies(scenario)) return out;
+  if (asked <= from || !varies(scenario) || drifts(scenario)) return out;
   const Evaluated evaluated(scenario, scaling, from);
   std::int64_t ranks = from;
   while (ranks < asked && ranks <= kMostRanks / kApart) {
@@ -496,7 +506,7 @@ std::optional<CheckedSize> simulate_size(const model::Scenario& scenario, Scalin
                                          int threads) {
   if (is_played(scenario) || ranks > kMostRanks) return std::nullopt;
   if (ranks <= kMostSimulated) return simulated_near(scenario, scaling, ranks, threads);
-  if (!varies(scenario)) return std::nullopt;
+  if (!varies(scenario) || drifts(scenario)) return std::nullopt;
   const std::int64_t unit = unit_of(scenario);
   const auto evaluated =
       Evaluated(scenario, scaling, std::max<std::int64_t>(kMostSimulated / (2 * unit), 1) * 2 * unit)
