@@ -148,7 +148,7 @@ const Sample& largest(const std::vector<Sample>& samples) {
 /// What the calibrated Scenario is, and whether it does what was recorded.
 void add_scenario(FullForecast& out, const Evidence& e, const Asked& question) {
   const Sample& sample = largest(e.samples);
-  Result<Calibrated> made = calibrated_scenario(*out.parts, sample);
+  Result<Calibrated> made = calibrated_scenario(*out.parts, sample, e.samples);
   if (!made) {
     out.no_scenario = made.error().message;
     out.no_goodness = "there is no Scenario to simulate";
@@ -156,9 +156,10 @@ void add_scenario(FullForecast& out, const Evidence& e, const Asked& question) {
   }
   out.scenario = std::move(made->scenario);
   out.scenario_notes = std::move(made->notes);
-  if (!sample.record.background.empty())
-    out.scenario_notes.emplace_back(
-        "what work hides of communication is not in the Scenario: larger sizes of it are shorter than forecast");
+  if (!sample.record.background.empty() && !made->overlaps)
+    out.scenario_notes.push_back(
+        "what work hides of communication is not in the Scenario: larger sizes of it are shorter than forecast" +
+        (made->why_no_overlap.empty() ? std::string() : "; " + made->why_no_overlap));
   out.calibrated = true;
   out.told = {.synchronisations = made->synchronisations,
               .roles = made->roles,

@@ -305,9 +305,10 @@ Status MadeForecast::add_learning(const LearningQuestion& question, const ReadEv
   if (whole_->calibrated)
     whole_->learned->notes.insert(
         whole_->learned->notes.begin(),
-        "a Run does not tell what it learns: each rank is taken as a worker with its own samples, all "
-        "gradients as one sum");
-  if (whole_->calibrated && whole_->run.hidden)
+        std::string(
+            "a Run does not tell what it learns: each rank is taken as a worker with its own samples") +
+            (overlaps_work(*whole_->scenario) ? "" : ", all gradients as one sum"));
+  if (whole_->calibrated && whole_->run.hidden && !overlaps_work(*whole_->scenario))
     whole_->learned->notes.push_back(
         "the Run's communication overlaps its work, and in this Scenario it does not: levers of its steps give other times than a "
         "Scenario that states the overlap");

@@ -44,7 +44,7 @@ void add_played_levers(FullForecast& f, const ControlQuestion& question) {
     Result<LeverTable> table = play_levers(f, question);
     if (table) {
       f.full_control->played = *std::move(table);
-      if (f.run.hidden && f.run.hidden->value > 0)
+      if (!overlaps_work(*f.scenario) && f.run.hidden && f.run.hidden->value > 0)
         f.full_control->notes.push_back(fmt::format(
             "backup-workers, local-steps, bounded-staleness: simulated without overlap; the Run hides {}{} "
             "of its background communication",

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "forecast/scenario/as_training.hpp"
+
 namespace cox::forecast {
 namespace {
 
@@ -25,6 +27,11 @@ std::optional<std::string> why_not(std::string_view lever, const ToldSteps& told
   return std::nullopt;
 }
 
+/// What work hides of messages decides what these are worth.
+bool of_messages(std::string_view lever) {
+  return lever == "faster-links" || lever == "compression";
+}
+
 }  // namespace
 
 std::string why_no_workers(const ToldSteps& told) {
@@ -39,8 +46,10 @@ std::string why_no_workers(const ToldSteps& told) {
 
 std::vector<Lever> carried_levers(const model::Scenario& training, const ToldSteps& told) {
   std::vector<Lever> out;
+  const bool overlaps = overlaps_work(training);
   for (Lever& lever : levers_of(training)) {
     std::optional<std::string> why = why_not(lever.name, told);
+    if (!why && overlaps && of_messages(lever.name)) why = lever.why_not;
     if (!why) continue;
     if (!why->empty()) lever.why_not = *std::move(why);
     out.push_back(std::move(lever));

@@ -28,7 +28,8 @@ struct ToldSteps {
 [[nodiscard]] std::string why_no_workers(const ToldSteps& told);
 
 /// Who waits for whom; those that do not apply too, with why. Layers, buckets, placement and cards are not in a Run, and what it tells of
-/// ranks, links and failures changes its parts instead (`part_levers`). `training`: as `as_training` makes it.
+/// ranks, links and failures changes its parts instead (`part_levers`). `training`: as `as_training` makes it. Where its sums run beside
+/// work also faster links and compression, of which parts know what nothing hides alone.
 /// Held by: src/forecast/answer/part_control_test.cpp
 [[nodiscard]] std::vector<Lever> carried_levers(const model::Scenario& training, const ToldSteps& told);
 

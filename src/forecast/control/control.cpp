@@ -218,7 +218,15 @@ TextLine lever_row(std::string_view name, const LeverEffect& e, const LeverEffec
                   margin_cell(e.margin), most, e.price > 0 ? fmt::format("{:.3g}", e.price) : "-"));
 }
 
+/// Of a Run whose sums run beside work.
+bool has_messages(const LeverTable& t) {
+  return std::ranges::any_of(t.levers,
+                             [](const LeverEffect& e) { return e.names.front() == "faster-links"; });
+}
+
 std::string table_title(const LeverTable& t, bool of_a_run) {
+  const char* waits =
+      has_messages(t) ? "levers of who waits for whom, and of messages" : "levers of who waits for whom";
   return t.by_parts
              ? fmt::format("levers, alone: ratios to the job as it is on {} ranks (by its parts, {})",
                            grouped(t.ranks),
@@ -227,8 +235,7 @@ std::string table_title(const LeverTable& t, bool of_a_run) {
              : fmt::format(
                    "{}, alone: ratios to the job as it is on {} nodes ({} replicas of {} steps, common "
                    "draws)",
-                   of_a_run ? "levers of who waits for whom" : "levers", grouped(t.nodes), t.replicas,
-                   t.steps);
+                   of_a_run ? waits : "levers", grouped(t.nodes), t.replicas, t.steps);
 }
 
 void add_rows(Lines& out, const LeverTable& t) {
@@ -299,6 +306,9 @@ void add_played(Lines& out, const LeverTable& t) {
   out.emplace_back(
       "by the calibrated Scenario, which reproduces the recorded steps: each rank is a worker, work does not depend on who waits; the "
       "intervals are of its draws alone");
+  if (has_messages(t))
+    out.emplace_back(
+        "faster-links, compression: with the recorded overlap; by parts only what nothing hides gets shorter, so those say too little");
 }
 
 void add_levers(Lines& out, const LeverTable& t, const std::optional<LeverTable>& played) {

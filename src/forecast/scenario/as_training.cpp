@@ -37,6 +37,7 @@ Result<CollectiveSpec> as_sum(const CollectiveSpec& other, model::Scenario& s) {
 }  // namespace
 
 Result<model::Scenario> as_training(const model::Scenario& calibrated) {
+  if (calibrated.job.workload() == model::Workload::Training) return calibrated;
   const auto* job = std::get_if<model::CollectiveJob>(&calibrated.job.work);
   if (job == nullptr)
     return fail(Error{.code = Errc::Unsupported,
@@ -59,6 +60,11 @@ Result<model::Scenario> as_training(const model::Scenario& calibrated) {
                       .activations = {}}};
   out.job.work = std::move(training);
   return out;
+}
+
+bool overlaps_work(const model::Scenario& scenario) {
+  const auto* job = std::get_if<model::TrainingJob>(&scenario.job.work);
+  return job != nullptr && job->overlap;
 }
 
 }  // namespace cox::forecast

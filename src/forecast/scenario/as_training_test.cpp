@@ -87,9 +87,17 @@ TEST(AsTraining, WhatIsWrittenIsReadWithFailuresAndStart) {
   EXPECT_NEAR(ends_of(read->scenario).back() / ends_of(training).back(), 1, 1e-9);
 }
 
-TEST(AsTraining, AScenarioOfTrainingIsNone) {
-  const auto training =
+TEST(AsTraining, StepsOfTrainingStayAsTheyAre) {
+  auto training =
       as_training(steps_of(Collective::AllReduce, Algorithm::RecursiveDoubling, 4, Bytes{8})).value();
+  EXPECT_FALSE(overlaps_work(training));
+  training.job.as<model::TrainingJob>().overlap = true;
+  EXPECT_TRUE(overlaps_work(training));
+  const auto again = as_training(training);
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(overlaps_work(*again));
+  EXPECT_EQ(ends_of(*again), ends_of(training));
+  training.job.work = model::GoalJob{};
   EXPECT_EQ(as_training(training).error().id, "forecast-005");
 }
 

@@ -13,6 +13,7 @@
 
 #include "forecast/calibrate/run_parameters.hpp"
 #include "forecast/scenario/alike.hpp"
+#include "forecast/scenario/beside_work.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
 
 namespace cox::forecast {
@@ -330,9 +331,45 @@ PricedWay told_way(const Parts& parts, const Sample& sample) {
   return way;
 }
 
+/// A collective behind the work, as long as what nothing hides was.
+void add_collective(Calibrated& out, const PricedWay& way, const Parts& parts, Seconds compute) {
+  model::Scenario& s = out.scenario;
+  s.across = s.inside = cost_of(way, s.cluster.ranks(), parts.rest.value / out.synchronisations);
+  s.job.work = model::CollectiveJob{.collective = spec_of(way, s.cluster.ranks()), .compute = compute};
+  if (parts.rest_sd.value > Seconds{})
+    out.notes.emplace_back(
+        "what communication varies by from step to step is played as work that all ranks share");
+  out.notes.push_back(
+      way.latency_share
+          ? fmt::format(
+                "messages: {} of the measured time of communication is latency, as several sizes of it tell",
+                percent(*way.latency_share))
+          : fmt::format("messages: all of the measured time of communication is {}; one size does not tell",
+                        way.by_latency ? "latency" : "bandwidth"));
+}
+
+/// Sums beside the work, as they were seen.
+void add_beside_work(Calibrated& out, BesideWork beside) {
+  model::Scenario& s = out.scenario;
+  s.across = s.inside = beside.cost;
+  out.exchange = {.kind = Collective::AllReduce, .bytes = {}, .transfer = {}};
+  for (const model::Layer& layer : beside.job.layers) out.exchange.bytes += layer.gradients;
+  if (beside.cv > 0) {
+    NoiseSource n = source("messages", NoiseScope::Global, NoisePattern::EveryStep);
+    n.target = model::NoiseTarget::Bandwidth;
+    n.law = NoiseLaw::Gaussian;
+    n.cv = rounded(beside.cv);
+    s.noise.push_back(n);
+  }
+  s.job.work = std::move(beside.job);
+  out.overlaps = true;
+  out.notes.insert(out.notes.end(), beside.notes.begin(), beside.notes.end());
+}
+
 }  // namespace
 
-Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample) {
+Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample,
+                                       std::span<const Sample> samples) {
   if (parts.positions.empty()) return fail(no_work(sample));
   Calibrated out;
   model::Scenario& s = out.scenario;
@@ -343,8 +380,6 @@ Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample)
   out.synchronisations = step.times;
   out.roles = static_cast<std::int64_t>(step.roles.size());
   out.exchange = traffic_of(parts, sample);
-  const std::int64_t ranks = s.cluster.ranks();
-  const PricedWay way = told_way(parts, sample);
   const PositionParts shared = shared_by(step.roles);
   const Seconds least =
       std::ranges::min_element(step.roles, {}, [](const auto& r) { return r.level.value; })->level.value;
@@ -352,9 +387,14 @@ Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample)
   // the level is the mean over the sample
   const Seconds before = drifts ? shared.drift.value / 2 : Seconds{};
   const Seconds compute = std::max(Seconds{}, least - before);
-  s.across = s.inside = cost_of(way, ranks, parts.rest.value / times);
   s.job.steps = static_cast<int>(std::clamp<std::int64_t>(parts.steps * step.times, 1, 1'000'000));
-  s.job.work = model::CollectiveJob{.collective = spec_of(way, ranks), .compute = compute};
+  BesideWork beside =
+      beside_work(sample, samples.empty() ? std::span(&sample, 1) : samples, compute, s.cluster.ranks());
+  out.why_no_overlap = beside.why_not;
+  if (beside.job.layers.empty())
+    add_collective(out, told_way(parts, sample), parts, compute);
+  else
+    add_beside_work(out, std::move(beside));
   s.engine = model::EngineKind::Auto;
   std::vector<RoleRanks> named(step.roles.size());
   if (named.size() > 1)
@@ -362,19 +402,10 @@ Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample)
       named[i] = {fmt::format(", role {}", step.roles[i].role), ranks_with(step.roles[i].role, sample)};
   for (std::size_t i = 0; i < named.size(); ++i)
     add_lasting(s.noise, step.roles[i], step.roles[i].level.value - least, compute, named[i]);
-  add_shared(s, shared, parts.rest_sd.value / std::sqrt(times), compute);
+  // What sums beside work leave varies by itself.
+  add_shared(s, shared, out.overlaps ? Seconds{} : parts.rest_sd.value / std::sqrt(times), compute);
   for (std::size_t i = 0; i < named.size(); ++i) add_own(s.noise, step.roles[i], named[i]);
-  if (parts.rest_sd.value > Seconds{})
-    out.notes.emplace_back(
-        "what communication varies by from step to step is played as work that all ranks share");
   if (drifts) add_drift(s, shared.drift.value);
-  out.notes.push_back(
-      way.latency_share
-          ? fmt::format(
-                "messages: {} of the measured time of communication is latency, as several sizes of it tell",
-                percent(*way.latency_share))
-          : fmt::format("messages: all of the measured time of communication is {}; one size does not tell",
-                        way.by_latency ? "latency" : "bandwidth"));
   say_alike(parts, step, out.notes);
   return out;
 }

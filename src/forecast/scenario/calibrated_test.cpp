@@ -6,7 +6,10 @@
 #include "cox/model/toml.hpp"
 #include "cox/simulate/outcome.hpp"
 
+#include "forecast/calibrate/calibrate.hpp"
 #include "forecast/law/maximum.hpp"
+#include "forecast/sample/read.hpp"
+#include "forecast/scenario/resize.hpp"
 #include "forecast/scenario/scenario_parts.hpp"
 
 namespace cox::forecast {
@@ -181,6 +184,72 @@ TEST(Calibrated, SizesOfMessagesPartLatencyFromBandwidth) {
   // Four times the ranks: 126 rounds, and 126 / 64 of the bytes instead of 30 / 16.
   const double expected = 0.4 * 126 / 30 + 0.6 * (126.0 / 64) / (30.0 / 16);
   EXPECT_NEAR(rest_of(p, s)(64).value.count(), 1e-3 * expected, 1e-8);
+}
+
+/// 16 ranks whose sums of 40 and 80 MB over links of so many GB/s run beside 72 ms of work.
+model::Scenario overlapping(double gbyte_per_s) {
+  model::Scenario s;
+  s.cluster.nodes = 16;
+  s.across =
+      s.inside = {.latency = Seconds{5e-6}, .per_byte = Bandwidth::gbyte_per_s(gbyte_per_s).time_per_byte()};
+  s.job.steps = 300;
+  model::TrainingJob job;
+  job.layout.data = 16;
+  const model::Layer layer{
+      .forward = Seconds{2e-3}, .backward = Seconds{4e-3}, .gradients = Bytes{40'000'000}, .activations = {}};
+  job.layers.assign(12, layer);
+  job.layers[3].gradients = Bytes{80'000'000};
+  job.bucket = Bytes{40'000'000};
+  s.job.work = job;
+  s.noise.resize(1);
+  s.noise[0].law = model::NoiseLaw::Gaussian;
+  s.noise[0].cv = 0.03;
+  return s;
+}
+
+Calibrated calibrated(const model::Scenario& job) {
+  const auto outcome = simulate::simulate(job, {.threads = 1, .want_run = true});
+  const auto sample = sample_of(*outcome->run, 1);
+  EXPECT_TRUE(sample) << sample.error().to_string();
+  auto made = calibrated_scenario(*calibrate(*sample), *sample);
+  EXPECT_TRUE(made);
+  return *std::move(made);
+}
+
+double step_of(model::Scenario s, std::int64_t ranks, double bandwidth = 1) {
+  s = resized(std::move(s), ranks);
+  s.job.steps = ranks > 16 ? 20 : 200;
+  s.seed = 7;
+  for (model::MessageCost* cost : {&s.across, &s.inside})
+    cost->per_byte = TimePerByte::seconds_per_byte(cost->per_byte.in_seconds_per_byte() / bandwidth);
+  const auto outcome = simulate::simulate(s, {.threads = 1});
+  EXPECT_TRUE(outcome) << outcome.error().to_string();
+  return outcome ? outcome->step_ends.back().count() / s.job.steps : 0;
+}
+
+// A collective behind the work takes half as long with links twice as fast, whatever was hidden; and does not surface at other sizes.
+TEST(Calibrated, SumsBesideWorkAreBesideItsWork) {
+  for (const double gbyte_per_s : {5.0, 15.0}) {
+    const model::Scenario job = overlapping(gbyte_per_s);
+    const Calibrated made = calibrated(job);
+    EXPECT_TRUE(made.overlaps);
+    EXPECT_EQ(made.exchange.bytes, Bytes{520'000'000});
+    const double step = step_of(job, 16);
+    EXPECT_NEAR(step_of(made.scenario, 16) / step, 1, 0.003);
+    EXPECT_NEAR(step_of(made.scenario, 16, 2) / step_of(job, 16, 2), 1, 0.01) << gbyte_per_s;
+    EXPECT_NEAR(step_of(made.scenario, 64) / step_of(job, 64), 1, 0.03) << gbyte_per_s;
+    const auto read = model::parse_scenario(model::scenario_toml(made.scenario), "job.toml", ".");
+    ASSERT_TRUE(read) << read.error().to_string();
+    EXPECT_NEAR(step_of(read->scenario, 16) / step, 1, 0.003);
+  }
+}
+
+TEST(Calibrated, SumsBehindTheWorkAreACollective) {
+  model::Scenario job = overlapping(5);
+  job.job.as<model::TrainingJob>().overlap = false;
+  const Calibrated made = calibrated(job);
+  EXPECT_FALSE(made.overlaps);
+  EXPECT_EQ(made.scenario.job.workload(), model::Workload::Collective);
 }
 
 }  // namespace

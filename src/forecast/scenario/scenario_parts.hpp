@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,7 +60,8 @@ struct RestOfScenario {
 
 /// A Scenario that does what the parts say, at the size where they were seen: a collective a step, `compute` before it, [[noise]]
 /// for each part, messages that cost what was seen. Unlike synchronisations of a step are so many alike steps, roles are named
-/// ranks; `notes` say what is lost.
+/// ranks; `notes` say what is lost. Sums that ran beside work are layers of training that are summed as they were seen to be
+/// (`beside_work`), with messages as `samples` of one job tell; empty = as `sample` alone does.
 /// Errors:  forecast-005 (no own work).
 /// Held by: src/forecast/scenario/calibrated_test.cpp
 struct Calibrated {
@@ -68,8 +70,11 @@ struct Calibrated {
   std::int64_t roles = 1;          ///< kinds of ranks
   Traffic exchange{};              ///< what its collective stands for, as it was seen
   std::vector<std::string> notes;  ///< what was assumed, one sentence each
+  bool overlaps = false;           ///< its steps are of training, with sums beside work as they were seen
+  std::string why_no_overlap{};    ///< why not, where some ran beside work; else empty
 };
-[[nodiscard]] Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample);
+[[nodiscard]] Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample,
+                                                     std::span<const Sample> samples = {});
 
 /// Communication of a calibrated Scenario at other sizes: the price of its collective without noise, by closed form. As a
 /// range where latency and bandwidth cannot be told apart: all of the measured time is latency of a ring (grows with the
