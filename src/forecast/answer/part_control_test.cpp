@@ -257,6 +257,21 @@ TEST(PartControl, WhatARunDoesNotTellHasNoLever) {
     EXPECT_NE(why({.meets_in = model::Collective::Barrier}, name), "");
   }
   EXPECT_EQ(why({}, "buckets"), "none");
+  EXPECT_EQ(why({}, "faster-links"), "none") << "its sum is behind the work: parts know as much";
+}
+
+TEST(PartControl, MessagesBesideWorkHaveLeversThatAreSimulated) {
+  Evidence evidence;
+  model::Scenario training = as_training(*even_job(evidence).scenario).value();
+  training.job.as<model::TrainingJob>().overlap = true;
+  const std::vector<Lever> levers = carried_levers(training, {});
+  for (const std::string_view name : {"faster-links", "compression"}) {
+    const auto at = std::ranges::find(levers, name, &Lever::name);
+    ASSERT_NE(at, levers.end()) << name;
+    EXPECT_EQ(at->why_not, "") << name;
+  }
+  EXPECT_EQ(std::ranges::find(levers, "buckets", &Lever::name), levers.end())
+      << "recorded sums have no parts";
 }
 
 }  // namespace

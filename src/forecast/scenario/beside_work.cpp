@@ -21,12 +21,13 @@ namespace {
 using model::Algorithm;
 using model::Collective;
 
-constexpr double kTold = 0.02;         ///< of a step: less that is hidden is not told
-constexpr double kSeenEnough = 0.1;    ///< of steps in which a sum did not wait tell where it begins
-constexpr double kBehind = 0.01;       ///< of own work: less behind the waits is chance
-constexpr double kSteady = 0.005;      ///< what messages vary by less is not played
-constexpr double kBackward = 2.0 / 3;  ///< of own work, where the first sum does not say more
-constexpr Seconds kRounding{1e-6};     ///< a sum that begins so soon behind the one before it waited for it
+constexpr double kTold = 0.02;             ///< of a step: less that is hidden is not told
+constexpr double kSeenEnough = 0.1;        ///< of steps in which a sum did not wait tell where it begins
+constexpr double kBehind = 0.01;           ///< of own work: less behind the waits is chance
+constexpr double kSteady = 0.005;          ///< what messages vary by less is not played
+constexpr double kMostMessages = 1 << 24;  ///< of all steps, that are played one by one
+constexpr double kBackward = 2.0 / 3;      ///< of own work, where the first sum does not say more
+constexpr Seconds kRounding{1e-6};  ///< a sum that begins so soon behind the one before it waited for it
 
 using Steps = std::vector<OverlappedStep>;
 
@@ -166,6 +167,7 @@ std::span<const BesideOperation> followed(const OverlappedStep& step) {
 /// Sums that steps follow, by what messages would cost, and over that what they took.
 struct Compared {
   Welford ratio{};      ///< one a step
+  Welford seen{};       ///< seconds, one a step
   double by_bytes = 0;  ///< of their time, what is no latency
 };
 
@@ -185,14 +187,36 @@ Compared compare(const Steps& steps, model::CollectiveSpec spec, const model::Me
       by_bytes += model::closed_form(spec, no_latency).value_or(Seconds{});
     }
     if (here > Seconds{}) out.ratio.add(seen / here);
+    out.seen.add(seen.count());
     all += here;
   }
   out.by_bytes = all > Seconds{} ? by_bytes / all : 0;
   return out;
 }
 
+/// Messages of one sum.
+double messages_of(Algorithm way, std::int64_t ranks) {
+  const auto n = static_cast<double>(ranks);
+  return 2 * n * (way == Algorithm::Ring ? n - 1 : std::log2(n));
+}
+
+/// What messages vary by from step to step, of so many a step in so many steps.
+void set_spread(BesideWork& out, const Compared& with, double messages, std::size_t steps) {
+  const double cv = with.ratio.stddev() / with.ratio.mean();
+  if (!(cv > kSteady)) return;
+  if (messages * static_cast<double>(steps) > kMostMessages || with.by_bytes < 0.5) {
+    out.deviation = Seconds{with.seen.stddev()};
+    return;
+  }
+  out.cv = cv / with.by_bytes;
+  out.notes.emplace_back(
+      "what messages vary by from step to step is played as bandwidth that all of a step share");
+}
+
 /// How messages are carried out, and what one costs, so that the sums which steps follow take as long as they did.
-void set_messages(BesideWork& out, const MessageGrowth& growth, std::int64_t ranks, const Steps& steps) {
+/// `recorded`: steps of the Run.
+void set_messages(BesideWork& out, const MessageGrowth& growth, std::int64_t ranks, const Steps& steps,
+                  std::size_t recorded) {
   constexpr Algorithm kWays[] = {Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::RecursiveDoubling};
   const MessageLaw& law = growth.value;
   const bool doubles = law.way == MessageWay::Doubling;
@@ -211,11 +235,10 @@ void set_messages(BesideWork& out, const MessageGrowth& growth, std::int64_t ran
   out.notes.push_back(fmt::format(
       "messages: {} of the time of these sums is latency, {}", percent(1 - with.by_bytes),
       told ? "as several sizes tell" : "as is likely: one size does not tell, and faster links rest on it"));
-  const double cv = with.ratio.stddev() / with.ratio.mean();
-  if (cv > kSteady && with.by_bytes > 0.5) out.cv = cv / with.by_bytes;
-  if (out.cv > 0)
-    out.notes.emplace_back(
-        "what messages vary by from step to step is played as bandwidth that all of a step share");
+  set_spread(
+      out, with,
+      messages_of(out.job.collective.algorithm, ranks) * static_cast<double>(steps.front().operations.size()),
+      recorded);
 }
 
 std::string places_note(const Places& places) {
@@ -249,7 +272,7 @@ BesideWork beside_work(const Sample& sample, std::span<const Sample> samples, Se
   Places places = places_of(steps);
   const double behind = behind_waits(sample);
   out.notes.push_back(places_note(places));
-  set_messages(out, *growth, ranks, steps);
+  set_messages(out, *growth, ranks, steps, sample.steps.size());
   out.job.layout.data = static_cast<int>(ranks);
   for (double& at : places.at) at = behind + (1 - behind) * at;
   out.job.layers = layers_of(steps, places, compute);

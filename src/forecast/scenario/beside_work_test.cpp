@@ -114,6 +114,11 @@ TEST(BesideWork, WhatMessagesVaryByIsTold) {
   for (std::size_t k = 0; k < sample.record.overlapped.size(); ++k)
     sample.record.overlapped[k].operations[0].departure += Seconds{k % 2 == 0 ? 1.4 : -1.4};
   EXPECT_NEAR(made(sample).cv, 0.1 * std::sqrt(10.0 / 9), 0.002);
+  EXPECT_EQ(made(sample).deviation, Seconds{});
+  // 4,096 ranks by a ring are 33 million messages a step: too many.
+  const BesideWork many = beside_work(sample, std::span(&sample, 1), Seconds{90}, 4096);
+  EXPECT_EQ(many.cv, 0);
+  EXPECT_NEAR(many.deviation.count(), 1.4 * std::sqrt(10.0 / 9), 1e-6);
 }
 
 TEST(BesideWork, WorkBehindTheWaitsIsTheNextStepsFirst) {

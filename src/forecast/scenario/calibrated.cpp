@@ -28,7 +28,9 @@ using model::NoiseSource;
 
 constexpr Bytes kSmall{std::int64_t{64} * 1024};  ///< up to here latency is what a message costs
 constexpr int kBody = 100;                        ///< quantiles of a law's body
-constexpr double kTailFrom = 0.01;                ///< where the tail of a law without one begins
+constexpr const char* kAsWork =
+    "what communication varies by from step to step is played as work that all ranks share";
+constexpr double kTailFrom = 0.01;  ///< where the tail of a law without one begins
 
 /// How a collective is carried out, by its kind and size: what libraries do.
 struct PricedWay {
@@ -336,9 +338,7 @@ void add_collective(Calibrated& out, const PricedWay& way, const Parts& parts, S
   model::Scenario& s = out.scenario;
   s.across = s.inside = cost_of(way, s.cluster.ranks(), parts.rest.value / out.synchronisations);
   s.job.work = model::CollectiveJob{.collective = spec_of(way, s.cluster.ranks()), .compute = compute};
-  if (parts.rest_sd.value > Seconds{})
-    out.notes.emplace_back(
-        "what communication varies by from step to step is played as work that all ranks share");
+  if (parts.rest_sd.value > Seconds{}) out.notes.emplace_back(kAsWork);
   out.notes.push_back(
       way.latency_share
           ? fmt::format(
@@ -363,6 +363,7 @@ void add_beside_work(Calibrated& out, BesideWork beside) {
   }
   s.job.work = std::move(beside.job);
   out.overlaps = true;
+  if (beside.deviation > Seconds{}) out.notes.emplace_back(kAsWork);
   out.notes.insert(out.notes.end(), beside.notes.begin(), beside.notes.end());
 }
 
@@ -391,6 +392,8 @@ Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample,
   BesideWork beside =
       beside_work(sample, samples.empty() ? std::span(&sample, 1) : samples, compute, s.cluster.ranks());
   out.why_no_overlap = beside.why_not;
+  const Seconds rest_sd =
+      beside.job.layers.empty() ? parts.rest_sd.value / std::sqrt(times) : beside.deviation;
   if (beside.job.layers.empty())
     add_collective(out, told_way(parts, sample), parts, compute);
   else
@@ -402,8 +405,8 @@ Result<Calibrated> calibrated_scenario(const Parts& parts, const Sample& sample,
       named[i] = {fmt::format(", role {}", step.roles[i].role), ranks_with(step.roles[i].role, sample)};
   for (std::size_t i = 0; i < named.size(); ++i)
     add_lasting(s.noise, step.roles[i], step.roles[i].level.value - least, compute, named[i]);
-  // What sums beside work leave varies by itself.
-  add_shared(s, shared, out.overlaps ? Seconds{} : parts.rest_sd.value / std::sqrt(times), compute);
+  // What sums beside work leave varies by itself, beside what their messages do.
+  add_shared(s, shared, rest_sd, compute);
   for (std::size_t i = 0; i < named.size(); ++i) add_own(s.noise, step.roles[i], named[i]);
   if (drifts) add_drift(s, shared.drift.value);
   say_alike(parts, step, out.notes);
