@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "cox/model/toml.hpp"
 #include "cox/simulate/outcome.hpp"
@@ -241,6 +242,11 @@ TEST(Calibrated, SumsBesideWorkAreBesideItsWork) {
     const auto read = model::parse_scenario(model::scenario_toml(made.scenario), "job.toml", ".");
     ASSERT_TRUE(read) << read.error().to_string();
     EXPECT_NEAR(step_of(read->scenario, 16) / step, 1, 0.003);
+    const auto larger =
+        model::parse_scenario(model::scenario_toml(resized(made.scenario, 64)), "job.toml", ".");
+    EXPECT_TRUE(larger);
+    EXPECT_EQ(model::scenario_toml(made.scenario).find("layout.data"), std::string::npos)
+        << "other sizes have other replicas";
   }
 }
 

@@ -202,6 +202,13 @@ bool is_said_by_cost(std::string_view way, Draft& draft, Draft& paths) {
          (!inside || (differs("cost.inside.latency") && differs("cost.inside.bandwidth")));
 }
 
+/// As many replicas as there is room for are derived to the same: written, they would bind the file to its size.
+bool fill_the_cluster(const Draft& draft) {
+  const Layout& l = draft.job.training.layout;
+  const std::int64_t others = std::int64_t{l.tensor} * l.pipeline * l.context;
+  return l.data * others == ranks_of(draft.scenario.cluster, draft.scenario.job.places);
+}
+
 void write_root(Draft& draft, std::string& out) {
   const std::string& preset = draft.scenario.cluster.preset;
   Draft plain = baseline(preset);
@@ -210,6 +217,7 @@ void write_root(Draft& draft, std::string& out) {
   for (const Key<Draft>& key : root_keys()) {
     if (key.name.starts_with("job.model.") || why_unread(key.name, draft)) continue;
     if (is_said_by_cost(key.name, draft, paths)) continue;
+    if (key.name == "job.layout.data" && fill_the_cluster(draft)) continue;
     const std::string text = text_of(key, draft);
     // What is derived from other keys would be derived anew: so it is always said. An empty torus cannot be.
     const bool named = key.name == "cluster.preset" && !preset.empty();
