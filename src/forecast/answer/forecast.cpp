@@ -466,13 +466,22 @@ std::string falling(const CurveForecast& curve, Scaling scaling) {
       to_string(Seconds{first.value}), first.size, to_string(Seconds{last.value}), last.size);
 }
 
-/// Several tables of one job are one curve.
-void from_curves(FullForecast& out, const Evidence& e, const Asked& question) {
+/// Several tables of one job are one curve. Of one size, and asked for others only, there is no number: forecast-040.
+Status from_curves(FullForecast& out, const Evidence& e, const Asked& question) {
   Curve all{.name = e.curves.front().name, .value = e.curves.front().value, .points = {}};
   for (const Curve& c : e.curves) all.points.insert(all.points.end(), c.points.begin(), c.points.end());
   std::stable_sort(all.points.begin(), all.points.end(),
                    [](const CurvePoint& a, const CurvePoint& b) { return a.size < b.size; });
   out.curve = project_curve(all, question.sizes, question.project.scaling);
+  const auto refused = [](const CurvePrediction& p) { return !p.refused.empty(); };
+  if (out.curve->given.size() < 2 && std::ranges::all_of(out.curve->points, refused))
+    return fail(
+        Error{.code = Errc::InvalidInput,
+              .id = "forecast-040",
+              .message = fmt::format("{}: one size, {}, says nothing of another, expected at least two sizes",
+                                     all.name, out.curve->largest),
+              .hint = "add a row of another size, or give a Run, whose parts tell more than its step time",
+              .where = {}});
   out.seen_ranks = out.curve->largest;
   if (std::string falls = falling(*out.curve, question.project.scaling); !falls.empty())
     out.contradictions.push_back(std::move(falls));
@@ -488,6 +497,7 @@ void from_curves(FullForecast& out, const Evidence& e, const Asked& question) {
         "how sure it is: all values of the table are the same, so no curve differs from another and none has a band");
   out.not_seen.emplace_back(
       "why it grows: curves have no cause, and what begins beyond the largest size is not in them");
+  return {};
 }
 
 /// Throughput is over that of what was seen: without a finite step there no size has one.
@@ -540,7 +550,7 @@ Result<FullForecast> make_forecast(const Evidence& evidence, const Asked& questi
   out.prior = question.prior;
   if (!evidence.samples.empty()) COX_CHECK(from_samples(out, evidence, question));
   if (evidence.scenario) COX_CHECK(from_scenario(out, evidence, question));
-  if (!evidence.curves.empty()) from_curves(out, evidence, question);
+  if (!evidence.curves.empty()) COX_CHECK(from_curves(out, evidence, question));
   if (evidence.stated) COX_CHECK(add_stated(out, *evidence.stated, question));
   refuse_unfounded(out);
   add_not_seen(out);

@@ -298,6 +298,18 @@ TEST(Forecast, ASlowNodeIsNamed) {
   EXPECT_NE(to_json(*made, {}).find("\"slow_nodes\": {"), std::string::npos);
 }
 
+TEST(ForecastTable, OfOneSizeHasNoNumberOfAnotherAndIsRefused) {
+  Evidence one;
+  one.curves = {{.name = "t", .value = CurveValue::StepTime, .points = {{8, 1}, {8, 1.1}}}};
+  const auto made = make_forecast(one, to({64, 256}));
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().id, "forecast-040");
+  EXPECT_EQ(made.error().code, Errc::InvalidInput);
+  EXPECT_TRUE(make_forecast(one, to({8, 64}))) << "8 is measured";
+  one.curves.front().points.push_back({16, 1.2});
+  EXPECT_TRUE(make_forecast(one, to({64})));
+}
+
 TEST(Forecast, StructureOfATableOfSizesIsRefused) {
   Evidence curves;
   curves.curves = {{.name = "t", .value = CurveValue::StepTime, .points = {{8, 1}, {16, 1.1}}}};
