@@ -32,10 +32,14 @@ Classifier::Classifier(const ProblemSpec& spec) : spec_(spec), samples_(spec) {
         {.name = fmt::format("weights.{}", l), .first = at, .rows = inputs, .columns = outputs});
     tensors_.push_back(
         {.name = fmt::format("bias.{}", l), .first = at + inputs * outputs, .rows = outputs, .columns = 1});
-    layers_.push_back({.inputs = widths_[l - 1],
-                       .outputs = widths_[l],
-                       .weights = static_cast<std::size_t>(at),
-                       .bias = static_cast<std::size_t>(at + inputs * outputs)});
+    const auto blocks = static_cast<std::size_t>(spec.blocks);
+    layers_.push_back(
+        {.inputs = widths_[l - 1],
+         .outputs = widths_[l],
+         .weights = static_cast<std::size_t>(at),
+         .bias = static_cast<std::size_t>(at + inputs * outputs),
+         .forward_blocks = split_of(l - 1, widths_.size() - 1) == Split::Rows ? blocks : 1,
+         .backward_blocks = split_of(l - 1, widths_.size() - 1) == Split::Columns ? blocks : 1});
     at += (inputs + 1) * outputs;
   }
   part_.values.resize(widths_.size());

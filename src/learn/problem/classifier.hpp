@@ -17,6 +17,8 @@ namespace cox::learn {
 /// Layer l: h_l = max(0, h_(l-1) W_l + b_l), the last without max; loss: cross-entropy of its softmax.
 /// logistic: one layer, begun at 0; convex. mlp: weights begin normal with variance 2 / inputs (He et al. 2015), biases
 /// at 0. The gradient at a kink is 0.
+/// Layers pair up from the first on, as tensor parallelism cuts them: columns of one, rows of the next. With `blocks` the product forth of the second and
+/// that back of the first are in blocks (Product::in_blocks).
 /// A shard is computed in parts of fixed size, and each element of the gradient is one chain over its samples in order,
 /// scaled once: no part size, thread or instruction set changes a bit.
 /// Cost per sample: 6 operations per weight, and `dimension` draws. Held by: src/learn/problem/classifier_test.cpp

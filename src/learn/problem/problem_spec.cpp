@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 #include "cox/learn/problem.hpp"
@@ -56,6 +57,7 @@ std::vector<Setting> settings_of(ProblemSpec& s) {
       add({{"pairs", &s.pairs, 1, 10},
            {"hidden", &s.hidden, 2, 1e5},
            {"layers", &s.layers, 1, 16},
+           {"blocks", &s.blocks, 1, 1024},
            {"held-out", &s.held_out, 1, 1e6}});
       break;
     case ProblemKind::Embedding:
@@ -131,6 +133,16 @@ Status check(ProblemSpec spec) {
                       .id = "learn-001",
                       .message = fmt::format("hidden of text is {}, expected a multiple of its {} heads",
                                              spec.hidden, spec.heads),
+                      .hint = "",
+                      .where = {}});
+  const bool aligned =
+      std::has_single_bit(static_cast<std::uint64_t>(spec.blocks)) && spec.hidden % spec.blocks == 0;
+  if (spec.kind == ProblemKind::Mlp && !aligned)
+    return fail(Error{.code = Errc::Usage,
+                      .id = "learn-001",
+                      .message = fmt::format("blocks of mlp is {}, expected a power of two that divides its "
+                                             "{} hidden",
+                                             spec.blocks, spec.hidden),
                       .hint = "",
                       .where = {}});
   if (weights_of(spec) > kMostParameters)

@@ -39,6 +39,11 @@ TEST(ProblemSpec, ErrorsSayWhatIsAllowed) {
             "dimension of mlp is 5, expected a whole number from 6 to 100000000");
   EXPECT_EQ(message("mlp,hidden=100000,layers=2"),
             "mlp would have 10010200000 weights, expected 100000000 at most");
+  EXPECT_EQ(message("mlp,blocks=3"),
+            "blocks of mlp is 3, expected a power of two that divides its 64 hidden");
+  EXPECT_EQ(message("mlp,hidden=24,blocks=16"),
+            "blocks of mlp is 16, expected a power of two that divides its 24 hidden");
+  EXPECT_EQ(message("mlp,hidden=24,blocks=8"), "read");
   EXPECT_EQ(
       message("embedding,dimension=3"),
       R"(embedding has no setting "dimension", expected one of noise, seed, keys, zipf, bag, width, classes, held-out)");

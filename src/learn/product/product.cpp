@@ -2,6 +2,9 @@
 #include "learn/product/product.hpp"
 
 #include <algorithm>
+#include <bit>
+
+#include "cox/base/assert.hpp"
 
 namespace cox::learn {
 namespace {
@@ -53,6 +56,25 @@ void Product::add(std::size_t m, std::size_t n, std::size_t k, Operand a, Operan
       add_block(m, columns, depth, moved(a, 0, at), c + column, n);
     }
   }
+}
+
+void Product::in_blocks(std::size_t m, std::size_t n, std::size_t k, std::size_t blocks, Operand a, Operand b,
+                        float* c) {
+  COX_ASSERT(std::has_single_bit(blocks) && k % blocks == 0, "blocks are equal, and a power of two");
+  sums_.resize(m * n * static_cast<std::size_t>(std::bit_width(blocks) - 1));
+  branch(m, n, k, blocks, a, b, c, sums_.data());
+}
+
+/// As deep as the tree.
+void Product::branch(std::size_t m, std::size_t n, std::size_t k, std::size_t blocks, Operand a, Operand b,
+                     float* c, float* room) {
+  if (blocks == 1) {
+    std::fill(c, c + m * n, 0.0F);
+    return add(m, n, k, a, b, c);
+  }
+  branch(m, n, k / 2, blocks / 2, a, b, c, room + m * n);
+  branch(m, n, k / 2, blocks / 2, moved(a, 0, k / 2), moved(b, k / 2, 0), room, room + m * n);
+  for (std::size_t i = 0; i < m * n; ++i) c[i] += room[i];
 }
 
 void Product::add_block(std::size_t m, std::size_t n, std::size_t k, Operand a, float* c,

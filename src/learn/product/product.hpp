@@ -38,13 +38,22 @@ class Product {
   /// C += A B: A is m x k, B is k x n, C is stored row by row, each of n.
   void add(std::size_t m, std::size_t n, std::size_t k, Operand a, Operand b, float* c);
 
+  /// C = A B, where k is cut into `blocks` equal stretches: a chain from 0 of each, added in an aligned binary tree. A stretch of 2^i aligned blocks
+  /// alone has the bits of its branch, so what holds half of them and adds the other's sum has the bits of all.
+  /// Room: C once for each level of the tree. Pre: `blocks` is a power of two that divides k.
+  void in_blocks(std::size_t m, std::size_t n, std::size_t k, std::size_t blocks, Operand a, Operand b,
+                 float* c);
+
  private:
+  void branch(std::size_t m, std::size_t n, std::size_t k, std::size_t blocks, Operand a, Operand b, float* c,
+              float* room);
   void add_block(std::size_t m, std::size_t n, std::size_t k, Operand a, float* c, std::size_t stride);
 
   const ProductTile& tile_;
   std::vector<float> a_;     ///< one panel of rows
   std::vector<float> b_;     ///< all panels of columns of a block
   std::vector<float> edge_;  ///< a tile that C does not hold whole
+  std::vector<float> sums_;  ///< of blocks
 };
 
 }  // namespace cox::learn

@@ -83,5 +83,67 @@ TEST(Product, PartsOfTheSumContinueTheChain) {
   EXPECT_EQ(parts, whole);
 }
 
+/// The definition: leaves of one chain each, neighbours first.
+std::vector<float> tree(std::size_t m, std::size_t n, std::size_t k, std::size_t blocks,
+                        const std::vector<float>& a, const std::vector<float>& b) {
+  std::vector<std::vector<float>> sums;
+  const std::size_t depth = k / blocks;
+  for (std::size_t at = 0; at < k; at += depth) {
+    std::vector<float> left;
+    for (std::size_t i = 0; i < m; ++i)
+      left.insert(left.end(), a.begin() + static_cast<std::ptrdiff_t>(i * k + at),
+                  a.begin() + static_cast<std::ptrdiff_t>(i * k + at + depth));
+    const std::vector<float> right(b.begin() + static_cast<std::ptrdiff_t>(at * n),
+                                   b.begin() + static_cast<std::ptrdiff_t>((at + depth) * n));
+    sums.push_back(chains(m, n, depth, left, right, std::vector<float>(m * n)));
+  }
+  for (std::size_t by = 1; by < blocks; by *= 2)
+    for (std::size_t at = 0; at < blocks; at += 2 * by)
+      for (std::size_t i = 0; i < m * n; ++i) sums[at][i] += sums[at + by][i];
+  return sums.front();
+}
+
+TEST(Product, BlocksAreAddedInAnAlignedTree) {
+  constexpr std::size_t kM = 5, kN = 37, kK = 48;
+  const auto a = drawn(kM * kK, 1);
+  const auto b = drawn(kK * kN, 2);
+  for (const auto set : kernels::instruction_sets())
+    for (const std::size_t blocks : {1, 2, 4, 8, 16}) {
+      Product product(set);
+      std::vector<float> got(kM * kN, 7);
+      product.in_blocks(kM, kN, kK, blocks, rows_of(a.data(), kK), rows_of(b.data(), kN), got.data());
+      EXPECT_EQ(got, tree(kM, kN, kK, blocks, a, b)) << blocks << " set " << static_cast<int>(set);
+    }
+}
+
+// What learn::ProblemSlice says of inner dimensions that are cut elsewhere: 2 gamma_(k + 2) sum |a b|.
+TEST(Product, AnInnerDimensionThatIsCutStaysWithinItsBound) {
+  constexpr std::size_t kM = 7, kN = 19, kK = 96;
+  const auto a = drawn(kM * kK, 1);
+  const auto b = drawn(kK * kN, 2);
+  Product product;
+  std::vector<float> whole(kM * kN);
+  product.add(kM, kN, kK, rows_of(a.data(), kK), rows_of(b.data(), kN), whole.data());
+  const double nu = static_cast<double>(kK + 2) * std::ldexp(1.0, -24), gamma = nu / (1 - nu);
+  for (const std::size_t parts : {2, 3, 6, 12}) {
+    std::vector<float> sum(kM * kN);
+    const std::size_t depth = kK / parts;
+    for (std::size_t p = 0; p < kK; p += depth) {
+      std::vector<float> one(kM * kN);
+      product.add(kM, kN, depth, rows_of(a.data() + p, kK), rows_of(b.data() + p * kN, kN), one.data());
+      for (std::size_t i = 0; i < one.size(); ++i) sum[i] += one[i];
+    }
+    EXPECT_NE(sum, whole) << parts;
+    for (std::size_t i = 0; i < kM; ++i)
+      for (std::size_t j = 0; j < kN; ++j) {
+        double size = 0;
+        for (std::size_t p = 0; p < kK; ++p)
+          size += std::abs(static_cast<double>(a[i * kK + p]) * static_cast<double>(b[p * kN + j]));
+        const double off = static_cast<double>(sum[i * kN + j]) - static_cast<double>(whole[i * kN + j]);
+        EXPECT_LE(std::abs(off), 2 * gamma * size) << i << ' ' << j << " in " << parts;
+      }
+  }
+}
+
 }  // namespace
 }  // namespace cox::learn
