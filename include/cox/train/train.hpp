@@ -40,7 +40,8 @@ struct TrainQuestion {
   /// `fixed-order`, or an all-reduce by name as `model::name_of` has it, `hierarchical,group=2`
   std::string all_reduce = "fixed-order";
   /// `data-parallel`; `zero-1`, `zero-2`, `zero-3`: each process keeps its part of the optimizer's state, gradients, parameters; `pipeline`,
-  /// `pipeline,recompute=1`: the units of its stage, by the scenario's layout, micro-batches and schedule
+  /// `pipeline,recompute=1`: the units of its stage, by the scenario's layout, micro-batches and schedule; `tensor`: columns and rows of every pair of
+  /// layers, by the scenario's job.layout.tensor
   std::string layout = "data-parallel";
   std::filesystem::path programs{};    ///< folder of cox-train-openmpi and -mpich
   std::vector<std::string> launch{};   ///< starts them; empty: the library's mpirun

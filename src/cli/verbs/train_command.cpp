@@ -109,7 +109,10 @@ Result<std::vector<std::string>> notes_of(const Invocation& call, const model::S
     if (without && train::same_job(without->scenario, scenario, layout))
       notes.push_back(fmt::format(
           "--set {} changes nothing here: of a scenario, processes take its replicas and its policy{}",
-          all[i], layout.starts_with("pipeline") ? ", and its stages" : ""));
+          all[i],
+          layout.starts_with("pipeline") ? ", and its stages"
+          : layout == "tensor"           ? ", and its degree"
+                                         : ""));
   }
   return notes;
 }
@@ -205,6 +208,8 @@ const Command& train_command() {
                 {"cox train job.toml --procs 4 --all-reduce double-binary-tree", "summed in that order"},
                 {"cox train job.toml --procs 4 --layout pipeline --problem mlp",
                  "the scenario's stages and micro-batches"},
+                {"cox train job.toml --procs 4 --layout tensor --problem mlp,blocks=4",
+                 "its tensor groups: slices of every layer"},
                 {"cox train job.toml --procs 4 --policy diloco,local-steps=20", "meet every 20 steps"},
                 {"cox train job.toml --procs 4 --policy bounded-wait,staleness=2",
                  "a server, and three processes that compute"},
@@ -241,7 +246,7 @@ const Command& train_command() {
                  .fallback = "fixed-order"},
                 {.name = "layout",
                  .value = "NAME",
-                 .help = "data-parallel, zero-1, zero-2, zero-3 or pipeline: who keeps what",
+                 .help = "data-parallel, zero-1, zero-2, zero-3, pipeline or tensor: who keeps what",
                  .fallback = "data-parallel"},
                 {.name = "launch", .value = "WORDS", .help = "starts the ranks, such as 'mpirun -n 4'"},
                 {.name = "checkpoint",

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 
 #include "cox/base/json.hpp"
@@ -17,6 +18,7 @@
 #include "train/run/mixed_plan.hpp"
 #include "train/run/replica.hpp"
 #include "train/run/served.hpp"
+#include "train/run/slice_plan.hpp"
 #include "train/run/stage_plan.hpp"
 
 namespace cox::train {
@@ -46,6 +48,11 @@ Result<std::vector<Bytes>> scheduled(const TrainJob& job, const learn::Problem& 
     }
     return bytes;
   }
+  for (int r = 0; r < job.procs && job.tensor > 0; ++r) {
+    COX_TRY(const Bytes sent, planned_slice_bytes(job, r));
+    bytes.push_back(sent);
+  }
+  if (job.tensor > 0) return bytes;
   for (int r = 0; r < job.procs; ++r) bytes.push_back(planned_bytes(job, layout, problem, optimizer, r));
   return bytes;
 }
@@ -89,7 +96,11 @@ Result<Facts> facts_of(const TrainJob& job, const TrainedRun& run) {
     COX_TRY(const BytesByUse memory, planned_stage_memory(job, *problem, f.optimizer, r));
     f.planned_memory.push_back(memory);
   }
-  for (int r = 0; r < job.procs && !run.served && !job.pipeline; ++r)
+  for (int r = 0; r < job.procs && job.tensor > 0; ++r) {
+    COX_TRY(const BytesByUse memory, planned_slice_memory(job, f.optimizer, r));
+    f.planned_memory.push_back(memory);
+  }
+  for (int r = 0; r < job.procs && !run.served && !job.pipeline && job.tensor == 0; ++r)
     f.planned_memory.push_back(planned_memory(job, layout, *problem, f.optimizer, r));
   return f;
 }
@@ -146,6 +157,11 @@ int rank_of(int worker, const TrainJob& job) {
       ++pipeline;
     return pipeline * stages;
   }
+  if (job.tensor > 0) {
+    int group = 0;
+    while (part_of(job.workers, group, job.procs / job.tensor).end() <= worker) ++group;
+    return group * job.tensor;
+  }
   const int servers = job.served.empty() ? 0 : 1;
   int rank = 0;
   while (part_of(job.workers, rank, job.procs - servers).end() <= worker) ++rank;
@@ -199,6 +215,18 @@ std::string pipeline_text(const TrainJob& job) {
                      p.recompute ? ", activations computed again on the way back" : "");
 }
 
+std::string tensor_text(const TrainJob& job, const learn::ProblemSpec& problem) {
+  const std::string text =
+      fmt::format("{} of {}: columns, then rows of each pair of layers, summed by {}",
+                  counted(job.procs / job.tensor, "group", "groups"), counted(job.tensor, "slice", "slices"),
+                  model::name_of(SlicePlan(job, 0).sum(1).algorithm));
+  if (keeps_bits(job, problem)) return text + "; the bits of the unsplit model";
+  const bool power = std::has_single_bit(static_cast<unsigned>(job.tensor));
+  return fmt::format("{}; not the bits of the unsplit model: {} does not divide its {}{}", text, job.tensor,
+                     counted(problem.blocks, "block", "blocks"),
+                     power ? fmt::format(" (--problem mlp,blocks={} has them)", job.tensor) : "");
+}
+
 std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job, const TrainQuestion& q,
                                const TrainedRun& run, const Facts& f) {
   std::vector<TextLine> lines;
@@ -233,6 +261,7 @@ std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job,
     lines.emplace_back(fmt::format("all-reduce: {}; {}", job.sum, bytes_text(job, run, f)));
   }
   if (job.pipeline) lines.emplace_back(pipeline_text(job));
+  if (job.tensor > 0) lines.emplace_back(tensor_text(job, f.problem));
   if (job.layout != TrainJob{}.layout)
     lines.emplace_back(fmt::format("{}: a process keeps at most {} of the optimizer's state", job.layout,
                                    to_string(std::ranges::max(run.optimizer))));
@@ -295,6 +324,14 @@ Json pipeline_json(const TrainJob& job) {
           {"micro_batches", p.micro_batches},  {"recompute", p.recompute}};
 }
 
+Json tensor_json(const TrainJob& job, const learn::ProblemSpec& problem) {
+  if (job.tensor == 0) return nullptr;
+  return {{"groups", job.procs / job.tensor},
+          {"slices", job.tensor},
+          {"blocks", problem.blocks},
+          {"unsplit_bits", keeps_bits(job, problem)}};
+}
+
 std::string json_of(const std::string& scenario, const TrainJob& job, const TrainQuestion& q,
                     const TrainedRun& run, const Facts& f, const std::vector<std::string>& inputs) {
   Json result{{"scenario", scenario},
@@ -313,6 +350,7 @@ std::string json_of(const std::string& scenario, const TrainJob& job, const Trai
               {"skipped_steps", or_null(run.scaled, [](const ScaledRun& s) { return s.skipped; })},
               {"layout", job.layout},
               {"pipeline", pipeline_json(job)},
+              {"tensor", tensor_json(job, f.problem)},
               {"all_reduce", job.sum},
               {"versions", run.versions},
               {"local_steps", job.local ? Json(job.local->steps) : Json(nullptr)},

@@ -19,6 +19,7 @@
 #include "train/run/job.hpp"
 #include "train/run/replica.hpp"
 #include "train/run/served.hpp"
+#include "train/run/slice_plan.hpp"
 #include "train/run/stage_plan.hpp"
 
 namespace cox::train {
@@ -62,7 +63,7 @@ Status check_precision(const TrainQuestion& q) {
   if (!q.way.compressor.master) return {};
   COX_TRY(const SumBy by, read_sum(q.all_reduce));
   COX_TRY(const TrainLayout layout, read_layout(q.layout));
-  if (layout == TrainLayout::Pipeline)
+  if (layout == TrainLayout::Pipeline || layout == TrainLayout::Tensor)
     return refuse(fmt::format("{} computes in FP32, and {} is mixed precision", q.layout, q.way.name),
                   "data-parallel, zero-1, zero-2 and zero-3 go with it");
   if (by.algorithm)
@@ -114,14 +115,32 @@ Status check_served(const TrainQuestion& q) {
   return {};
 }
 
-Status check_layout(const TrainQuestion& q, int micro_batches) {
+/// Slices of layers: what they do not go with yet.
+Status check_tensor(const TrainQuestion& q, const model::Layout& layout) {
+  const auto beside = [&](std::string_view what, int degree) {
+    return refuse(
+        fmt::format("tensor is carried out alone or beside data, and job.layout.{} is {}, too", what, degree),
+        fmt::format("--set job.layout.{}=1", what));
+  };
+  if (layout.pipeline > 1) return beside("pipeline", layout.pipeline);
+  if (layout.context > 1) return beside("context", layout.context);
+  if (layout.expert > 1) return beside("expert", layout.expert);
+  if (!q.checkpoint.empty())
+    return refuse(
+        "jobs under tensor are not saved: a checkpoint is of whole stretches of elements, not of columns",
+        "leave --checkpoint out");
+  return {};
+}
+
+Status check_layout(const TrainQuestion& q, const model::TrainingJob& work) {
   COX_TRY(const SumBy by, read_sum(q.all_reduce));
   COX_TRY(const TrainLayout layout, read_layout(q.layout));
   if (layout == TrainLayout::DataParallel) return {};
-  if (layout == TrainLayout::Pipeline && q.record != nullptr && micro_batches > 1)
-    return refuse(
-        fmt::format("each of {} micro-batches is a leaf of the sum, which updates do not say", micro_batches),
-        "record a job with job.micro_batches = 1");
+  if (layout == TrainLayout::Tensor) COX_CHECK(check_tensor(q, work.layout));
+  if (layout == TrainLayout::Pipeline && q.record != nullptr && work.micro_batches > 1)
+    return refuse(fmt::format("each of {} micro-batches is a leaf of the sum, which updates do not say",
+                              work.micro_batches),
+                  "record a job with job.micro_batches = 1");
   if (by.algorithm)
     return refuse(fmt::format("{} sums in fixed order, and {} is another", q.layout, q.all_reduce),
                   "leave --all-reduce out");
@@ -135,7 +154,7 @@ Status check_size(const TrainJob& job) {
         fmt::format("the problem is made for {} workers, and the job has {}", spec.workers, job.workers),
         "leave workers= out, or say that number");
   const int holders = job.procs - (job.served.empty() ? 0 : 1);
-  if (holders > job.workers && !job.pipeline)
+  if (holders > job.workers && !job.pipeline && job.tensor == 0)
     return refuse(fmt::format("{} processes for {} workers: each holds one at least", holders, job.workers),
                   "fewer --procs, or a scenario with more replicas");
   // A sum for each aligned stretch of workers, what others' stretches send, parameters, gradient, mean, optimizer.
@@ -143,6 +162,7 @@ Status check_size(const TrainJob& job) {
                         (job.local && job.local->variates ? 2.0 * job.workers : 0);
   COX_TRY(const std::unique_ptr<learn::Problem> problem, problem_of(job));
   if (job.pipeline) COX_CHECK(check_stages(job, *problem));
+  if (job.tensor > 0) COX_CHECK(check_slices(job));
   const auto parameters = static_cast<double>(problem->parameters());
   if (parameters * copies > kMostValues)
     return refuse(fmt::format("{:.0f} parameters in {:.0f} copies are more than 4 GB", parameters, copies),
@@ -221,6 +241,10 @@ std::string_view name_of(Carrier carrier) {
 bool same_job(const model::Scenario& one, const model::Scenario& other, const std::string& layout) {
   const auto kind = read_layout(layout);
   if (one.job.workload() == model::Workload::Training && other.job.workload() == model::Workload::Training &&
+      kind && *kind == TrainLayout::Tensor &&
+      one.job.as<model::TrainingJob>().layout.tensor != other.job.as<model::TrainingJob>().layout.tensor)
+    return false;
+  if (one.job.workload() == model::Workload::Training && other.job.workload() == model::Workload::Training &&
       kind && *kind == TrainLayout::Pipeline &&
       pipeline_of(layout, one.job.as<model::TrainingJob>()) !=
           pipeline_of(layout, other.job.as<model::TrainingJob>()))
@@ -241,7 +265,7 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
     return refuse("job.workload is not \"training\": there are no workers to carry out",
                   "describe the training job, with its layers and their gradients");
   COX_CHECK(check_way(q.way));
-  COX_CHECK(check_layout(q, scenario.job.as<model::TrainingJob>().micro_batches));
+  COX_CHECK(check_layout(q, scenario.job.as<model::TrainingJob>()));
   COX_CHECK(check_precision(q));
   COX_CHECK(check_rounds(q));
   COX_CHECK(check_served(q));
@@ -275,6 +299,7 @@ Result<TrainAnswer> train(const model::Scenario& scenario, const TrainQuestion& 
     job.pipeline = pipeline_of(q.layout, scenario.job.as<model::TrainingJob>());
     job.layout = "pipeline";
   }
+  if (layout == TrainLayout::Tensor) job.tensor = scenario.job.as<model::TrainingJob>().layout.tensor;
   COX_CHECK(check_size(job));
   if (q.carrier == Carrier::Threads && job.procs > kMostThreads)
     return refuse(fmt::format("{} processes are more threads than {}", job.procs, kMostThreads),

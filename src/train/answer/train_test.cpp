@@ -273,6 +273,84 @@ std::pair<TrainQuestion, model::Scenario> staged() {
   return {q, s};
 }
 
+/// Two replicas whose layers four devices share.
+std::pair<TrainQuestion, model::Scenario> sliced() {
+  model::Scenario s = scenario(8);
+  s.cluster.nodes = 2;
+  s.cluster.devices_per_node = 4;
+  s.job.as<model::TrainingJob>().layout = {.data = 2, .tensor = 4};
+  TrainQuestion q = question(8);
+  q.problem = "mlp,dimension=8,hidden=16,layers=3,pairs=1,blocks=4,held-out=100";
+  q.layout = "tensor";
+  return {q, s};
+}
+
+TEST(Train, SlicesLearnWhatTheUnsplitModelLearns) {
+  const auto [q, s] = sliced();
+  TrainQuestion whole = q;
+  whole.layout = "data-parallel";
+  whole.procs = 1;
+  const auto expected = train(s, whole, {});
+  ASSERT_TRUE(expected) << expected.error().message;
+  EXPECT_TRUE(result_of(*expected).at("tensor").is_null());
+  for (const int procs : {4, 8}) {
+    TrainQuestion other = q;
+    other.procs = procs;
+    const auto made = train(s, other, {});
+    ASSERT_TRUE(made) << made.error().message;
+    const auto result = result_of(*made);
+    EXPECT_EQ(result.at("parameters_hash"), result_of(*expected).at("parameters_hash"));
+    EXPECT_EQ(result.at("layout"), "tensor");
+    EXPECT_EQ(result.at("tensor").at("groups"), procs / 4);
+    EXPECT_EQ(result.at("tensor").at("slices"), 4);
+    EXPECT_EQ(result.at("tensor").at("unsplit_bits"), true);
+    for (const auto& rank : result.at("ranks")) {
+      EXPECT_EQ(rank.at("sent_bytes"), rank.at("scheduled_bytes"));
+      EXPECT_EQ(rank.at("memory_bytes"), rank.at("planned_memory_bytes"));
+      EXPECT_GT(rank.at("memory").at("activations_bytes"), 0);
+    }
+  }
+}
+
+TEST(Train, SlicesThatCannotBeMadeAreRefused) {
+  const auto [q, s] = sliced();
+  TrainQuestion other = q;
+  other.procs = 6;
+  EXPECT_EQ(refused(other, s).message, "6 processes are no whole groups of 4 slices");
+  EXPECT_EQ(refused(other, s).hint, "--procs 4, or a multiple of it");
+  other = q;
+  other.problem = "mlp,hidden=18";
+  EXPECT_EQ(refused(other, s).message, "18 hidden cannot be cut into 4 equal slices");
+  EXPECT_EQ(refused(other, s).hint, "another job.layout.tensor, or --problem mlp,hidden=20");
+  other.problem = "quadratic";
+  EXPECT_EQ(refused(other, s).message, "quadratic is not cut within its layers");
+  other = q;
+  other.optimizer = "lars,rate=0.1";
+  EXPECT_EQ(refused(other, s).message, "lars takes norms, which slices do not bring together yet");
+  other = q;
+  other.all_reduce = "ring";
+  EXPECT_EQ(refused(other, s).message, "tensor sums in fixed order, and ring is another");
+  other = q;
+  other.checkpoint = "saved";
+  EXPECT_EQ(
+      refused(other, s).message,
+      "jobs under tensor are not saved: a checkpoint is of whole stretches of elements, not of columns");
+  other = q;
+  other.way = *learn::read_way("asynchronous");
+  EXPECT_EQ(refused(other, s).message,
+            "under asynchronous gradients go to a server: there is no layout and no all-reduce");
+  other.way = *learn::read_way("local-sgd,local-steps=5");
+  EXPECT_EQ(refused(other, s).message,
+            "tensor shares parameters, and workers of local-sgd,local-steps=5 have their own");
+  other.way = *learn::read_way("synchronous+bf16,master=yes");
+  EXPECT_EQ(refused(other, s).message,
+            "tensor computes in FP32, and synchronous+bf16,master=yes is mixed precision");
+  model::Scenario staged = s;
+  staged.job.as<model::TrainingJob>().layout = {.data = 1, .tensor = 4, .pipeline = 2};
+  EXPECT_EQ(refused(q, staged).message,
+            "tensor is carried out alone or beside data, and job.layout.pipeline is 2, too");
+}
+
 // W workers with L leaves and W L workers with one do the same.
 TEST(Train, APipelineLearnsWhatWorkersOfOneMicroBatchLearn) {
   auto [q, s] = staged();

@@ -31,6 +31,8 @@ class Executor {
   /// Errors: those of `Transport::wait`. Pre: as many floats as the spec has.
   [[nodiscard]] Status run(Transport& transport, std::span<float> values);
   [[nodiscard]] int participants() const { return participants_; }
+  /// That a run takes numbers for, of all participants.
+  [[nodiscard]] std::uint64_t messages() const { return messages_; }
   /// That it keeps for messages that are added.
   [[nodiscard]] Bytes room() const { return Bytes{static_cast<std::int64_t>(apart_.size() * sizeof(float))}; }
 

@@ -6,9 +6,11 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cox/abi/observe.h"
@@ -28,9 +30,14 @@ class ObservedMarks final : public Marks {
     everybody_ = cox_define_communicator(all.data(), all.size(), rank, "everybody");
     met_ = everybody_;
   }
-  void meets(std::span<const int> ranks, int own) override {
-    const std::vector<std::int32_t> members(ranks.begin(), ranks.end());
-    met_ = cox_define_communicator(members.data(), members.size(), own, "stage");
+  void meets(std::span<const int> ranks, int own, const char* as) override {
+    std::vector<std::int32_t> members(ranks.begin(), ranks.end());
+    auto known = groups_.find(members);
+    if (known == groups_.end()) {
+      const cox_communicator made = cox_define_communicator(members.data(), members.size(), own, as);
+      known = groups_.emplace(std::move(members), made).first;
+    }
+    met_ = known->second;
   }
   void step(std::int64_t number) override { cox_step(static_cast<std::uint64_t>(number)); }
   void begin(StepPart part, Bytes bytes) override {
@@ -77,6 +84,7 @@ class ObservedMarks final : public Marks {
   bool told_;
   std::chrono::steady_clock::time_point said_{};
   cox_communicator everybody_ = 0, met_ = 0;
+  std::map<std::vector<std::int32_t>, cox_communicator> groups_;  ///< by members
   cox_span span_ = nullptr;
   cox_span message_ = nullptr;
   bool collective_ = false;

@@ -120,6 +120,7 @@ bool read_word(std::string_view key, std::string_view value, TrainJob& job) {
   }
   if (key == "local") return value.empty() || read_rounds(value, job.local);
   if (key == "pipeline") return value.empty() || read_pipeline(value, job.pipeline);
+  if (key == "tensor") return read_number(value, 0, kMostRanks, job.tensor);
   if (key == "checkpoint") {
     job.checkpoint = value;
     return true;
@@ -231,7 +232,7 @@ Result<Injected> read_injected(const std::string& text) {
 }
 
 Result<TrainLayout> read_layout(const std::string& text) {
-  const std::vector<std::string> names{"data-parallel", "zero-1", "zero-2", "zero-3", "pipeline"};
+  const std::vector<std::string> names{"data-parallel", "zero-1", "zero-2", "zero-3", "pipeline", "tensor"};
   for (std::size_t i = 0; i < names.size(); ++i)
     if (text == names[i]) return static_cast<TrainLayout>(i);
   if (text == kRecomputing) return TrainLayout::Pipeline;
@@ -263,6 +264,7 @@ std::vector<std::string> words_of(const TrainJob& job) {
           "served=" + job.served,
           "local=" + (job.local ? words_of(*job.local) : std::string()),
           "pipeline=" + (job.pipeline ? words_of(*job.pipeline) : std::string()),
+          fmt::format("tensor={}", job.tensor),
           fmt::format("patience_s={}", job.patience.count()),
           fmt::format("times={}", job.times ? 1 : 0),
           "checkpoint=" + job.checkpoint,

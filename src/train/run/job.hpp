@@ -38,8 +38,9 @@ enum class TrainLayout : std::uint8_t {
   Zero2,     ///< and of the gradients
   Zero3,     ///< and of the parameters
   Pipeline,  ///< the units of its stage
+  Tensor,    ///< columns and rows of every pair of layers (Shoeybi et al. 2019)
 };
-/// `data-parallel`, `zero-1`, `zero-2`, `zero-3`, `pipeline`, `pipeline,recompute=1`. Errors: train-002 (Errc::Usage).
+/// `data-parallel`, `zero-1`, `zero-2`, `zero-3`, `pipeline`, `pipeline,recompute=1`, `tensor`. Errors: train-002 (Errc::Usage).
 [[nodiscard]] Result<TrainLayout> read_layout(const std::string& text);
 
 /// How a job's replicas go through stages: the scenario's words.
@@ -97,6 +98,7 @@ struct TrainJob {
   std::optional<LocalRounds>
       local{};  ///< workers meet after rounds of own steps; nothing: after each step, with gradients
   std::optional<PipelineShape> pipeline{};  ///< where the layout is one
+  int tensor = 0;  ///< ranks that share each layer, where the layout is tensor; 0: it is another
   Seconds patience{60};
   bool times = false;         ///< of every version are kept
   std::string checkpoint{};   ///< folder; empty = nothing is saved

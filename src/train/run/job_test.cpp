@@ -21,6 +21,7 @@ TEST(TrainJob, WordsSayAllOfIt) {
                                                .schedule = model::PipelineSchedule::Interleaved,
                                                .chunks = 2,
                                                .recompute = true},
+                     .tensor = 4,
                      .patience = Seconds{0.1},
                      .times = true};
   const auto words = words_of(job);
@@ -32,6 +33,7 @@ TEST(TrainJob, WordsSayAllOfIt) {
   EXPECT_EQ(back->patience, job.patience);
   EXPECT_TRUE(back->times);
   EXPECT_EQ(back->pipeline, job.pipeline);
+  EXPECT_EQ(back->tensor, 4);
   for (const char* wrong : {"workers=0", "workers=x", "steps=-1", "hello", "colour=red", "patience_s=nan",
                             "pipeline=2,1,9,1,0", "pipeline=2,1"}) {
     const std::vector<std::string> one{wrong};
@@ -165,6 +167,7 @@ TEST(TrainJob, SumsAreNamedAsTheModelNamesThem) {
   EXPECT_EQ(*read_layout("zero-1"), TrainLayout::Zero1);
   EXPECT_EQ(*read_layout("data-parallel"), TrainLayout::DataParallel);
   EXPECT_EQ(*read_layout("zero-3"), TrainLayout::Zero3);
+  EXPECT_EQ(*read_layout("tensor"), TrainLayout::Tensor);
   EXPECT_EQ(read_layout("zero-4").error().id, "train-002");
 }
 

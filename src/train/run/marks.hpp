@@ -29,8 +29,9 @@ class Marks {
   Marks& operator=(const Marks&) = delete;
   virtual ~Marks() = default;
   virtual void step(std::int64_t /*number*/) {}
-  /// Collectives from here on are of these ranks, in this order, of which this one is number `own`; until then of all.
-  virtual void meets(std::span<const int> /*ranks*/, int /*own*/) {}
+  /// Collectives from here on are of these ranks, in this order, of which this one is number `own`; until then of all. `as`: what they are
+  /// called where they are new.
+  virtual void meets(std::span<const int> /*ranks*/, int /*own*/, const char* /*as*/) {}
   /// `bytes`: of a collective, all elements.
   virtual void begin(StepPart /*part*/, Bytes /*bytes*/) {}
   virtual void end() {}

@@ -24,6 +24,7 @@
 #include "train/run/mixed_shards.hpp"
 #include "train/run/served.hpp"
 #include "train/run/shards.hpp"
+#include "train/run/slices.hpp"
 #include "train/run/stages.hpp"
 #include "train/transport/exchange.hpp"
 #include "train/transport/threads.hpp"
@@ -240,6 +241,12 @@ Result<TrainedRun> run_replica(const TrainJob& job, Transport& transport, Marks&
             make_stages(job, optimizer, transport, marks, std::move(problem)));
     stages->inject(fault);
     return Replica(job, transport, marks, *stages).run();
+  }
+  if (layout == TrainLayout::Tensor) {
+    COX_TRY(const std::unique_ptr<Held> slices,
+            make_slices(job, optimizer, transport, marks, std::move(problem)));
+    slices->inject(fault);
+    return Replica(job, transport, marks, *slices).run();
   }
   if (!job.precision.empty()) {
     COX_TRY(const learn::CompressorSpec precision, read_precision(job.precision));

@@ -62,7 +62,7 @@ class Stages final : public Held {
     keep_own(all);
     for (const Parting& p : cut_) sums_.emplace_back(job.leaves(), p, plan_.pipeline(), memory_);
     pipeline_.emplace(job_, plan_, links_, marks_, memory_, std::move(chunks));
-    if (plan_.pipelines() > 1) marks_.meets(plan_.own_stage(), plan_.pipeline());
+    if (plan_.pipelines() > 1) marks_.meets(plan_.own_stage(), plan_.pipeline(), "stage");
   }
 
   void inject(const Injected& fault) override {

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run/slices.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cox/base/assert.hpp"
+#include "cox/learn/optimize.hpp"
+#include "cox/learn/problem_slice.hpp"
+#include "cox/learn/schedule.hpp"
+
+#include "train/executor/executor.hpp"
+#include "train/executor/unit_sum.hpp"
+#include "train/run/slice_plan.hpp"
+#include "train/transport/exchange.hpp"
+#include "train/transport/group.hpp"
+
+namespace cox::train {
+namespace {
+
+/// The first leaf whose gradient is no number, as far as a rank has seen it, and its loss.
+struct Vote {
+  std::int64_t leaf = std::numeric_limits<std::int64_t>::max();  ///< none
+  std::int64_t at = 0;                                           ///< parameter
+  double loss = 0;
+};
+static_assert(Bytes{sizeof(Vote)} == kSliceVote);
+
+std::vector<learn::Tensor> own_tensors(const learn::ProblemSlice& slice) {
+  std::vector<learn::Tensor> all;
+  for (const learn::SliceTensor& t : slice.tensors()) all.push_back(t.own);
+  return all;
+}
+
+class Slices final : public Held {
+ public:
+  Slices(const TrainJob& job, const learn::OptimizerSpec& optimizer, Transport& transport, Marks& marks,
+         std::unique_ptr<learn::Problem> problem, std::unique_ptr<learn::ProblemSlice> slice)
+      : job_(job),
+        transport_(transport),
+        marks_(marks),
+        problem_(std::move(problem)),
+        slice_(std::move(slice)),
+        plan_(job, transport.rank()),
+        links_(transport, plan_.slice(), plan_.own_group()),
+        alike_(transport, plan_.group(), plan_.own_slice()),
+        parting_(plan_.parting(slice_->parameters())),
+        x_(memory_, Use::Parameters, own()),
+        g_(memory_, Use::Gradients, own()),
+        room_(memory_, Use::Activations, static_cast<std::size_t>(slice_->room() * job.share().samples)),
+        sum_(job.leaves(), parting_, plan_.group(), memory_),
+        optimizer_(optimizer, own_tensors(*slice_)) {
+    memory_.take(Use::Optimizer, optimizer_bytes());
+    std::vector<float> all(static_cast<std::size_t>(problem_->parameters()));
+    problem_->initial(all);
+    learn::take_slice(*slice_, all, x_.all());
+  }
+
+  /// What sums over the group are carried out by. Errors: those of Executor::make.
+  Status describe() {
+    for (const std::int64_t floats : slice_->sums()) {
+      const std::int64_t all = floats * job_.share().samples;
+      if (executors_.contains(all)) continue;
+      COX_TRY(Executor executor, Executor::make(plan_.sum(all), plan_.slice()));
+      memory_.take(Use::Received, executor.room());
+      executors_.emplace(all, std::move(executor));
+    }
+    return {};
+  }
+
+  void inject(const Injected& fault) override {
+    if (fault.rank == transport_.rank()) injected_ = fault;
+  }
+
+  Result<std::optional<learn::Divergence>> step(std::int64_t number) override {
+    mine_ = {};
+    if (plan_.slices() > 1) marks_.meets(plan_.own_group(), plan_.slice(), "tensor");
+    if (injected_.delay > Seconds{}) {
+      marks_.begin(StepPart::Forward, {});
+      std::this_thread::sleep_for(injected_.delay);
+      marks_.end();
+    }
+    const Stretch leaves = plan_.leaves();
+    for (std::int64_t leaf = leaves.first; leaf < leaves.end(); ++leaf) COX_CHECK(take_leaf(leaf, number));
+    // Groups with fewer leaves count on as those with most: all ranks number messages alike.
+    for (std::int64_t missing = leaves.count; missing < plan_.most_leaves(); ++missing)
+      for (const std::int64_t floats : slice_->sums())
+        static_cast<void>(links_.numbers(executors_.at(floats * job_.share().samples).messages()));
+    mine_.loss /= static_cast<double>(leaves.count);
+    COX_CHECK(reduce());
+    COX_TRY(const std::vector<Vote> votes, exchange(transport_, mine_));
+    loss_ = mine_.loss;
+    if (auto found = first_of(votes, number)) return found;
+    const double factor =
+        learn::rate_factor(optimizer_.spec(), optimizer_.steps() + 1, job_.workers * job_.samples);
+    marks_.begin(StepPart::Optimizer, {});
+    optimizer_.step(x_.all(), g_.all(), factor);
+    marks_.end();
+    return std::optional<learn::Divergence>{};
+  }
+
+  Result<std::span<const float>> whole(bool on_all_ranks) override {
+    const bool wanted = on_all_ranks || transport_.rank() == 0;
+    const bool gives = on_all_ranks || plan_.group() == 0;
+    const std::uint64_t number = links_.numbers(1);
+    std::vector<std::vector<float>> came(static_cast<std::size_t>(plan_.slices()));
+    for (int s = 0; s < plan_.slices(); ++s) {
+      if (s == plan_.slice()) continue;
+      std::vector<float>& theirs = came[static_cast<std::size_t>(s)];
+      if (wanted) theirs.resize(own());
+      if (wanted) links_.receive(s, number, std::as_writable_bytes(std::span(theirs)));
+    }
+    for (int s = 0; s < plan_.slices() && gives; ++s)
+      if (s != plan_.slice() && (on_all_ranks || s == 0))
+        links_.send(s, number, std::as_bytes(std::span<const float>(x_.all())));
+    COX_CHECK(links_.wait());
+    if (!wanted) return std::span<const float>{};
+    collected_.resize(static_cast<std::size_t>(problem_->parameters()));
+    COX_TRY(const learn::ProblemSpec spec, learn::read_problem(job_.problem));
+    for (int s = 0; s < plan_.slices(); ++s) {
+      if (s == plan_.slice()) continue;
+      COX_TRY(const auto slice, learn::make_slice(spec, {.number = s, .parts = plan_.slices()}));
+      learn::put_slice(*slice, came[static_cast<std::size_t>(s)], collected_);
+    }
+    // Own ones last: ranks whose elements of all slices are not alike end with other parameters, which is found.
+    learn::put_slice(*slice_, x_.all(), collected_);
+    return std::span<const float>(collected_);
+  }
+
+  Result<bool> all_finite() override {
+    const int finite = learn::first_not_finite(x_.all()) < own() ? 0 : 1;
+    COX_TRY(const std::vector<int> all, exchange(transport_, finite));
+    return std::ranges::find(all, 0) == all.end();
+  }
+
+  void go_on(const SavedState&) override { COX_ASSERT(false, "such jobs are not saved"); }
+  std::vector<SavedSpan> saved() override {
+    COX_ASSERT(false, "such jobs are not saved");
+    return {};
+  }
+
+  [[nodiscard]] double loss() const override { return loss_; }
+  [[nodiscard]] learn::Problem& problem() override { return *problem_; }
+  [[nodiscard]] int moments() const override {
+    return static_cast<int>(learn::moments_of(optimizer_.spec().kind));
+  }
+  [[nodiscard]] Bytes optimizer_bytes() const override {
+    return Bytes{static_cast<std::int64_t>(own()) * moments()} * sizeof(float);
+  }
+  [[nodiscard]] MemoryCount& memory() override { return memory_; }
+
+ private:
+  [[nodiscard]] std::size_t own() const { return static_cast<std::size_t>(slice_->parameters()); }
+
+  /// Adds up over the group, between two stretches of `part`.
+  Status sum_over_slices(std::span<float> values, StepPart part) {
+    marks_.end();
+    marks_.begin(StepPart::AllReduce, Bytes{static_cast<std::int64_t>(values.size_bytes())});
+    const Status summed = executors_.at(static_cast<std::int64_t>(values.size())).run(links_, values);
+    marks_.end();
+    marks_.begin(part, {});
+    return summed;
+  }
+
+  Status take_leaf(std::int64_t leaf, std::int64_t step) {
+    const learn::StepShare share = job_.share();
+    const learn::Shard shard =
+        share.shard(job_.workers, static_cast<int>(leaf / share.leaves), step, leaf % share.leaves);
+    const auto sum_in = [&](StepPart part) {
+      return [this, part](std::span<float> values) { return sum_over_slices(values, part); };
+    };
+    marks_.begin(StepPart::Forward, {});
+    const auto loss = slice_->forward(x_.all(), shard, room_.all(), sum_in(StepPart::Forward));
+    marks_.end();
+    if (!loss) return fail(loss.error());
+    mine_.loss += *loss;
+    marks_.begin(StepPart::Gradient, {});
+    const Status went = slice_->backward(x_.all(), shard, room_.all(), g_.all(), sum_in(StepPart::Gradient));
+    if (went) add_leaf(leaf, step);
+    marks_.end();
+    return went;
+  }
+
+  void add_leaf(std::int64_t leaf, std::int64_t step) {
+    const std::span<float> g = g_.all();
+    if (injected_.nan == step && leaf + 1 == plan_.leaves().end())
+      g.front() = std::numeric_limits<float>::quiet_NaN();
+    const std::size_t at = learn::first_not_finite(g);
+    if (at < g.size()) {
+      const std::int64_t place = learn::place_of(*slice_, static_cast<std::int64_t>(at));
+      if (std::pair(leaf, place) < std::pair(mine_.leaf, mine_.at)) {
+        mine_.leaf = leaf;
+        mine_.at = place;
+      }
+    }
+    sum_.add(0, g, leaf);
+  }
+
+  /// Means of the own slice over all groups, into the gradients.
+  Status reduce() {
+    const bool together = plan_.groups() > 1;
+    if (together) marks_.meets(plan_.own_slice(), plan_.group(), "data");
+    if (together) marks_.begin(StepPart::AllReduce, Bytes{static_cast<std::int64_t>(own())} * sizeof(float));
+    const Status reduced = reduce_slice();
+    if (together) marks_.end();
+    return reduced;
+  }
+  Status reduce_slice() {
+    sum_.begin(alike_, 0);
+    COX_CHECK(alike_.wait());
+    const std::span<float> sum = sum_.finish(0);
+    const float over = 1.0F / static_cast<float>(job_.leaves());
+    if (job_.leaves() > 1)
+      for (float& v : sum) v *= over;
+    const Stretch part = parting_.part(0, plan_.group());
+    const std::span<float> mine =
+        g_.all().subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
+    if (sum.data() != mine.data()) std::ranges::copy(sum, mine.begin());
+    sum_.end(0);
+    begin_gather(alike_, parting_, 0, mine, g_.all());
+    return alike_.wait();
+  }
+
+  [[nodiscard]] std::optional<learn::Divergence> first_of(const std::vector<Vote>& votes,
+                                                          std::int64_t step) const {
+    const auto first =
+        std::ranges::min_element(votes, {}, [](const Vote& v) { return std::pair(v.leaf, v.at); });
+    if (first->leaf >= job_.leaves()) return std::nullopt;
+    return learn::Divergence{
+        .worker = static_cast<int>(first->leaf / job_.share().leaves),
+        .step = step,
+        .tensor = learn::tensor_at(problem_->tensors(), static_cast<std::size_t>(first->at))};
+  }
+
+  const TrainJob& job_;
+  Transport& transport_;
+  Marks& marks_;
+  std::unique_ptr<learn::Problem> problem_;
+  std::unique_ptr<learn::ProblemSlice> slice_;
+  SlicePlan plan_;
+  GroupTransport links_;  ///< of the own group, by slice
+  GroupTransport alike_;  ///< those with the own slice, by group
+  MemoryCount memory_;
+  Parting parting_;
+  CountedFloats x_, g_, room_;
+  UnitSum sum_;
+  learn::Optimizer optimizer_;
+  std::map<std::int64_t, Executor> executors_;  ///< by floats
+  Injected injected_;                           ///< nobody's but on its rank
+  Vote mine_;
+  double loss_ = 0;
+  std::vector<float> collected_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Held>> make_slices(const TrainJob& job, const learn::OptimizerSpec& optimizer,
+                                          Transport& transport, Marks& marks,
+                                          std::unique_ptr<learn::Problem> problem) {
+  COX_ASSERT(job.tensor > 0, "the layout is tensor");
+  COX_CHECK(check_slices(job));
+  COX_TRY(const learn::ProblemSpec spec, learn::read_problem(job.problem));
+  COX_TRY(auto slice,
+          learn::make_slice(spec, {.number = transport.rank() % job.tensor, .parts = job.tensor}));
+  auto made =
+      std::make_unique<Slices>(job, optimizer, transport, marks, std::move(problem), std::move(slice));
+  COX_CHECK(made->describe());
+  return made;
+}
+
+}  // namespace cox::train
