@@ -177,7 +177,7 @@ set(forecast_headers
     curves:sample project:project structure:structure over_time:structure scaling_job:regimes regimes:regimes margin:regimes
     checkpoints:checkpoints levers:levers control:control learning:learned forecast:answer ratios:answer stated_job:regimes prior:project)
 set(guest_headers launcher:seam policy:seam pace_text:pacing node_name:writer writer:writer)
-set(learn_headers problem:problem problem_stage:problem block_norm:optimize optimize:optimize optimizer:optimize schedule:optimize way:run learner:run loss_scale:run number_format:compress drawn:run compare:answer policy_map:answer price:answer replay:answer compressor:compress stability:stability)
+set(learn_headers problem:problem problem_slice:problem problem_stage:problem block_norm:optimize optimize:optimize optimizer:optimize schedule:optimize way:run learner:run loss_scale:run number_format:compress drawn:run compare:answer policy_map:answer price:answer replay:answer compressor:compress stability:stability)
 set(simulate_headers
     noise:noise timeouts:noise max_plus:max_plus network:flow flow:flow event:event goal:event
     outcome:record spread:record paced_summary:record training:training paced:paced
