@@ -145,7 +145,7 @@ struct ProblemSpec {
   std::int64_t pairs = 1;        ///< mlp: of features that decide; 2^pairs classes
   std::int64_t hidden = 64;      ///< mlp: width of a hidden layer; text: of what goes from layer to layer
   std::int64_t layers = 1;       ///< mlp: hidden ones; text: of attention
-  /// mlp: of the inner dimension of products that tensor parallelism cuts, added in an aligned binary tree; 1 = one chain
+  /// mlp, text: of the inner dimension of products that tensor parallelism cuts, added in an aligned binary tree; 1 = one chain
   std::int64_t blocks = 1;
   std::int64_t keys = 1000;  ///< embedding: rows of its table
   double zipf = 1;           ///< embedding, experts: key (kind) r has a share of (r + 1)^-zipf

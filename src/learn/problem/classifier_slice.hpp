@@ -18,14 +18,12 @@ namespace cox::learn {
 /// Held by: src/learn/problem/problem_slice_test.cpp
 class ClassifierSlice final : public ProblemSlice {
  public:
-  ClassifierSlice(const ProblemSpec& spec, const SliceOf& of);
+  ClassifierSlice(const ProblemSpec& spec, int parts);
   [[nodiscard]] std::span<const SliceTensor> tensors() const override { return tensors_; }
   [[nodiscard]] std::int64_t room() const override { return static_cast<std::int64_t>(before_[1] + widest_); }
-  [[nodiscard]] std::span<const std::int64_t> sums() const override { return sums_; }
-  Result<double> forward(std::span<const float> x, const Shard& shard, std::span<float> room,
-                         const SliceSum& sum) override;
-  Status backward(std::span<const float> x, const Shard& shard, std::span<float> room, std::span<float> g,
-                  const SliceSum& sum) override;
+  [[nodiscard]] std::vector<std::int64_t> sums(std::int64_t samples) const override;
+  Result<double> gradient(std::span<const float> x, const Shard& shard, std::span<float> room,
+                          std::span<float> g, SliceUse& use) override;
 
  private:
   struct Layer {
@@ -33,13 +31,16 @@ class ClassifierSlice final : public ProblemSlice {
     Split split = Split::Whole;
     std::size_t in = 0;  ///< floats of a sample before what comes into it, in the room
   };
-  void add_layer(const DenseLayer& whole, Split split, const SliceOf& of, const ProblemSpec& spec);
+  void add_layer(const DenseLayer& whole, Split split, int parts, const ProblemSpec& spec);
+  Result<double> forward(std::span<const float> x, const Shard& shard, std::span<float> room, SliceUse& use);
+  Status backward(std::span<const float> x, const Shard& shard, std::span<float> room, std::span<float> g,
+                  SliceUse& use);
 
   LabelledSamples samples_;
   bool summed_;  ///< there are several parts
   std::vector<Layer> layers_;
   std::vector<SliceTensor> tensors_;
-  std::vector<std::int64_t> sums_;
+  std::vector<std::int64_t> sums_;       ///< of a sample: forth, then back
   std::size_t logits_ = 0;               ///< floats of a sample before them
   std::array<std::size_t, 2> before_{};  ///< the same of slopes
   std::size_t widest_ = 0;               ///< of these

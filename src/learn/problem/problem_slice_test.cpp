@@ -41,51 +41,67 @@ class Meeting {
   std::vector<float> sum_;
 };
 
+/// Of one slice, which leaves one of the sums out, or none.
+class Use final : public SliceUse {
+ public:
+  Use(Meeting& meeting, int number, int left_out) : meeting_(meeting), number_(number), left_out_(left_out) {}
+  void forth() override { said += 'f'; }
+  void back() override { said += 'b'; }
+  Status sum(std::span<float> values) override {
+    said += 's';
+    summed.push_back(static_cast<std::int64_t>(values.size()));
+    return std::ssize(summed) == left_out_ + 1 ? Status{} : meeting_.sum(number_, values);
+  }
+  std::string said;
+  std::vector<std::int64_t> summed;
+
+ private:
+  Meeting& meeting_;
+  int number_, left_out_;
+};
+
 /// What all slices come to together; elements that several have are the same in all.
 struct Split {
-  std::vector<double> losses;  ///< by slice
+  std::vector<double> losses;     ///< by slice
+  std::vector<std::string> said;  ///< by slice
   std::vector<float> g;
-  std::vector<std::vector<std::size_t>> summed;  ///< by slice: values of each sum
 };
 Split split(const std::string& text, const Shard& shard, int parts, std::span<const float> all,
             int left_out = -1) {
   const ProblemSpec spec = *read_problem(text);
+  const auto slices = static_cast<std::size_t>(parts);
   Meeting meeting(parts);
-  Split made{.losses = std::vector<double>(static_cast<std::size_t>(parts)),
-             .g = std::vector<float>(all.size(), kNone),
-             .summed = std::vector<std::vector<std::size_t>>(static_cast<std::size_t>(parts))};
-  std::vector<std::vector<float>> own(static_cast<std::size_t>(parts));
+  Split made{.losses = std::vector<double>(slices),
+             .said = std::vector<std::string>(slices),
+             .g = std::vector<float>(all.size(), kNone)};
+  std::vector<std::vector<float>> own(slices);
+  const auto work = [&](int p) {
+    const auto at = static_cast<std::size_t>(p);
+    const auto slice = *make_slice(spec, {.number = p, .parts = parts});
+    std::vector<float> x(static_cast<std::size_t>(slice->parameters()));
+    take_slice(*slice, p, all, x);
+    std::vector<float> room(static_cast<std::size_t>(slice->room() * shard.count), kNone);
+    own[at].assign(x.size(), kNone);
+    Use use(meeting, p, left_out);
+    made.losses[at] = *slice->gradient(x, shard, room, own[at], use);
+    made.said[at] = use.said;
+    EXPECT_EQ(use.summed, slice->sums(shard.count));
+  };
   {
     std::vector<std::jthread> threads;
-    for (int p = 0; p < parts; ++p)
-      threads.emplace_back([&, p] {
-        const auto at = static_cast<std::size_t>(p);
-        const auto slice = *make_slice(spec, {.number = p, .parts = parts});
-        std::vector<float> x(static_cast<std::size_t>(slice->parameters()));
-        take_slice(*slice, all, x);
-        std::vector<float> room(static_cast<std::size_t>(slice->room() * shard.count), kNone);
-        own[at].assign(x.size(), kNone);
-        int number = 0;
-        const auto sum = [&](std::span<float> values) {
-          made.summed[at].push_back(values.size());
-          return number++ == left_out ? Status{} : meeting.sum(p, values);
-        };
-        made.losses[at] = *slice->forward(x, shard, room, sum);
-        EXPECT_TRUE(slice->backward(x, shard, room, own[at], sum));
-        EXPECT_EQ(made.summed[at].size(), slice->sums().size());
-        for (std::size_t s = 0; s < made.summed[at].size(); ++s)
-          EXPECT_EQ(static_cast<std::int64_t>(made.summed[at][s]), slice->sums()[s] * shard.count) << s;
-      });
+    for (int p = 0; p < parts; ++p) threads.emplace_back(work, p);
   }
+  const auto slice = *make_slice(spec, {.number = 0, .parts = parts});
   for (int p = 0; p < parts; ++p) {
-    const auto slice = *make_slice(spec, {.number = p, .parts = parts});
-    const std::vector<float>& g = own[static_cast<std::size_t>(p)];
-    for (std::size_t i = 0; i < g.size(); ++i) {
-      float& to = made.g[static_cast<std::size_t>(place_of(*slice, static_cast<std::int64_t>(i)))];
+    std::vector<float> theirs(all.size(), kNone);
+    put_slice(*slice, p, own[static_cast<std::size_t>(p)], theirs);
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+      if (std::isnan(theirs[i])) continue;
       if (left_out < 0) {
-        EXPECT_TRUE(std::isnan(to) || to == g[i]) << "slices have unlike gradients of " << i;
+        EXPECT_TRUE(std::isnan(made.g[i]) || made.g[i] == theirs[i])
+            << "slices have unlike gradients of " << i;
       }
-      to = g[i];
+      made.g[i] = theirs[i];
     }
   }
   return made;
@@ -135,7 +151,7 @@ TEST(ProblemSlice, OnePartIsTheWholeWithoutBlocks) {
   const Whole expected = whole(network(3, 24, 1), shard);
   const Split made = split(network(3, 24, 1), shard, 1, expected.x);
   EXPECT_EQ(made.g, expected.g);
-  EXPECT_TRUE(made.summed.front().empty());
+  EXPECT_EQ(made.said.front(), "fb");
 }
 
 TEST(ProblemSlice, BlocksChangeBitsAndLittleElse) {
@@ -151,7 +167,8 @@ TEST(ProblemSlice, EverySumIsNeeded) {
   for (const int layers : {1, 2, 3, 4}) {
     const std::string text = network(layers, 24, 4);
     const Whole expected = whole(text, shard);
-    const std::size_t sums = split(text, shard, 4, expected.x).summed.front().size();
+    const std::string said = split(text, shard, 4, expected.x).said.front();
+    const auto sums = static_cast<std::size_t>(std::ranges::count(said, 's'));
     // Rows forth of each pair; columns back of each but the first.
     const auto pairs = static_cast<std::size_t>((layers + 1) / 2);
     EXPECT_EQ(sums, 2 * pairs - 1);
@@ -180,18 +197,65 @@ TEST(ProblemSlice, ElementsAndRoomAreThoseOfTheLayers) {
   EXPECT_EQ(slice->room(), 6 + 6 + 24 + 4 + 2 * 24);
   EXPECT_EQ(slice->tensors()[0].own.name, "weights.1");
   EXPECT_EQ(slice->tensors()[3].own.name, "bias.2");
-  EXPECT_EQ(place_of(*slice, 0), 6);       // row 0, its first column
-  EXPECT_EQ(place_of(*slice, 6), 24 + 6);  // row 1
-  EXPECT_EQ(place_of(*slice, 36), 6 * 24 + 6);
-  EXPECT_EQ(place_of(*slice, 42), 7 * 24 + 6 * 24);  // of the second layer, row 6
+  EXPECT_EQ(place_of(*slice, 1, 0), 6);       // row 0, its first column
+  EXPECT_EQ(place_of(*slice, 1, 6), 24 + 6);  // row 1
+  EXPECT_EQ(place_of(*slice, 1, 36), 6 * 24 + 6);
+  EXPECT_EQ(place_of(*slice, 1, 42), 7 * 24 + 6 * 24);  // of the second layer, row 6
+}
+
+// Two layers of four heads of two columns, 16 wide in each head's part.
+constexpr const char* kText = "text,hidden=8,heads=4,layers=2,context=6,held-out=4";
+
+/// Empty where the texts, which are a distribution's, are not here.
+std::string texts_missing() {
+  const auto made = make_problem(*read_problem(kText));
+  return made || made.error().id != "learn-003" ? std::string() : made.error().message;
+}
+
+TEST(ProblemSlice, HeadsHaveTheBitsOfTheWhole) {
+  if (const std::string missing = texts_missing(); !missing.empty()) GTEST_SKIP() << missing;
+  for (const int blocks : {2, 4})
+    for (const std::int64_t samples : {1, 3, 20}) {  // of 20, four go through behind the first sixteen
+      const Shard shard{.first = 11, .count = samples};
+      const std::string text = std::string(kText) + ",blocks=" + std::to_string(blocks);
+      const Whole expected = whole(text, shard);
+      for (int parts = 1; parts <= blocks; parts *= 2) {
+        const Split made = split(text, shard, parts, expected.x);
+        EXPECT_EQ(made.g, expected.g) << text << " in " << parts;
+        for (const double loss : made.losses) EXPECT_EQ(loss, expected.loss) << text << " in " << parts;
+        const std::string pass = parts == 1 ? "fb" : "fssssbssss";
+        for (const std::string& said : made.said) EXPECT_EQ(said, samples > 16 ? pass + pass : pass);
+      }
+    }
+}
+
+TEST(ProblemSlice, EverySumOfHeadsIsNeeded) {
+  if (const std::string missing = texts_missing(); !missing.empty()) GTEST_SKIP() << missing;
+  const Shard shard{.first = 11, .count = 2};
+  const std::string text = std::string(kText) + ",blocks=4";
+  const Whole expected = whole(text, shard);
+  for (int s = 0; s < 8; ++s) EXPECT_NE(split(text, shard, 4, expected.x, s).g, expected.g) << "sum " << s;
+}
+
+TEST(ProblemSlice, BlocksOfHeadsChangeBitsAndLittleElse) {
+  if (const std::string missing = texts_missing(); !missing.empty()) GTEST_SKIP() << missing;
+  const Shard shard{.first = 0, .count = 5};
+  const std::string text = kText;
+  const Whole one = whole(text, shard), four = whole(text + ",blocks=4", shard);
+  const Split two = split(text, shard, 2, one.x);
+  EXPECT_NE(one.g, four.g);
+  EXPECT_NE(one.g, two.g);
+  for (std::size_t i = 0; i < one.g.size(); ++i) {
+    EXPECT_NEAR(one.g[i], four.g[i], 1e-5) << i;
+    EXPECT_NEAR(one.g[i], two.g[i], 1e-5) << i;
+  }
 }
 
 TEST(ProblemSlice, OtherProblemsAreNotCut) {
-  for (const char* text : {"quadratic", "logistic", "embedding", "convolution", "experts"}) {
-    const auto made = make_slice(*read_problem(text), {.number = 0, .parts = 1});
-    ASSERT_TRUE(made) << text;
-    EXPECT_EQ(*made, nullptr) << text;
-  }
+  for (const char* text : {"quadratic", "logistic", "embedding", "convolution", "experts"})
+    EXPECT_EQ(most_slices(*read_problem(text)), 0) << text;
+  EXPECT_EQ(most_slices(*read_problem("mlp,hidden=24")), 24);
+  EXPECT_EQ(most_slices(*read_problem("text,heads=2")), 2);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cox/learn/problem.hpp"
+#include "cox/learn/problem_slice.hpp"
 
 #include "learn/problem/classifier.hpp"
 #include "learn/problem/convolution.hpp"
@@ -91,6 +92,7 @@ std::vector<Setting> settings_of(ProblemSpec& s) {
       add({{"hidden", &s.hidden, 1, 1024},
            {"heads", &s.heads, 1, 16},
            {"layers", &s.layers, 1, 16},
+           {"blocks", &s.blocks, 1, 1024},
            {"context", &s.context, 1, 256},
            {"held-out", &s.held_out, 1, 1e6}});
       break;
@@ -135,16 +137,18 @@ Status check(ProblemSpec spec) {
                                              spec.hidden, spec.heads),
                       .hint = "",
                       .where = {}});
+  const std::int64_t slices = most_slices(spec);
   const bool aligned =
-      std::has_single_bit(static_cast<std::uint64_t>(spec.blocks)) && spec.hidden % spec.blocks == 0;
-  if (spec.kind == ProblemKind::Mlp && !aligned)
-    return fail(Error{.code = Errc::Usage,
-                      .id = "learn-001",
-                      .message = fmt::format("blocks of mlp is {}, expected a power of two that divides its "
-                                             "{} hidden",
-                                             spec.blocks, spec.hidden),
-                      .hint = "",
-                      .where = {}});
+      std::has_single_bit(static_cast<std::uint64_t>(spec.blocks)) && slices % spec.blocks == 0;
+  if (slices > 0 && !aligned)
+    return fail(
+        Error{.code = Errc::Usage,
+              .id = "learn-001",
+              .message = fmt::format("blocks of {} is {}, expected a power of two that divides its {} {}",
+                                     name_of(spec.kind), spec.blocks, slices,
+                                     spec.kind == ProblemKind::Text ? "heads" : "hidden"),
+              .hint = "",
+              .where = {}});
   if (weights_of(spec) > kMostParameters)
     return fail(Error{.code = Errc::Usage,
                       .id = "learn-001",

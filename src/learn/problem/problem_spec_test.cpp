@@ -55,6 +55,8 @@ TEST(ProblemSpec, ErrorsSayWhatIsAllowed) {
             R"(norm of convolution is "layer", expected one of none, batch)");
   EXPECT_EQ(message("convolution,side=2"), "side of convolution is 2, expected a whole number from 3 to 32");
   EXPECT_EQ(message("experts,experts=1,top=2"), "top of experts is 2, expected a whole number from 1 to 1");
+  EXPECT_EQ(message("text,blocks=8"),
+            "blocks of text is 8, expected a power of two that divides its 4 heads");
   EXPECT_EQ(message("text,hidden=30"), "hidden of text is 30, expected a multiple of its 4 heads");
   EXPECT_EQ(read_problem("quadratik").error().hint, "did you mean quadratic?");
   EXPECT_EQ(read_problem("quadratic,nose=1").error().hint, "did you mean noise?");

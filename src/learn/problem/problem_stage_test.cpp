@@ -66,6 +66,7 @@ TEST(ProblemStage, StagesHaveTheBitsOfTheWhole) {
   const std::vector<std::pair<const char*, std::vector<std::vector<std::size_t>>>> cases = {
       {"logistic,dimension=6", {{1}}},
       {"mlp,dimension=6,hidden=5,pairs=2", {{2}, {1, 1}}},
+      {"mlp,dimension=6,hidden=16,layers=2,blocks=4", {{3}, {1, 2}, {1, 1, 1}}},
       {"mlp,dimension=9,hidden=17,layers=3", {{4}, {1, 3}, {2, 2}, {3, 1}, {1, 1, 2}, {1, 1, 1, 1}}}};
   for (const auto& [text, cuts] : cases) {
     const ProblemSpec spec = *read_problem(text);

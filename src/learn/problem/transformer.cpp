@@ -23,14 +23,19 @@ constexpr std::size_t kWide = 4;
 
 }  // namespace
 
-Transformer::Transformer(const ProblemSpec& spec, SymbolTexts texts)
+Transformer::Transformer(const ProblemSpec& spec, SymbolTexts texts, int parts)
     : spec_(spec),
       texts_(std::move(texts)),
       hidden_(static_cast<std::size_t>(spec.hidden)),
-      heads_(static_cast<std::size_t>(spec.heads)),
+      heads_(static_cast<std::size_t>(spec.heads / parts)),
       context_(static_cast<std::size_t>(spec.context)),
+      inner_(hidden_ / static_cast<std::size_t>(parts)),
+      wide_(kWide * inner_),
+      blocks_(static_cast<std::size_t>(spec.blocks % parts == 0 ? spec.blocks / parts : 1)),
+      in_blocks_(spec.blocks > 1 || parts > 1),
       layers_(static_cast<std::size_t>(spec.layers)) {
-  COX_ASSERT(hidden_ % heads_ == 0, "heads divide the width");
+  COX_ASSERT(spec.hidden % spec.heads == 0 && spec.heads % parts == 0,
+             "heads divide the width, and slices the heads");
   const auto end_unit = [this] {
     const std::int64_t first = units_.empty() ? 0 : units_.back().first + units_.back().count;
     units_.push_back({.first = first, .count = parameters() - first});
@@ -47,12 +52,12 @@ Transformer::Transformer(const ProblemSpec& spec, SymbolTexts texts)
     const auto name = [&](const char* what) { return fmt::format("{}.{}", what, l); };
     Places p;
     p.before = add_norm(name("before"));
-    p.qkv = add(name("attention"), hidden_, 3 * hidden_);
-    p.out = add(name("mix"), hidden_, hidden_);
+    p.qkv = add(name("attention"), hidden_, 3 * inner_);
+    p.out = add(name("mix"), inner_, hidden_);
     p.between = add_norm(name("between"));
-    p.up = add(name("up"), hidden_, kWide * hidden_);
-    add(name("up.bias"), kWide * hidden_, 1);
-    p.down = add(name("down"), kWide * hidden_, hidden_);
+    p.up = add(name("up"), hidden_, wide_);
+    add(name("up.bias"), wide_, 1);
+    p.down = add(name("down"), wide_, hidden_);
     add(name("down.bias"), hidden_, 1);
     places_.push_back(p);
     end_unit();
@@ -146,15 +151,59 @@ void Transformer::through(std::span<const float> x, std::size_t t, const std::ve
                out.data());
 }
 
-void Transformer::back_through(std::span<const float> x, std::size_t t, const std::vector<float>& in,
-                               const std::vector<float>& slope, std::span<float> g) {
+void Transformer::sum_over_slices(std::vector<float>& values) {
+  if (slices_ != nullptr && inner_ < hidden_ && summed_) summed_ = slices_->sum(values);
+}
+
+void Transformer::through_rows(std::span<const float> x, std::size_t t, const std::vector<float>& in,
+                               std::vector<float>& out) {
+  if (!in_blocks_) return through(x, t, in, out);
+  const auto inputs = static_cast<std::size_t>(tensors_[t].rows);
+  const auto outputs = static_cast<std::size_t>(tensors_[t].columns);
+  rows_.resize(out.size());
+  product_.in_blocks(tokens(), outputs, inputs, blocks_, rows_of(in.data(), inputs),
+                     rows_of(x.data() + at(t), outputs), rows_.data());
+  sum_over_slices(rows_);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] += rows_[i];
+}
+
+void Transformer::weights_back(std::size_t t, const std::vector<float>& in, const std::vector<float>& slope,
+                               std::span<float> g) {
   const auto inputs = static_cast<std::size_t>(tensors_[t].rows);
   const auto outputs = static_cast<std::size_t>(tensors_[t].columns);
   product_.add(inputs, outputs, tokens(), columns_of(in.data(), inputs), rows_of(slope.data(), outputs),
                g.data() + at(t));
+}
+
+void Transformer::back_through(std::span<const float> x, std::size_t t, const std::vector<float>& in,
+                               const std::vector<float>& slope, std::span<float> g) {
+  const auto inputs = static_cast<std::size_t>(tensors_[t].rows);
+  const auto outputs = static_cast<std::size_t>(tensors_[t].columns);
+  weights_back(t, in, slope, g);
   before_.assign(tokens() * inputs, 0.0F);
   product_.add(tokens(), inputs, outputs, rows_of(slope.data(), outputs),
                columns_of(x.data() + at(t), outputs), before_.data());
+}
+
+void Transformer::back_through_columns(std::span<const float> x, std::size_t t, std::size_t stretches,
+                                       const std::vector<float>& in, const std::vector<float>& slope,
+                                       std::span<float> g) {
+  if (!in_blocks_) return back_through(x, t, in, slope, g);
+  const auto inputs = static_cast<std::size_t>(tensors_[t].rows);
+  const auto outputs = static_cast<std::size_t>(tensors_[t].columns);
+  const std::size_t apart = outputs / stretches, depth = apart / blocks_;
+  weights_back(t, in, slope, g);
+  before_.resize(tokens() * inputs);
+  // A block is some heads: their columns of each stretch, one after the other.
+  const auto leaf = [&](std::size_t block, float* to) {
+    for (std::size_t s = 0; s < stretches; ++s) {
+      const std::size_t column = s * apart + block * depth;
+      product_.add(tokens(), inputs, depth, rows_of(slope.data() + column, outputs),
+                   columns_of(x.data() + at(t) + column, outputs), to);
+    }
+  };
+  product_.in_tree(before_.size(), blocks_, leaf, before_.data());
+  sum_over_slices(before_);
 }
 
 void Transformer::add_bias(std::span<const float> x, std::size_t t, std::vector<float>& out) const {
@@ -225,16 +274,16 @@ void Transformer::norm_back(std::span<const float> x, std::size_t gain, const No
 
 /// Of each window and head: chosen = softmax(q k' / sqrt(width)) up to the token itself, mixed = chosen v.
 void Transformer::attend(Layer& layer) {
-  const std::size_t width = hidden_ / heads_, stride = 3 * hidden_, square = context_ * context_;
+  const std::size_t width = inner_ / heads_, stride = 3 * inner_, square = context_ * context_;
   const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(width)));
   const std::size_t count = tokens() / context_;
   layer.chosen.assign(count * heads_ * square, 0.0F);
-  layer.mixed.resize(tokens() * hidden_);
+  layer.mixed.resize(tokens() * inner_);
   for (std::size_t part = 0; part < count * heads_; ++part) {
     const std::size_t row = part / heads_ * context_, column = part % heads_ * width;
     const float* q = layer.qkv.data() + row * stride + column;
     float* chosen = layer.chosen.data() + part * square;
-    product_.add(context_, context_, width, {q, stride, 1}, {q + hidden_, 1, stride}, chosen);
+    product_.add(context_, context_, width, {q, stride, 1}, {q + inner_, 1, stride}, chosen);
     for (std::size_t i = 0; i < context_; ++i) {
       const std::span<float> line(chosen + i * context_, context_);
       for (float& v : line.first(i + 1)) v *= scale;
@@ -242,32 +291,32 @@ void Transformer::attend(Layer& layer) {
       std::ranges::fill(line.subspan(i + 1), 0.0F);
     }
     head_.assign(context_ * width, 0.0F);
-    product_.add(context_, width, context_, rows_of(chosen, context_), {q + 2 * hidden_, stride, 1},
+    product_.add(context_, width, context_, rows_of(chosen, context_), {q + 2 * inner_, stride, 1},
                  head_.data());
     for (std::size_t i = 0; i < context_; ++i)
-      std::copy_n(head_.data() + i * width, width, layer.mixed.data() + (row + i) * hidden_ + column);
+      std::copy_n(head_.data() + i * width, width, layer.mixed.data() + (row + i) * inner_ + column);
   }
 }
 
 /// From `of_mixed_` to `of_qkv_`.
 void Transformer::attend_back(const Layer& layer) {
-  const std::size_t width = hidden_ / heads_, stride = 3 * hidden_, square = context_ * context_;
+  const std::size_t width = inner_ / heads_, stride = 3 * inner_, square = context_ * context_;
   const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(width)));
   of_qkv_.resize(tokens() * stride);
   for (std::size_t part = 0; part < tokens() / context_ * heads_; ++part) {
     const std::size_t row = part / heads_ * context_, column = part % heads_ * width;
     const float* q = layer.qkv.data() + row * stride + column;
     const float* chosen = layer.chosen.data() + part * square;
-    const Operand of_mixed{of_mixed_.data() + row * hidden_ + column, hidden_, 1};
+    const Operand of_mixed{of_mixed_.data() + row * inner_ + column, inner_, 1};
     const auto keep = [&](std::size_t which, Operand left, Operand right) {
       head_.assign(context_ * width, 0.0F);
       product_.add(context_, width, context_, left, right, head_.data());
       for (std::size_t i = 0; i < context_; ++i)
         std::copy_n(head_.data() + i * width, width,
-                    of_qkv_.data() + (row + i) * stride + which * hidden_ + column);
+                    of_qkv_.data() + (row + i) * stride + which * inner_ + column);
     };
     of_scores_.assign(square, 0.0F);
-    product_.add(context_, context_, width, of_mixed, {q + 2 * hidden_, 1, stride}, of_scores_.data());
+    product_.add(context_, context_, width, of_mixed, {q + 2 * inner_, 1, stride}, of_scores_.data());
     keep(2, columns_of(chosen, context_), of_mixed);
     for (std::size_t i = 0; i < context_; ++i) {
       const float* p = chosen + i * context_;
@@ -276,7 +325,7 @@ void Transformer::attend_back(const Layer& layer) {
       for (std::size_t j = 0; j <= i; ++j) mean += p[j] * slope[j];
       for (std::size_t j = 0; j < context_; ++j) slope[j] = scale * p[j] * (slope[j] - mean);
     }
-    keep(0, rows_of(of_scores_.data(), context_), {q + hidden_, stride, 1});
+    keep(0, rows_of(of_scores_.data(), context_), {q + inner_, stride, 1});
     keep(1, columns_of(of_scores_.data(), context_), {q, stride, 1});
   }
 }
@@ -295,17 +344,17 @@ void Transformer::forward(std::span<const float> x, UnitUse& use) {
     Layer& layer = layers_[l];
     const Places& p = places_[l];
     norm(x, p.before, layer.before);
-    layer.qkv.assign(tokens() * 3 * hidden_, 0.0F);
+    layer.qkv.assign(tokens() * 3 * inner_, 0.0F);
     through(x, p.qkv, layer.before.out, layer.qkv);
     attend(layer);
-    through(x, p.out, layer.mixed, stream_);
+    through_rows(x, p.out, layer.mixed, stream_);
     norm(x, p.between, layer.between);
-    layer.wide.assign(tokens() * kWide * hidden_, 0.0F);
+    layer.wide.assign(tokens() * wide_, 0.0F);
     add_bias(x, p.up + 1, layer.wide);
     through(x, p.up, layer.between.out, layer.wide);
     for (float& v : layer.wide) v = v < 0 ? 0 : v;  // NaN stays NaN
     add_bias(x, p.down + 1, stream_);
-    through(x, p.down, layer.wide, stream_);
+    through_rows(x, p.down, layer.wide, stream_);
     use.release(l + 1);
   }
   use.need(units_.size() - 1);
@@ -335,12 +384,12 @@ void Transformer::backward(std::span<const float> x, std::span<float> g, UnitUse
     for (std::size_t i = 0; i < of_mixed_.size(); ++i)
       if (layer.wide[i] <= 0) of_mixed_[i] = 0;
     bias_back(p.up + 1, of_mixed_, g);
-    back_through(x, p.up, layer.between.out, of_mixed_, g);
+    back_through_columns(x, p.up, 1, layer.between.out, of_mixed_, g);
     norm_back(x, p.between, layer.between, before_, g);
     back_through(x, p.out, layer.mixed, slope_, g);
     std::swap(before_, of_mixed_);
     attend_back(layer);
-    back_through(x, p.qkv, layer.before.out, of_qkv_, g);
+    back_through_columns(x, p.qkv, 3, layer.before.out, of_qkv_, g);
     norm_back(x, p.before, layer.before, before_, g);
     use.release(l + 1);
     close(g, l + 1, use);
@@ -362,6 +411,16 @@ double Transformer::gradient(std::span<const float> x, const Shard& shard, std::
   return gradient_by_units(x, shard, g, nobody);
 }
 
+Result<double> Transformer::gradient_in_slices(std::span<const float> x, const Shard& shard,
+                                               std::span<float> g, SliceUse& use) {
+  slices_ = &use;
+  summed_ = {};
+  const double loss = gradient(x, shard, g);
+  slices_ = nullptr;
+  COX_CHECK(std::exchange(summed_, {}));
+  return loss;
+}
+
 double Transformer::gradient_by_units(std::span<const float> x, const Shard& shard, std::span<float> g,
                                       UnitUse& use) {
   COX_ASSERT(x.size() == g.size() && static_cast<std::int64_t>(x.size()) == parameters() && shard.count > 0,
@@ -373,8 +432,10 @@ double Transformer::gradient_by_units(std::span<const float> x, const Shard& sha
     first_pass_ = done == 0;
     last_pass_ = done + kPart >= shard.count;
     load(shard.first + done, static_cast<std::size_t>(std::min(kPart, shard.count - done)), false);
+    if (slices_ != nullptr) slices_->forth();
     forward(x, use);
     cross_entropies(logits_, labels_, sums, room_);
+    if (slices_ != nullptr) slices_->back();
     backward(x, g, use);
   }
   return sums.loss / all;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cox/learn/problem.hpp"
+#include "cox/learn/problem_slice.hpp"
 
 #include "learn/problem/softmax.hpp"
 #include "learn/product/product.hpp"
@@ -30,8 +31,9 @@ namespace cox::learn {
 class Transformer final : public Problem {
  public:
   static constexpr std::int64_t kPart = 16;
-  /// Pre: some text of both kinds is longer than a window (asserted).
-  Transformer(const ProblemSpec& spec, SymbolTexts texts);
+  /// Pre: some text of both kinds is longer than a window (asserted). `parts`: the elements are those of one of so many slices (heads, columns up,
+  /// rows down), for gradient_in_slices alone; it divides the heads (asserted).
+  Transformer(const ProblemSpec& spec, SymbolTexts texts, int parts = 1);
 
   [[nodiscard]] std::span<const Tensor> tensors() const override { return tensors_; }
   void initial(std::span<float> x) const override;
@@ -40,6 +42,9 @@ class Transformer final : public Problem {
   [[nodiscard]] std::vector<ParameterUnit> units() const override;
   double gradient_by_units(std::span<const float> x, const Shard& shard, std::span<float> g,
                            UnitUse& use) override;
+  /// As ProblemSlice has it: behind attention and behind what is wide samples are summed forth, before them back; in each pass.
+  [[nodiscard]] Result<double> gradient_in_slices(std::span<const float> x, const Shard& shard,
+                                                  std::span<float> g, SliceUse& use);
   [[nodiscard]] std::int64_t passes(std::int64_t samples) const override {
     return (samples + kPart - 1) / kPart;
   }
@@ -59,7 +64,7 @@ class Transformer final : public Problem {
   /// What a layer keeps for the way back.
   struct Layer {
     Normed before, between;
-    std::vector<float> qkv;     ///< tokens x 3 hidden
+    std::vector<float> qkv;     ///< tokens x 3 hidden (of a slice: of its heads, and so on)
     std::vector<float> chosen;  ///< for each window and head: context x context
     std::vector<float> mixed;   ///< tokens x hidden
     std::vector<float> wide;    ///< tokens x 4 hidden, behind max
@@ -86,6 +91,17 @@ class Transformer final : public Problem {
   /// out += in W, of tensor t.
   void through(std::span<const float> x, std::size_t t, const std::vector<float>& in,
                std::vector<float>& out);
+  /// The same of rows that slices share.
+  void through_rows(std::span<const float> x, std::size_t t, const std::vector<float>& in,
+                    std::vector<float>& out);
+  void sum_over_slices(std::vector<float>& values);
+  /// W's gradient.
+  void weights_back(std::size_t t, const std::vector<float>& in, const std::vector<float>& slope,
+                    std::span<float> g);
+  /// W's gradient, and `before_` of columns that slices share, in so many stretches for each.
+  void back_through_columns(std::span<const float> x, std::size_t t, std::size_t stretches,
+                            const std::vector<float>& in, const std::vector<float>& slope,
+                            std::span<float> g);
   /// W's gradient; `before_` = slope W'.
   void back_through(std::span<const float> x, std::size_t t, const std::vector<float>& in,
                     const std::vector<float>& slope, std::span<float> g);
@@ -99,6 +115,9 @@ class Transformer final : public Problem {
   ProblemSpec spec_;
   SymbolTexts texts_;
   std::size_t hidden_, heads_, context_;
+  std::size_t inner_, wide_;  ///< columns of own heads; of what is wide
+  std::size_t blocks_;        ///< own, of inner dimensions that slices cut
+  bool in_blocks_;            ///< these are no chains
   std::vector<Tensor> tensors_;
   std::vector<Places> places_;
   std::vector<ParameterUnit> units_;
@@ -113,6 +132,9 @@ class Transformer final : public Problem {
   std::vector<float> slope_;                       ///< of the loss by `stream_`
   std::vector<float> before_, of_qkv_, of_mixed_;  ///< the same by what is named
   std::vector<float> head_, of_scores_;
+  std::vector<float> rows_;     ///< of a product before it is added
+  SliceUse* slices_ = nullptr;  ///< while their gradient is computed
+  Status summed_;               ///< by them
   std::vector<double> room_;
   Product product_;
 };

@@ -60,21 +60,29 @@ void Product::add(std::size_t m, std::size_t n, std::size_t k, Operand a, Operan
 
 void Product::in_blocks(std::size_t m, std::size_t n, std::size_t k, std::size_t blocks, Operand a, Operand b,
                         float* c) {
-  COX_ASSERT(std::has_single_bit(blocks) && k % blocks == 0, "blocks are equal, and a power of two");
-  sums_.resize(m * n * static_cast<std::size_t>(std::bit_width(blocks) - 1));
-  branch(m, n, k, blocks, a, b, c, sums_.data());
+  const std::size_t depth = k / blocks;
+  COX_ASSERT(k % blocks == 0, "blocks are equal");
+  in_tree(
+      m * n, blocks,
+      [&](std::size_t at, float* to) {
+        add(m, n, depth, moved(a, 0, at * depth), moved(b, at * depth, 0), to);
+      },
+      c);
 }
 
-/// As deep as the tree.
-void Product::branch(std::size_t m, std::size_t n, std::size_t k, std::size_t blocks, Operand a, Operand b,
-                     float* c, float* room) {
-  if (blocks == 1) {
-    std::fill(c, c + m * n, 0.0F);
-    return add(m, n, k, a, b, c);
+void Product::in_tree(std::size_t size, std::size_t blocks, const Leaf& leaf, float* c) {
+  COX_ASSERT(std::has_single_bit(blocks), "blocks are a power of two");
+  sums_.resize(size * static_cast<std::size_t>(std::bit_width(blocks)));
+  for (std::size_t at = 0; at < blocks; ++at) {
+    // Branches that wait lie one behind the other, one for each bit of `at`.
+    const auto waiting = static_cast<std::size_t>(std::popcount(at));
+    float* next = blocks == 1 ? c : sums_.data() + size * waiting;
+    std::fill(next, next + size, 0.0F);
+    leaf(at, next);
+    for (std::size_t level = at; level % 2 == 1; level /= 2, next -= size)
+      for (std::size_t i = 0; i < size; ++i) next[i - size] += next[i];
   }
-  branch(m, n, k / 2, blocks / 2, a, b, c, room + m * n);
-  branch(m, n, k / 2, blocks / 2, moved(a, 0, k / 2), moved(b, k / 2, 0), room, room + m * n);
-  for (std::size_t i = 0; i < m * n; ++i) c[i] += room[i];
+  if (blocks > 1) std::copy(sums_.begin(), sums_.begin() + static_cast<std::ptrdiff_t>(size), c);
 }
 
 void Product::add_block(std::size_t m, std::size_t n, std::size_t k, Operand a, float* c,

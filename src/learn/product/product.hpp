@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "learn/product/product_tile.hpp"
@@ -43,10 +44,11 @@ class Product {
   /// Room: C once for each level of the tree. Pre: `blocks` is a power of two that divides k.
   void in_blocks(std::size_t m, std::size_t n, std::size_t k, std::size_t blocks, Operand a, Operand b,
                  float* c);
+  /// The same tree over leaves of `size` floats that the caller makes: `leaf` adds number `at` to zeros.
+  using Leaf = std::function<void(std::size_t at, float* to)>;
+  void in_tree(std::size_t size, std::size_t blocks, const Leaf& leaf, float* c);
 
  private:
-  void branch(std::size_t m, std::size_t n, std::size_t k, std::size_t blocks, Operand a, Operand b, float* c,
-              float* room);
   void add_block(std::size_t m, std::size_t n, std::size_t k, Operand a, float* c, std::size_t stride);
 
   const ProductTile& tile_;

@@ -116,7 +116,7 @@ Status check_served(const TrainQuestion& q) {
 }
 
 /// Slices of layers: what they do not go with yet.
-Status check_tensor(const TrainQuestion& q, const model::Layout& layout) {
+Status check_tensor(const model::Layout& layout) {
   const auto beside = [&](std::string_view what, int degree) {
     return refuse(
         fmt::format("tensor is carried out alone or beside data, and job.layout.{} is {}, too", what, degree),
@@ -125,10 +125,6 @@ Status check_tensor(const TrainQuestion& q, const model::Layout& layout) {
   if (layout.pipeline > 1) return beside("pipeline", layout.pipeline);
   if (layout.context > 1) return beside("context", layout.context);
   if (layout.expert > 1) return beside("expert", layout.expert);
-  if (!q.checkpoint.empty())
-    return refuse(
-        "jobs under tensor are not saved: a checkpoint is of whole stretches of elements, not of columns",
-        "leave --checkpoint out");
   return {};
 }
 
@@ -136,7 +132,7 @@ Status check_layout(const TrainQuestion& q, const model::TrainingJob& work) {
   COX_TRY(const SumBy by, read_sum(q.all_reduce));
   COX_TRY(const TrainLayout layout, read_layout(q.layout));
   if (layout == TrainLayout::DataParallel) return {};
-  if (layout == TrainLayout::Tensor) COX_CHECK(check_tensor(q, work.layout));
+  if (layout == TrainLayout::Tensor) COX_CHECK(check_tensor(work.layout));
   if (layout == TrainLayout::Pipeline && q.record != nullptr && work.micro_batches > 1)
     return refuse(fmt::format("each of {} micro-batches is a leaf of the sum, which updates do not say",
                               work.micro_batches),

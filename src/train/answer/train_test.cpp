@@ -331,11 +331,6 @@ TEST(Train, SlicesThatCannotBeMadeAreRefused) {
   other.all_reduce = "ring";
   EXPECT_EQ(refused(other, s).message, "tensor sums in fixed order, and ring is another");
   other = q;
-  other.checkpoint = "saved";
-  EXPECT_EQ(
-      refused(other, s).message,
-      "jobs under tensor are not saved: a checkpoint is of whole stretches of elements, not of columns");
-  other = q;
   other.way = *learn::read_way("asynchronous");
   EXPECT_EQ(refused(other, s).message,
             "under asynchronous gradients go to a server: there is no layout and no all-reduce");

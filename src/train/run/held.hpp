@@ -35,6 +35,8 @@ class Held {
   /// Whether all parameters are numbers.
   [[nodiscard]] virtual Result<bool> all_finite() = 0;
   virtual void go_on(const SavedState& state) = 0;
+  /// Before what is saved is saved: it is brought together, where it does not lie as it is saved. Errors: those of the transport.
+  [[nodiscard]] virtual Status collect_saved() { return {}; }
   /// What this rank saves.
   [[nodiscard]] virtual std::vector<SavedSpan> saved() = 0;
   /// Mean over samples of the last step; on the first rank.

@@ -12,6 +12,9 @@
 
 #include "cox/base/assert.hpp"
 #include "cox/base/spelling.hpp"
+#include "cox/learn/problem.hpp"
+
+#include "train/run/slice_plan.hpp"
 
 namespace cox::train {
 namespace {
@@ -282,6 +285,9 @@ std::string identity_of(const TrainJob& job) {
   if (job.local) same += " local=" + words_of(*job.local);
   if (!job.precision.empty()) same += " precision=" + job.precision;
   if (job.share().leaves > 1) same += fmt::format(" micro-batches={}", job.share().leaves);
+  const auto problem = learn::read_problem(job.problem);
+  if (job.tensor > 0 && problem && !keeps_bits(job, *problem))
+    same += fmt::format(" slices={}", job.tensor);  // of other bits
   if (job.sum == kFixedOrder) return same;
   return same + fmt::format(" all-reduce={} processes={}", job.sum, job.procs);
 }

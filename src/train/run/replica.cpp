@@ -131,7 +131,9 @@ class Replica {
     COX_TRY(const bool finite, held_.all_finite());
     if (!finite) return {};
     marks_.begin(StepPart::Checkpoint, {});
-    const Status saved = saver_->save(made_.versions, held_.saved(), before, held_.loss_scale());
+    const Status collected = held_.collect_saved();
+    const Status saved =
+        collected ? saver_->save(made_.versions, held_.saved(), before, held_.loss_scale()) : collected;
     marks_.end();
     return saved;
   }

@@ -13,6 +13,7 @@
 #include "train/run/memory_plan.hpp"
 #include "train/run/replica.hpp"
 #include "train/run/shards.hpp"
+#include "train/run/slice_plan.hpp"
 #include "train/run/stage_plan.hpp"
 
 namespace cox::train {
@@ -114,6 +115,51 @@ TEST_F(Resume, StagesGoOnAsOtherStagesAndInOtherLayouts) {
   begun.samples = 2;
   begun.resume = true;
   EXPECT_FALSE(run_on_threads(begun));
+}
+
+// Three groups of two slices, then one of four, then parts of everything, then two groups of two.
+TEST_F(Resume, SlicesGoOnAsOtherSlicesAndInOtherLayouts) {
+  for (const char* optimizer : {"adam,rate=0.01", "sgd,rate=0.1"})
+    for (const bool beside : {false, true}) {
+      fs::remove_all(folder_);
+      TrainJob whole = job(optimizer, 1, 40);
+      whole.problem = "mlp,dimension=6,hidden=12,layers=3,pairs=1,held-out=50,blocks=4";
+      whole.beside = beside;
+      TrainJob begun = whole;
+      whole.checkpoint.clear();
+      const auto expected = run_on_threads(whole);
+      ASSERT_TRUE(expected);
+      begun.steps = 17;
+      begun.procs = 6;
+      begun.layout = "tensor";
+      begun.tensor = 2;
+      const auto first = run_on_threads(begun);
+      ASSERT_TRUE(first) << first.error().message;
+      EXPECT_EQ(first->saved.count, 3);
+      for (int r = 0; r < begun.procs; ++r)
+        EXPECT_EQ(sum_of(first->memory.at(static_cast<std::size_t>(r))),
+                  sum_of(*planned_slice_memory(begun, *learn::read_optimizer(optimizer), r)))
+            << optimizer << ", rank " << r;
+      begun.steps = 24;
+      begun.procs = begun.tensor = 4;
+      EXPECT_EQ(gone_on(begun).resumed, 17);
+      begun.steps = 30;
+      begun.procs = 3;
+      begun.layout = "zero-3";
+      begun.tensor = 0;
+      EXPECT_EQ(gone_on(begun).resumed, 24);
+      begun.steps = 40;
+      begun.procs = 4;
+      begun.layout = "tensor";
+      begun.tensor = 2;
+      const TrainedRun made = gone_on(begun);
+      EXPECT_EQ(made.resumed, 30);
+      EXPECT_EQ(made.hashes.front(), expected->hashes.front()) << optimizer;
+      // Twelve do not divide the blocks: other bits, another job.
+      begun.procs = begun.tensor = 12;
+      begun.resume = true;
+      EXPECT_FALSE(run_on_threads(begun));
+    }
 }
 
 // A round of five steps is a version; the outer optimizer's momentum and the inner schedules go on.

@@ -12,6 +12,7 @@
 #include "train/executor/executor.hpp"
 #include "train/executor/unit_sum.hpp"
 #include "train/run/memory_plan.hpp"
+#include "train/run/replica.hpp"
 
 namespace cox::train {
 namespace {
@@ -52,13 +53,16 @@ Waiting waiting_for(const Stretch& leaves) {
 Status check_slices(const TrainJob& job) {
   COX_TRY(const learn::ProblemSpec spec, learn::read_problem(job.problem));
   COX_TRY(const learn::OptimizerSpec optimizer, learn::read_optimizer(job.optimizer));
-  if (spec.kind != learn::ProblemKind::Mlp)
+  const std::int64_t most = learn::most_slices(spec);
+  if (most == 0)
     return fail(refused(fmt::format("{} is not cut within its layers", learn::name_of(spec.kind)),
-                        "mlp is, in pairs of columns and rows: --problem mlp,blocks=4"));
-  if (spec.hidden % job.tensor != 0)
-    return fail(refused(fmt::format("{} hidden cannot be cut into {} equal slices", spec.hidden, job.tensor),
-                        fmt::format("another job.layout.tensor, or --problem mlp,hidden={}",
-                                    (spec.hidden / job.tensor + 1) * job.tensor)));
+                        "mlp and text are, in pairs of columns and rows: --problem mlp,blocks=4"));
+  if (most % job.tensor != 0) {
+    const std::string_view of = spec.kind == learn::ProblemKind::Text ? "heads" : "hidden";
+    return fail(refused(fmt::format("{} {} cannot be cut into {} equal slices", most, of, job.tensor),
+                        fmt::format("another job.layout.tensor, or --problem {},{}={}",
+                                    learn::name_of(spec.kind), of, (most / job.tensor + 1) * job.tensor)));
+  }
   if (job.procs % job.tensor != 0)
     return fail(refused(fmt::format("{} processes are no whole groups of {} slices", job.procs, job.tensor),
                         fmt::format("--procs {}, or a multiple of it", job.tensor)));
@@ -107,8 +111,9 @@ Result<BytesByUse> planned_slice_memory(const TrainJob& job, const learn::Optimi
       received += static_cast<std::int64_t>(aligned(part_of(job.leaves(), g, plan.groups())).size()) *
                   plan.parting(own).part(0, plan.group()).count;
   Bytes sums{};
-  for (const std::int64_t floats : std::set<std::int64_t>(slice->sums().begin(), slice->sums().end())) {
-    COX_TRY(const Executor executor, Executor::make(plan.sum(floats * samples), plan.slice()));
+  const std::vector<std::int64_t> all = slice->sums(samples);
+  for (const std::int64_t floats : std::set<std::int64_t>(all.begin(), all.end())) {
+    COX_TRY(const Executor executor, Executor::make(plan.sum(floats), plan.slice()));
     sums += executor.room();
   }
   BytesByUse now{};
@@ -117,6 +122,12 @@ Result<BytesByUse> planned_slice_memory(const TrainJob& job, const learn::Optimi
   use(Use::Optimizer) = of_floats(static_cast<std::int64_t>(learn::moments_of(optimizer.kind)) * own);
   use(Use::Activations) = of_floats(slice->room() * samples);
   use(Use::Received) = sums;
+  COX_TRY(const std::unique_ptr<learn::Problem> problem, problem_of(job));
+  const std::int64_t saved =
+      plan.group() == 0 ? part_of(problem->parameters(), plan.slice(), plan.slices()).count : 0;
+  const std::int64_t copies = job.checkpoint.empty() ? 0 : job.beside ? 2 : 1;
+  use(Use::Copies) =
+      of_floats(copies * saved * (1 + static_cast<std::int64_t>(learn::moments_of(optimizer.kind))));
   BytesByUse then = now;
   const Waiting waiting = waiting_for(plan.leaves());
   use(Use::Sums) = of_floats(waiting.most * own);
@@ -129,8 +140,8 @@ Result<Bytes> planned_slice_bytes(const TrainJob& job, int rank) {
   const SlicePlan plan(job, rank);
   COX_TRY(const auto slice, slice_of(job, plan));
   Bytes sent{};
-  for (const std::int64_t floats : slice->sums()) {
-    COX_TRY(const std::vector<Bytes> bytes, scheduled_bytes(plan.sum(floats * job.share().samples)));
+  for (const std::int64_t floats : slice->sums(job.share().samples)) {
+    COX_TRY(const std::vector<Bytes> bytes, scheduled_bytes(plan.sum(floats)));
     sent += bytes[static_cast<std::size_t>(plan.slice())];
   }
   const Parting parting = plan.parting(slice->parameters());

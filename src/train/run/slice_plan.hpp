@@ -61,11 +61,12 @@ class SlicePlan {
 inline constexpr Bytes kSliceVote{24};
 
 /// Bytes that a rank keeps at its most. With the P_s parameters of its slice, leaves of b samples, r floats of a sample that its
-/// slice works in (learn::ProblemSlice::room), and sums of s floats of a sample:
+/// slice works in (learn::ProblemSlice::room; `text` does not count its own), and sums of s floats of a sample (`text`: of at most 16 samples at once):
 ///   parameters, gradients  4 P_s each
 ///   optimizer              4 m P_s
 ///   activations            4 b r
 ///   received               4 b s for each size of sums that the rank adds to, kept; 4 (stretches of others) (own part of P_s) while gradients are summed
+///   copies                 of a job that saves, on the first group: 4 (1 + m) P / tensor, which is brought together; beside the steps twice
 ///   sums                   4 (aligned stretches of the leaves before the last) P_s
 /// P_s = P / tensor, but for biases behind rows and a layer that is left over, which every slice has whole.
 /// Held by: src/train/run/slices_test.cpp

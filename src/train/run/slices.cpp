@@ -55,19 +55,21 @@ class Slices final : public Held {
         sum_(job.leaves(), parting_, plan_.group(), memory_),
         optimizer_(optimizer, own_tensors(*slice_)) {
     memory_.take(Use::Optimizer, optimizer_bytes());
+    if (!job.checkpoint.empty())
+      saved_ =
+          CountedFloats(memory_, Use::Copies, arrays() * static_cast<std::size_t>(saved_elements().count));
     std::vector<float> all(static_cast<std::size_t>(problem_->parameters()));
     problem_->initial(all);
-    learn::take_slice(*slice_, all, x_.all());
+    learn::take_slice(*slice_, plan_.slice(), all, x_.all());
   }
 
   /// What sums over the group are carried out by. Errors: those of Executor::make.
   Status describe() {
-    for (const std::int64_t floats : slice_->sums()) {
-      const std::int64_t all = floats * job_.share().samples;
-      if (executors_.contains(all)) continue;
-      COX_TRY(Executor executor, Executor::make(plan_.sum(all), plan_.slice()));
+    for (const std::int64_t floats : sums()) {
+      if (executors_.contains(floats)) continue;
+      COX_TRY(Executor executor, Executor::make(plan_.sum(floats), plan_.slice()));
       memory_.take(Use::Received, executor.room());
-      executors_.emplace(all, std::move(executor));
+      executors_.emplace(floats, std::move(executor));
     }
     return {};
   }
@@ -88,8 +90,8 @@ class Slices final : public Held {
     for (std::int64_t leaf = leaves.first; leaf < leaves.end(); ++leaf) COX_CHECK(take_leaf(leaf, number));
     // Groups with fewer leaves count on as those with most: all ranks number messages alike.
     for (std::int64_t missing = leaves.count; missing < plan_.most_leaves(); ++missing)
-      for (const std::int64_t floats : slice_->sums())
-        static_cast<void>(links_.numbers(executors_.at(floats * job_.share().samples).messages()));
+      for (const std::int64_t floats : sums())
+        static_cast<void>(links_.numbers(executors_.at(floats).messages()));
     mine_.loss /= static_cast<double>(leaves.count);
     COX_CHECK(reduce());
     COX_TRY(const std::vector<Vote> votes, exchange(transport_, mine_));
@@ -106,29 +108,8 @@ class Slices final : public Held {
   Result<std::span<const float>> whole(bool on_all_ranks) override {
     const bool wanted = on_all_ranks || transport_.rank() == 0;
     const bool gives = on_all_ranks || plan_.group() == 0;
-    const std::uint64_t number = links_.numbers(1);
-    std::vector<std::vector<float>> came(static_cast<std::size_t>(plan_.slices()));
-    for (int s = 0; s < plan_.slices(); ++s) {
-      if (s == plan_.slice()) continue;
-      std::vector<float>& theirs = came[static_cast<std::size_t>(s)];
-      if (wanted) theirs.resize(own());
-      if (wanted) links_.receive(s, number, std::as_writable_bytes(std::span(theirs)));
-    }
-    for (int s = 0; s < plan_.slices() && gives; ++s)
-      if (s != plan_.slice() && (on_all_ranks || s == 0))
-        links_.send(s, number, std::as_bytes(std::span<const float>(x_.all())));
-    COX_CHECK(links_.wait());
-    if (!wanted) return std::span<const float>{};
-    collected_.resize(static_cast<std::size_t>(problem_->parameters()));
-    COX_TRY(const learn::ProblemSpec spec, learn::read_problem(job_.problem));
-    for (int s = 0; s < plan_.slices(); ++s) {
-      if (s == plan_.slice()) continue;
-      COX_TRY(const auto slice, learn::make_slice(spec, {.number = s, .parts = plan_.slices()}));
-      learn::put_slice(*slice, came[static_cast<std::size_t>(s)], collected_);
-    }
-    // Own ones last: ranks whose elements of all slices are not alike end with other parameters, which is found.
-    learn::put_slice(*slice_, x_.all(), collected_);
-    return std::span<const float>(collected_);
+    COX_CHECK(gather(x_.all(), wanted, gives, !on_all_ranks));
+    return wanted ? std::span<const float>(collected_) : std::span<const float>{};
   }
 
   Result<bool> all_finite() override {
@@ -137,10 +118,37 @@ class Slices final : public Held {
     return std::ranges::find(all, 0) == all.end();
   }
 
-  void go_on(const SavedState&) override { COX_ASSERT(false, "such jobs are not saved"); }
-  std::vector<SavedSpan> saved() override {
-    COX_ASSERT(false, "such jobs are not saved");
+  void go_on(const SavedState& state) override {
+    learn::take_slice(*slice_, plan_.slice(), state.parameters, x_.all());
+    const auto all = static_cast<std::size_t>(problem_->parameters());
+    std::vector<float> moments(own() * static_cast<std::size_t>(this->moments()));
+    for (std::size_t m = 0; m * own() < moments.size(); ++m)
+      learn::take_slice(*slice_, plan_.slice(), std::span(state.moments).subspan(m * all, all),
+                        std::span(moments).subspan(m * own(), own()));
+    optimizer_.go_on(state.version, moments);
+  }
+
+  /// A stretch of all elements with each slice of the first group.
+  Status collect_saved() override {
+    const bool first = plan_.group() == 0;
+    const Stretch mine = saved_elements();
+    for (std::size_t array = 0; array < arrays(); ++array) {
+      const std::span<const float> values = array == 0
+                                                ? std::span<const float>(x_.all())
+                                                : optimizer_.state().subspan((array - 1) * own(), own());
+      COX_CHECK(gather(values, first, first, false));
+      if (first)
+        std::ranges::copy(
+            std::span(collected_)
+                .subspan(static_cast<std::size_t>(mine.first), static_cast<std::size_t>(mine.count)),
+            saved_array(array).begin());
+    }
     return {};
+  }
+  std::vector<SavedSpan> saved() override {
+    SavedSpan one{.elements = saved_elements(), .values = {}};
+    for (std::size_t array = 0; array < arrays(); ++array) one.values.push_back(saved_array(array));
+    return {one};
   }
 
   [[nodiscard]] double loss() const override { return loss_; }
@@ -156,33 +164,83 @@ class Slices final : public Held {
  private:
   [[nodiscard]] std::size_t own() const { return static_cast<std::size_t>(slice_->parameters()); }
 
-  /// Adds up over the group, between two stretches of `part`.
-  Status sum_over_slices(std::span<float> values, StepPart part) {
-    marks_.end();
-    marks_.begin(StepPart::AllReduce, Bytes{static_cast<std::int64_t>(values.size_bytes())});
-    const Status summed = executors_.at(static_cast<std::int64_t>(values.size())).run(links_, values);
-    marks_.end();
-    marks_.begin(part, {});
-    return summed;
+  /// Parameters, and each moment.
+  [[nodiscard]] std::size_t arrays() const { return 1 + static_cast<std::size_t>(moments()); }
+  [[nodiscard]] Stretch saved_elements() const {
+    const std::int64_t all = problem_->parameters();
+    if (plan_.group() > 0) return {.first = all, .count = 0};
+    return part_of(all, plan_.slice(), plan_.slices());
+  }
+  [[nodiscard]] std::span<float> saved_array(std::size_t array) {
+    const std::size_t count = saved_.all().size() / arrays();
+    return saved_.all().subspan(array * count, count);
   }
 
-  Status take_leaf(std::int64_t leaf, std::int64_t step) {
+  /// Values of own elements become those of all elements, in `collected_`, where they are wanted; from those who give. `by_first`: the first slice alone
+  /// wants them.
+  Status gather(std::span<const float> values, bool wanted, bool gives, bool by_first) {
+    const std::uint64_t number = links_.numbers(1);
+    std::vector<std::vector<float>> came(static_cast<std::size_t>(plan_.slices()));
+    for (int s = 0; s < plan_.slices() && wanted; ++s) {
+      if (s == plan_.slice()) continue;
+      std::vector<float>& theirs = came[static_cast<std::size_t>(s)];
+      theirs.resize(own());
+      links_.receive(s, number, std::as_writable_bytes(std::span(theirs)));
+    }
+    for (int s = 0; s < plan_.slices() && gives; ++s)
+      if (s != plan_.slice() && (s == 0 || !by_first)) links_.send(s, number, std::as_bytes(values));
+    COX_CHECK(links_.wait());
+    if (!wanted) return {};
+    collected_.resize(static_cast<std::size_t>(problem_->parameters()));
+    for (int s = 0; s < plan_.slices(); ++s)
+      if (s != plan_.slice()) learn::put_slice(*slice_, s, came[static_cast<std::size_t>(s)], collected_);
+    // Own ones last: ranks whose elements of all slices are not alike end with other parameters, which is found.
+    learn::put_slice(*slice_, plan_.slice(), values, collected_);
+    return {};
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> sums() const { return slice_->sums(job_.share().samples); }
+
+  /// A leaf's gradient on its way: marks its parts, and adds up over the group.
+  class Leaf final : public learn::SliceUse {
+   public:
+    explicit Leaf(Slices& of) : of_(of) {}
+    void forth() override { go_on(StepPart::Forward); }
+    void back() override { go_on(StepPart::Gradient); }
+    Status sum(std::span<float> values) override {
+      of_.marks_.end();
+      of_.marks_.begin(StepPart::AllReduce, Bytes{static_cast<std::int64_t>(values.size_bytes())});
+      const Status summed =
+          of_.executors_.at(static_cast<std::int64_t>(values.size())).run(of_.links_, values);
+      of_.marks_.end();
+      of_.marks_.begin(part_, {});
+      return summed;
+    }
+    void end() { of_.marks_.end(); }
+
+   private:
+    void go_on(StepPart part) {
+      if (began_) of_.marks_.end();
+      began_ = true;
+      part_ = part;
+      of_.marks_.begin(part, {});
+    }
+    Slices& of_;
+    StepPart part_ = StepPart::Forward;
+    bool began_ = false;
+  };
+
+  Status take_leaf(std::int64_t number, std::int64_t step) {
     const learn::StepShare share = job_.share();
     const learn::Shard shard =
-        share.shard(job_.workers, static_cast<int>(leaf / share.leaves), step, leaf % share.leaves);
-    const auto sum_in = [&](StepPart part) {
-      return [this, part](std::span<float> values) { return sum_over_slices(values, part); };
-    };
-    marks_.begin(StepPart::Forward, {});
-    const auto loss = slice_->forward(x_.all(), shard, room_.all(), sum_in(StepPart::Forward));
-    marks_.end();
+        share.shard(job_.workers, static_cast<int>(number / share.leaves), step, number % share.leaves);
+    Leaf leaf(*this);
+    const auto loss = slice_->gradient(x_.all(), shard, room_.all(), g_.all(), leaf);
+    if (loss) add_leaf(number, step);
+    leaf.end();
     if (!loss) return fail(loss.error());
     mine_.loss += *loss;
-    marks_.begin(StepPart::Gradient, {});
-    const Status went = slice_->backward(x_.all(), shard, room_.all(), g_.all(), sum_in(StepPart::Gradient));
-    if (went) add_leaf(leaf, step);
-    marks_.end();
-    return went;
+    return {};
   }
 
   void add_leaf(std::int64_t leaf, std::int64_t step) {
@@ -191,7 +249,7 @@ class Slices final : public Held {
       g.front() = std::numeric_limits<float>::quiet_NaN();
     const std::size_t at = learn::first_not_finite(g);
     if (at < g.size()) {
-      const std::int64_t place = learn::place_of(*slice_, static_cast<std::int64_t>(at));
+      const std::int64_t place = learn::place_of(*slice_, plan_.slice(), static_cast<std::int64_t>(at));
       if (std::pair(leaf, place) < std::pair(mine_.leaf, mine_.at)) {
         mine_.leaf = leaf;
         mine_.at = place;
@@ -247,6 +305,7 @@ class Slices final : public Held {
   MemoryCount memory_;
   Parting parting_;
   CountedFloats x_, g_, room_;
+  CountedFloats saved_;  ///< where the job saves: its stretches, brought together
   UnitSum sum_;
   learn::Optimizer optimizer_;
   std::map<std::int64_t, Executor> executors_;  ///< by floats

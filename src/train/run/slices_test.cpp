@@ -109,6 +109,23 @@ TEST(Slices, EveryOptimizerThatTakesNoNorms) {
     }
 }
 
+// Heads are columns; 20 samples go through in two passes, whose sums have two sizes.
+TEST(Slices, HeadsOfATransformer) {
+  TrainJob job = job_of(1, 1);
+  job.problem = "text,hidden=8,heads=4,layers=2,context=6,held-out=4,blocks=4";
+  job.samples = 20;
+  job.steps = 2;
+  const auto problem = problem_of(job);
+  if (!problem && problem.error().id == "learn-003") GTEST_SKIP() << problem.error().message;
+  const Virtual expected = learned(job);
+  for (const int tensor : {1, 2, 4})
+    for (const int groups : {1, 2}) {
+      job.tensor = tensor;
+      job.procs = tensor * groups;
+      expect_unsplit(job, expected);
+    }
+}
+
 // Of layers so wide that what every slice has is little: a slice keeps its part of all that is kept of parameters.
 TEST(Slices, FourKeepAQuarter) {
   TrainJob job = job_of(4, 1, 3, 4);
@@ -201,6 +218,8 @@ TEST(Slices, MisuseIsSaid) {
   other.procs = 16;
   EXPECT_EQ(said_of(other), "train-001 4 groups for 3 workers: each takes one at least");
   other = job;
+  other.problem = "text,heads=2,hidden=16";
+  EXPECT_EQ(said_of(other), "train-001 2 heads cannot be cut into 4 equal slices");
   other.problem = "logistic";
   EXPECT_EQ(said_of(other), "train-001 logistic is not cut within its layers");
   for (const auto& [optimizer, name] :
