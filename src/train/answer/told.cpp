@@ -49,7 +49,7 @@ Result<std::vector<Bytes>> scheduled(const TrainJob& job, const learn::Problem& 
     return bytes;
   }
   for (int r = 0; r < job.procs && job.tensor > 0; ++r) {
-    COX_TRY(const Bytes sent, planned_slice_bytes(job, r));
+    COX_TRY(const Bytes sent, planned_slice_bytes(job, optimizer, r));
     bytes.push_back(sent);
   }
   if (job.tensor > 0) return bytes;

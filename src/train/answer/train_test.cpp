@@ -325,9 +325,6 @@ TEST(Train, SlicesThatCannotBeMadeAreRefused) {
   other.problem = "quadratic";
   EXPECT_EQ(refused(other, s).message, "quadratic is not cut within its layers");
   other = q;
-  other.optimizer = "lars,rate=0.1";
-  EXPECT_EQ(refused(other, s).message, "lars takes norms, which slices do not bring together yet");
-  other = q;
   other.all_reduce = "ring";
   EXPECT_EQ(refused(other, s).message, "tensor sums in fixed order, and ring is another");
   other = q;

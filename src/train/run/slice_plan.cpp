@@ -13,6 +13,7 @@
 #include "train/executor/unit_sum.hpp"
 #include "train/run/memory_plan.hpp"
 #include "train/run/replica.hpp"
+#include "train/run/slice_norms.hpp"
 
 namespace cox::train {
 namespace {
@@ -52,7 +53,6 @@ Waiting waiting_for(const Stretch& leaves) {
 
 Status check_slices(const TrainJob& job) {
   COX_TRY(const learn::ProblemSpec spec, learn::read_problem(job.problem));
-  COX_TRY(const learn::OptimizerSpec optimizer, learn::read_optimizer(job.optimizer));
   const std::int64_t most = learn::most_slices(spec);
   if (most == 0)
     return fail(refused(fmt::format("{} is not cut within its layers", learn::name_of(spec.kind)),
@@ -70,10 +70,6 @@ Status check_slices(const TrainJob& job) {
     return fail(refused(
         fmt::format("{} groups for {} workers: each takes one at least", job.procs / job.tensor, job.workers),
         fmt::format("--procs {} at most", std::int64_t{job.workers} * job.tensor)));
-  if (learn::takes_norms(optimizer))
-    return fail(refused(fmt::format("{} takes norms, which slices do not bring together yet",
-                                    optimizer.clip > 0 ? "clip" : learn::name_of(optimizer.kind)),
-                        "sgd, momentum, nesterov, adam and adamw without clip are carried out"));
   return {};
 }
 
@@ -119,10 +115,14 @@ Result<BytesByUse> planned_slice_memory(const TrainJob& job, const learn::Optimi
   BytesByUse now{};
   const auto use = [&](Use of) -> Bytes& { return now[static_cast<std::size_t>(of)]; };
   use(Use::Parameters) = use(Use::Gradients) = of_floats(own);
-  use(Use::Optimizer) = of_floats(static_cast<std::int64_t>(learn::moments_of(optimizer.kind)) * own);
+  use(Use::Optimizer) = of_floats(
+      static_cast<std::int64_t>(learn::moments_of(optimizer.kind)) * own +
+      static_cast<std::int64_t>(learn::direction_floats(optimizer.kind, static_cast<std::size_t>(own))));
   use(Use::Activations) = of_floats(slice->room() * samples);
-  use(Use::Received) = sums;
   COX_TRY(const std::unique_ptr<learn::Problem> problem, problem_of(job));
+  if (learn::takes_norms(optimizer))
+    sums += of_floats(SliceNorms::floats(*slice, plan.slices(), problem->parameters()));
+  use(Use::Received) = sums;
   const std::int64_t saved =
       plan.group() == 0 ? part_of(problem->parameters(), plan.slice(), plan.slices()).count : 0;
   const std::int64_t copies = job.checkpoint.empty() ? 0 : job.beside ? 2 : 1;
@@ -136,7 +136,7 @@ Result<BytesByUse> planned_slice_memory(const TrainJob& job, const learn::Optimi
   return sum_of(then) > sum_of(now) ? then : now;
 }
 
-Result<Bytes> planned_slice_bytes(const TrainJob& job, int rank) {
+Result<Bytes> planned_slice_bytes(const TrainJob& job, const learn::OptimizerSpec& optimizer, int rank) {
   const SlicePlan plan(job, rank);
   COX_TRY(const auto slice, slice_of(job, plan));
   Bytes sent{};
@@ -146,7 +146,8 @@ Result<Bytes> planned_slice_bytes(const TrainJob& job, int rank) {
   }
   const Parting parting = plan.parting(slice->parameters());
   return sent * plan.leaves().count + reduce_bytes(job.leaves(), parting, plan.group()) +
-         gather_bytes(parting, plan.group()) + kSliceVote * (job.procs - 1);
+         gather_bytes(parting, plan.group()) + kSliceVote * (job.procs - 1) +
+         norm_bytes(*slice, plan.slices(), optimizer);
 }
 
 }  // namespace cox::train

@@ -63,9 +63,10 @@ inline constexpr Bytes kSliceVote{24};
 /// Bytes that a rank keeps at its most. With the P_s parameters of its slice, leaves of b samples, r floats of a sample that its
 /// slice works in (learn::ProblemSlice::room; `text` does not count its own), and sums of s floats of a sample (`text`: of at most 16 samples at once):
 ///   parameters, gradients  4 P_s each
-///   optimizer              4 m P_s
+///   optimizer              4 m P_s, and lamb's direction
 ///   activations            4 b r
-///   received               4 b s for each size of sums that the rank adds to, kept; 4 (stretches of others) (own part of P_s) while gradients are summed
+///   received               4 b s for each size of sums that the rank adds to, kept; 4 (stretches of others) (own part of P_s) while gradients are summed;
+///                          where the optimizer takes norms 4 ((tensor + 1) P_s + P)
 ///   copies                 of a job that saves, on the first group: 4 (1 + m) P / tensor, which is brought together; beside the steps twice
 ///   sums                   4 (aligned stretches of the leaves before the last) P_s
 /// P_s = P / tensor, but for biases behind rows and a layer that is left over, which every slice has whole.
@@ -73,7 +74,8 @@ inline constexpr Bytes kSliceVote{24};
 [[nodiscard]] Result<BytesByUse> planned_slice_memory(const TrainJob& job,
                                                       const learn::OptimizerSpec& optimizer, int rank);
 /// Bytes that a rank sends in a step: 4 b s log2(tensor) for each sum of each of its group's leaves (other degrees: what the schedule says), its slice's sum
-/// over groups (reduce_bytes + gather_bytes), kSliceVote to each.
-[[nodiscard]] Result<Bytes> planned_slice_bytes(const TrainJob& job, int rank);
+/// over groups (reduce_bytes + gather_bytes), kSliceVote to each; norms (norm_bytes).
+[[nodiscard]] Result<Bytes> planned_slice_bytes(const TrainJob& job, const learn::OptimizerSpec& optimizer,
+                                                int rank);
 
 }  // namespace cox::train

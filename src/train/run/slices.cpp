@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 
 #include "train/executor/executor.hpp"
 #include "train/executor/unit_sum.hpp"
+#include "train/run/slice_norms.hpp"
 #include "train/run/slice_plan.hpp"
 #include "train/transport/exchange.hpp"
 #include "train/transport/group.hpp"
@@ -30,11 +32,14 @@ struct Vote {
 };
 static_assert(Bytes{sizeof(Vote)} == kSliceVote);
 
-std::vector<learn::Tensor> own_tensors(const learn::ProblemSlice& slice) {
-  std::vector<learn::Tensor> all;
-  for (const learn::SliceTensor& t : slice.tensors()) all.push_back(t.own);
-  return all;
-}
+/// Of an optimizer that takes none.
+class NoNorms final : public learn::PieceNorms {
+ public:
+  Result<double> of_all(std::span<const float* const>) override { return 0.0; }
+  Result<std::vector<double>> of_tensors(std::span<const float* const>) override {
+    return std::vector<double>{};
+  }
+};
 
 class Slices final : public Held {
  public:
@@ -53,8 +58,11 @@ class Slices final : public Held {
         g_(memory_, Use::Gradients, own()),
         room_(memory_, Use::Activations, static_cast<std::size_t>(slice_->room() * job.share().samples)),
         sum_(job.leaves(), parting_, plan_.group(), memory_),
-        optimizer_(optimizer, own_tensors(*slice_)) {
-    memory_.take(Use::Optimizer, optimizer_bytes());
+        spec_(optimizer),
+        optimizer_(optimizer, own()) {
+    const auto direction = static_cast<std::int64_t>(learn::direction_floats(spec_.kind, own()));
+    memory_.take(Use::Optimizer, optimizer_bytes() + Bytes{direction} * sizeof(float));
+    if (learn::takes_norms(spec_)) norms_.emplace(*slice_, problem_->tensors(), links_, memory_);
     if (!job.checkpoint.empty())
       saved_ =
           CountedFloats(memory_, Use::Copies, arrays() * static_cast<std::size_t>(saved_elements().count));
@@ -97,18 +105,14 @@ class Slices final : public Held {
     COX_TRY(const std::vector<Vote> votes, exchange(transport_, mine_));
     loss_ = mine_.loss;
     if (auto found = first_of(votes, number)) return found;
-    const double factor =
-        learn::rate_factor(optimizer_.spec(), optimizer_.steps() + 1, job_.workers * job_.samples);
-    marks_.begin(StepPart::Optimizer, {});
-    optimizer_.step(x_.all(), g_.all(), factor);
-    marks_.end();
+    COX_CHECK(update());
     return std::optional<learn::Divergence>{};
   }
 
   Result<std::span<const float>> whole(bool on_all_ranks) override {
     const bool wanted = on_all_ranks || transport_.rank() == 0;
     const bool gives = on_all_ranks || plan_.group() == 0;
-    COX_CHECK(gather(x_.all(), wanted, gives, !on_all_ranks));
+    COX_CHECK(gather(x_.all(), {.wanted = wanted, .gives = gives, .by_first = !on_all_ranks}));
     return wanted ? std::span<const float>(collected_) : std::span<const float>{};
   }
 
@@ -136,7 +140,7 @@ class Slices final : public Held {
       const std::span<const float> values = array == 0
                                                 ? std::span<const float>(x_.all())
                                                 : optimizer_.state().subspan((array - 1) * own(), own());
-      COX_CHECK(gather(values, first, first, false));
+      COX_CHECK(gather(values, {.wanted = first, .gives = first}));
       if (first)
         std::ranges::copy(
             std::span(collected_)
@@ -153,9 +157,7 @@ class Slices final : public Held {
 
   [[nodiscard]] double loss() const override { return loss_; }
   [[nodiscard]] learn::Problem& problem() override { return *problem_; }
-  [[nodiscard]] int moments() const override {
-    return static_cast<int>(learn::moments_of(optimizer_.spec().kind));
-  }
+  [[nodiscard]] int moments() const override { return static_cast<int>(learn::moments_of(spec_.kind)); }
   [[nodiscard]] Bytes optimizer_bytes() const override {
     return Bytes{static_cast<std::int64_t>(own()) * moments()} * sizeof(float);
   }
@@ -176,27 +178,11 @@ class Slices final : public Held {
     return saved_.all().subspan(array * count, count);
   }
 
-  /// Values of own elements become those of all elements, in `collected_`, where they are wanted; from those who give. `by_first`: the first slice alone
-  /// wants them.
-  Status gather(std::span<const float> values, bool wanted, bool gives, bool by_first) {
-    const std::uint64_t number = links_.numbers(1);
-    std::vector<std::vector<float>> came(static_cast<std::size_t>(plan_.slices()));
-    for (int s = 0; s < plan_.slices() && wanted; ++s) {
-      if (s == plan_.slice()) continue;
-      std::vector<float>& theirs = came[static_cast<std::size_t>(s)];
-      theirs.resize(own());
-      links_.receive(s, number, std::as_writable_bytes(std::span(theirs)));
-    }
-    for (int s = 0; s < plan_.slices() && gives; ++s)
-      if (s != plan_.slice() && (s == 0 || !by_first)) links_.send(s, number, std::as_bytes(values));
-    COX_CHECK(links_.wait());
-    if (!wanted) return {};
-    collected_.resize(static_cast<std::size_t>(problem_->parameters()));
-    for (int s = 0; s < plan_.slices(); ++s)
-      if (s != plan_.slice()) learn::put_slice(*slice_, s, came[static_cast<std::size_t>(s)], collected_);
-    // Own ones last: ranks whose elements of all slices are not alike end with other parameters, which is found.
-    learn::put_slice(*slice_, plan_.slice(), values, collected_);
-    return {};
+  /// Into `collected_`, where they are wanted.
+  Status gather(std::span<const float> values, const Gathered& how) {
+    std::vector<float> room(how.wanted ? own() * static_cast<std::size_t>(plan_.slices()) : 0);
+    if (how.wanted) collected_.resize(static_cast<std::size_t>(problem_->parameters()));
+    return gather_slices(*slice_, links_, values, how, room, collected_);
   }
 
   [[nodiscard]] std::vector<std::int64_t> sums() const { return slice_->sums(job_.share().samples); }
@@ -258,6 +244,27 @@ class Slices final : public Held {
     sum_.add(0, g, leaf);
   }
 
+  Status update() {
+    std::vector<learn::OptimizerPiece> pieces;
+    for (std::size_t t = 0; t < slice_->tensors().size(); ++t) {
+      const learn::Tensor& own = slice_->tensors()[t].own;
+      const auto first = static_cast<std::size_t>(own.first);
+      pieces.push_back(
+          {.weight = problem_->tensors()[t].columns > 1,  // of all slices: one's may be one column
+           .tensor = t,
+           .count = static_cast<std::size_t>(own.size()),
+           .x = x_.all().subspan(first).data(),
+           .g = g_.all().subspan(first).data()});
+    }
+    const double factor = learn::rate_factor(spec_, optimizer_.steps() + 1, job_.workers * job_.samples);
+    marks_.begin(StepPart::Optimizer, {});
+    NoNorms none;
+    const Status stepped =
+        norms_ ? optimizer_.step(pieces, factor, *norms_) : optimizer_.step(pieces, factor, none);
+    marks_.end();
+    return stepped;
+  }
+
   /// Means of the own slice over all groups, into the gradients.
   Status reduce() {
     const bool together = plan_.groups() > 1;
@@ -307,7 +314,9 @@ class Slices final : public Held {
   CountedFloats x_, g_, room_;
   CountedFloats saved_;  ///< where the job saves: its stretches, brought together
   UnitSum sum_;
-  learn::Optimizer optimizer_;
+  learn::OptimizerSpec spec_;
+  learn::PartedOptimizer optimizer_;
+  std::optional<SliceNorms> norms_;             ///< where the optimizer takes some
   std::map<std::int64_t, Executor> executors_;  ///< by floats
   Injected injected_;                           ///< nobody's but on its rank
   Vote mine_;

@@ -78,7 +78,6 @@ refused() { # WHAT PROBLEM WORDS...
 }
 refused '30 hidden cannot be cut into 4 equal slices' mlp,hidden=30
 refused 'quadratic is not cut within its layers' quadratic
-refused 'lamb takes norms' mlp --optimizer lamb,rate=0.01
 refused 'job.layout.pipeline is 2, too' mlp --set job.layout.pipeline=2,job.layout.data=1
 over 3
 refused '3 processes are no whole groups of 4 slices' mlp
