@@ -132,7 +132,7 @@ set(pairs
     trace/import/paraver:trace/import/mpi trace/import/kineto:trace/import/nccl trace/import/nccl:trace/import/tables
     trace/import/graphs:trace/import/nccl trace/import/tables:trace/import/graphs trace/import/figures:trace/import/part
     trace/import/lines:trace/import/kineto trace/import/.:trace/import/mpi trace/.:trace/raw
-    learn/text:learn/problem learn/kernels:learn/product learn/product:learn/text learn/problem:learn/optimize learn/optimize:learn/compress learn/compress:learn/optimize
+    learn/text:learn/problem learn/kernels:learn/product learn/product:learn/text learn/problem:learn/optimize learn/slice:learn/optimize learn/optimize:learn/compress learn/compress:learn/optimize
     learn/stability:learn/run learn/run:learn/drive learn/drive:learn/answer learn/answer:learn/product
     train/transport:train/executor train/executor:train/checkpoint train/checkpoint:train/run train/run:train/answer train/answer:train/program train/program:train/answer
     evaluate/learning:evaluate/pacing evaluate/claim:evaluate/pacing evaluate/.:evaluate/pacing

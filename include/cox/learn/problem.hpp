@@ -171,6 +171,9 @@ struct ProblemSpec {
 /// Errors: learn-001, one line that says what is allowed. Held by: src/learn/problem/problem_spec_test.cpp
 [[nodiscard]] Result<ProblemSpec> read_problem(std::string_view text);
 
+/// Equal parts that a problem has: the hidden width of `mlp`, the heads of `text`; 0: it is not cut within its layers.
+[[nodiscard]] std::int64_t most_slices(const ProblemSpec& spec);
+
 /// The problem itself. Errors: learn-001 where a field is out of range; learn-003 where the text is not there.
 /// Cost: O(parameters), and O(parameters x workers) where workers differ.
 [[nodiscard]] Result<std::unique_ptr<Problem>> make_problem(const ProblemSpec& spec);

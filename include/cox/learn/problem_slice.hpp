@@ -31,7 +31,7 @@ struct SliceTensor {
   std::int64_t apart = 0;
 };
 
-/// What slices do together while they work. Held by: src/learn/problem/problem_slice_test.cpp
+/// What slices do together while they work. Held by: src/learn/slice/problem_slice_test.cpp
 class SliceUse {
  public:
   SliceUse() = default;
@@ -51,7 +51,7 @@ class SliceUse {
 /// Where the number of parts divides `blocks`, gradient and loss have the bits of Problem::gradient. Else products whose inner dimension of k is cut
 /// differ from the unsplit ones by 2 gamma_(k + 2) sum |a_i b_i| at most, gamma_n = n u / (1 - n u), u = 2^-24: both are sums of the same k products, each
 /// rounded at most k + 2 times (Higham 2002, section 3.1).
-/// Threads: one owner. Held by: src/learn/problem/problem_slice_test.cpp
+/// Threads: one owner. Held by: src/learn/slice/problem_slice_test.cpp
 class ProblemSlice {
  public:
   ProblemSlice() = default;
@@ -79,8 +79,6 @@ void put_slice(const ProblemSlice& slice, int number, std::span<const float> own
 /// Where an element of a slice lies among all. The order is the same there.
 [[nodiscard]] std::int64_t place_of(const ProblemSlice& slice, int number, std::int64_t own);
 
-/// Equal parts that a problem has: the hidden width of `mlp`, the heads of `text`; 0: it is not cut within its layers.
-[[nodiscard]] std::int64_t most_slices(const ProblemSpec& spec);
 /// Errors: learn-001, -003. Pre: `parts` divides most_slices.
 [[nodiscard]] Result<std::unique_ptr<ProblemSlice>> make_slice(const ProblemSpec& spec, const SliceOf& of);
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "cox/learn/problem.hpp"
-#include "cox/learn/problem_slice.hpp"
 
 #include "learn/problem/classifier.hpp"
 #include "learn/problem/convolution.hpp"
@@ -163,6 +162,11 @@ Status check(ProblemSpec spec) {
 
 std::string_view name_of(ProblemKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::int64_t most_slices(const ProblemSpec& spec) {
+  if (spec.kind == ProblemKind::Mlp) return spec.hidden;
+  return spec.kind == ProblemKind::Text ? spec.heads : 0;
 }
 
 Result<ProblemSpec> read_problem(std::string_view text) {

@@ -79,8 +79,11 @@ void Product::in_tree(std::size_t size, std::size_t blocks, const Leaf& leaf, fl
     float* next = blocks == 1 ? c : sums_.data() + size * waiting;
     std::fill(next, next + size, 0.0F);
     leaf(at, next);
-    for (std::size_t level = at; level % 2 == 1; level /= 2, next -= size)
-      for (std::size_t i = 0; i < size; ++i) next[i - size] += next[i];
+    for (std::size_t level = at; level % 2 == 1; level /= 2) {
+      float* left = next - size;
+      for (std::size_t i = 0; i < size; ++i) left[i] += next[i];
+      next = left;
+    }
   }
   if (blocks > 1) std::copy(sums_.begin(), sums_.begin() + static_cast<std::ptrdiff_t>(size), c);
 }

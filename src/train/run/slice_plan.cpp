@@ -10,10 +10,10 @@
 #include "cox/learn/optimize.hpp"
 
 #include "train/executor/executor.hpp"
+#include "train/executor/slice_norms.hpp"
 #include "train/executor/unit_sum.hpp"
 #include "train/run/memory_plan.hpp"
 #include "train/run/replica.hpp"
-#include "train/run/slice_norms.hpp"
 
 namespace cox::train {
 namespace {

@@ -15,8 +15,8 @@
 #include "cox/learn/schedule.hpp"
 
 #include "train/executor/executor.hpp"
+#include "train/executor/slice_norms.hpp"
 #include "train/executor/unit_sum.hpp"
-#include "train/run/slice_norms.hpp"
 #include "train/run/slice_plan.hpp"
 #include "train/transport/exchange.hpp"
 #include "train/transport/group.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/problem/classifier_slice.hpp"
+#include "learn/slice/classifier_slice.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/run/slice_norms.hpp"
+#include "train/executor/slice_norms.hpp"
 
 #include <algorithm>
 

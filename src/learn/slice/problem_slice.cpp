@@ -6,8 +6,8 @@
 
 #include "cox/base/assert.hpp"
 
-#include "learn/problem/classifier_slice.hpp"
-#include "learn/problem/transformer_slice.hpp"
+#include "learn/slice/classifier_slice.hpp"
+#include "learn/slice/transformer_slice.hpp"
 
 namespace cox::learn {
 namespace {
@@ -44,11 +44,6 @@ std::int64_t place_of(const ProblemSlice& slice, int number, std::int64_t own) {
     if (own >= from && own < from + count) found = to + own - from;
   });
   return found;
-}
-
-std::int64_t most_slices(const ProblemSpec& spec) {
-  if (spec.kind == ProblemKind::Mlp) return spec.hidden;
-  return spec.kind == ProblemKind::Text ? spec.heads : 0;
 }
 
 Result<std::unique_ptr<ProblemSlice>> make_slice(const ProblemSpec& spec, const SliceOf& of) {

@@ -12,7 +12,7 @@
 namespace cox::learn {
 
 /// Columns of queries, keys and values by heads, the rows that mix them; columns up, rows down. Rows of symbols and places, norms, biases behind rows and
-/// what makes logits every slice has. Held by: src/learn/problem/problem_slice_test.cpp
+/// what makes logits every slice has. Held by: src/learn/slice/problem_slice_test.cpp
 class TransformerSlice final : public ProblemSlice {
  public:
   TransformerSlice(const ProblemSpec& spec, SymbolTexts texts, int parts);

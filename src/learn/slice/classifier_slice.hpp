@@ -15,7 +15,7 @@
 namespace cox::learn {
 
 /// Its room: features and what each layer comes to (the last: slopes by the logits), then slopes by what came into two layers, in turn.
-/// Held by: src/learn/problem/problem_slice_test.cpp
+/// Held by: src/learn/slice/problem_slice_test.cpp
 class ClassifierSlice final : public ProblemSlice {
  public:
   ClassifierSlice(const ProblemSpec& spec, int parts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/problem/transformer_slice.hpp"
+#include "learn/slice/transformer_slice.hpp"
 
 #include <algorithm>
 #include <string_view>
