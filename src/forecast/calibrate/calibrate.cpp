@@ -118,6 +118,8 @@ constexpr double kMostAlone = 0.05;
 constexpr double kUsualWork = 0.03;
 constexpr double kSharedWork = 0.3;
 constexpr double kUsualRest = 0.3;
+constexpr double kToldBeside =
+    0.05;  ///< share from which on a second law of growth is told: it is in a band of 90 %
 constexpr double kUndivided = 0.5;  ///< mean part of own work that is not divided, where something is not
 /// Part of the level that is rounding, not noise.
 constexpr double kDust = 1e-9;
@@ -351,10 +353,10 @@ void fit_rest(const std::vector<Sized>& samples, Parts& parts) {
   const SizedTime& last = times.back();
   parts.rest_growth = fit_growth(times, {.usual = kUsualRest * last.value,
                                          .shared = last.value,
-                                         .never = 0.35,
-                                         .as_rule = 0.62,
+                                         .never = 0.25,
+                                         .as_rule = 0.4,
                                          .tree = 0,
-                                         .line = 0.03});
+                                         .line = 0.35});
   parts.rest = by_best({.value = last.value,
                         .low = last.value - 1.645 * last.error,
                         .high = last.value + 1.645 * last.error,
@@ -364,13 +366,32 @@ void fit_rest(const std::vector<Sized>& samples, Parts& parts) {
   for (Seconds* end : {&parts.rest.value, &parts.rest.low}) *end = std::max(*end, Seconds{});
 }
 
+std::string grows_by(const GrowthFit& fit) {
+  const bool linear = fit.growth == Growth::Linear;
+  return fmt::format("{} {}", to_string(fit.slope), linear ? "a rank" : "for each e-fold of ranks");
+}
+
+/// What makes a time grow so.
+const char* as_what_does(const GrowthFit& fit) {
+  return fit.growth == Growth::Linear ? "as the latency of a ring does, or what all share"
+                                      : "as a tree or a maximum over ranks does";
+}
+
+/// A law that another one beside it is as good as no fact.
 void say_growth(const std::vector<GrowthFit>& fits, const std::string& what, Parts& parts) {
   if (fits.empty() || fits.front().growth == Growth::None) return;
   const GrowthFit& best = fits.front();
-  const bool linear = best.growth == Growth::Linear;
-  parts.notes.push_back(fmt::format(
-      "{} grows by {} {}: {}", what, to_string(best.slope), linear ? "a rank" : "for each e-fold of ranks",
-      linear ? "something is shared by all" : "as a tree or a maximum over ranks does"));
+  const auto other = std::ranges::find_if(fits.begin() + 1, fits.end(), [](const GrowthFit& fit) {
+    return fit.growth != Growth::None && fit.share >= kToldBeside;
+  });
+  if (other == fits.end()) {
+    parts.notes.push_back(fmt::format("{} grows by {}: {}", what, grows_by(best), as_what_does(best)));
+    return;
+  }
+  parts.untold.push_back(fmt::format(
+      "by which law {} grows: {}, {}, or {}, {}: these sizes fit both. Both are in the band, the value "
+      "is by the first; a Run of another size tells",
+      what, grows_by(best), as_what_does(best), grows_by(*other), as_what_does(*other)));
 }
 
 /// ": node 3", and up to five of them.
