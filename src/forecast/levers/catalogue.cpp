@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
+#include <utility>
 
 #include "forecast/checkpoints/days.hpp"
 #include "forecast/checkpoints/goodput.hpp"
+#include "forecast/levers/even_stages.hpp"
 #include "forecast/levers/levers.hpp"
 #include "forecast/scaled/scaled.hpp"
 
@@ -293,6 +296,7 @@ std::vector<Lever> levers_of(const Scenario& s) {
   add_policies(s, *job, out);
   add_exchange(s, *job, out);
   add_network(s, *job, out);
+  if (std::optional<Lever> even = even_stages(s)) out.push_back(*std::move(even));
   add_ranks(s, out);
   const std::vector<Lever> checkpoints = checkpoint_levers(s);
   out.insert(out.end(), checkpoints.begin(), checkpoints.end());

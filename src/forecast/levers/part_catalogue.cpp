@@ -10,7 +10,9 @@
 
 #include "forecast/calibrate/calibrate.hpp"
 #include "forecast/levers/by_parts.hpp"
+#include "forecast/levers/even_stages.hpp"
 #include "forecast/levers/message_levers.hpp"
+#include "forecast/levers/told_tail.hpp"
 
 namespace cox::forecast {
 namespace {
@@ -87,20 +89,23 @@ void add_worst(const PartsCase& job, const Sample& sample, std::vector<PartLever
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return excess[a] > excess[b]; });
   const bool lasts = any(job.parts, has_ranks) || any(job.parts, has_nodes);
+  const bool roles = std::ranges::any_of(
+      sample.ranks, [&](const SampleRank& r) { return r.role != sample.ranks.front().role; });
+  const char* const of_their_own = roles ? ", the worst beside others of the same stage or role," : "";
   for (const std::size_t k : {1U, 2U, 4U}) {
     if (2 * k >= ranks) break;
     const std::vector<std::size_t> worst(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k));
     std::string names;
     for (const std::size_t r : worst)
       names += fmt::format("{}{}", names.empty() ? "" : ", ", sample.ranks[r].rank);
-    PartLever lever{
-        .name = fmt::format("remove-worst-{}", k),
-        .does = fmt::format("{} {} replaced by {} like the others: {} of {}, and as large a part of a "
-                            "larger job",
-                            k == 1 ? "rank" : "ranks", names, k == 1 ? "one" : "some", k, ranks),
-        .part = "ranks",
-        .why_not = lasts ? "" : "no rank is slow for good, beyond chance",
-        .apply = {}};
+    PartLever lever{.name = fmt::format("remove-worst-{}", k),
+                    .does = fmt::format(
+                        "{} {}{} replaced by {} like the others: {} of {}, and as large a part of a "
+                        "larger job",
+                        k == 1 ? "rank" : "ranks", names, of_their_own, k == 1 ? "one" : "some", k, ranks),
+                    .part = "ranks",
+                    .why_not = lasts ? "" : "no rank is slow for good, beyond chance",
+                    .apply = {}};
     if (lasts) lever.apply = [parts = replaced(job.parts, sample, worst)](PartsCase& c) { c.parts = parts; };
     out.push_back(std::move(lever));
   }
@@ -146,6 +151,7 @@ void keep_body(Parts& parts) {
 }
 
 void align(PartsCase& c) {
+  c.parts = with_told_tails(std::move(c.parts));
   c.detour = c.parts;
   for (PositionParts& p : c.detour->positions) {
     if (!has_tail(p)) continue;
@@ -153,6 +159,31 @@ void align(PartsCase& c) {
     set_residual(p, tail_of(p));
   }
   keep_body(c.parts);
+}
+
+/// Of stated laws the tail is the one that a Run would tell.
+void add_detours(const PartsCase& job, std::vector<PartLever>& out) {
+  const Parts told = with_told_tails(job.parts);
+  const std::string no_tail =
+      any(told, has_tail) ? "" : "own work takes no other time in one step than in another";
+  double share = 0;
+  for (const PositionParts& p : told.positions)
+    if (has_tail(p)) share = std::max(share, p.tail_probability);
+  out.push_back({.name = "no-detours",
+                 .does = fmt::format("the longest {} of own work is as long as the longest of the others",
+                                     percent(share)),
+                 .part = "detours",
+                 .why_not = no_tail,
+                 .apply = [](PartsCase& c) {
+                   c.parts = with_told_tails(std::move(c.parts));
+                   keep_body(c.parts);
+                 }});
+  out.push_back(
+      {.name = "aligned-detours",
+       .does = fmt::format("all ranks have their longest {} of own work in the same steps", percent(share)),
+       .part = "detours",
+       .why_not = no_tail,
+       .apply = align});
 }
 
 void add_laws(const PartsCase& job, std::vector<PartLever>& out) {
@@ -173,23 +204,7 @@ void add_laws(const PartsCase& job, std::vector<PartLever>& out) {
                      p.slow = {};
                    }
                  }});
-  const std::string no_tail = any(job.parts, has_tail) ? "" : "no tail of own work was seen";
-  const double share = any(job.parts, has_tail) ? std::ranges::max_element(job.parts.positions, {},
-                                                                           &PositionParts::tail_probability)
-                                                      ->tail_probability
-                                                : 0;
-  out.push_back({.name = "no-detours",
-                 .does = fmt::format("the longest {} of own work is as long as the longest of the others",
-                                     percent(share)),
-                 .part = "detours",
-                 .why_not = no_tail,
-                 .apply = [](PartsCase& c) { keep_body(c.parts); }});
-  out.push_back(
-      {.name = "aligned-detours",
-       .does = fmt::format("all ranks have their longest {} of own work in the same steps", percent(share)),
-       .part = "detours",
-       .why_not = no_tail,
-       .apply = align});
+  add_detours(job, out);
 }
 
 /// Those of a Scenario, on what the job's failures are, for the nodes that it has at its size; N* and the margin are with the best interval
@@ -218,6 +233,7 @@ void add_checkpoints(const PartsCase& job, std::vector<PartLever>& out) {
 std::vector<PartLever> part_levers(const PartsCase& job, const Sample* sample) {
   std::vector<PartLever> out;
   if (sample != nullptr) add_worst(job, *sample, out);
+  add_even_stages(job, out);
   add_laws(job, out);
   out.push_back({.name = "faster-links",
                  .does = job.links ? "cards and switches pass twice the bytes"

@@ -18,7 +18,7 @@ constexpr double kProgram = 3;    ///< code, or what the model learns from
 constexpr double kRank = 5;       ///< a rank replaced
 constexpr double kHardware = 30;  ///< cards, switches
 
-constexpr std::array<std::pair<std::string_view, double>, 27> kPrices = {{
+constexpr std::array<std::pair<std::string_view, double>, 28> kPrices = {{
     {"pacing", kSetting},
     {"backup-workers", kProgram},
     {"local-steps", kProgram},
@@ -27,6 +27,7 @@ constexpr std::array<std::pair<std::string_view, double>, 27> kPrices = {{
     {"buckets", kSetting},
     {"overlap", kSetting},
     {"placement", kSetting},
+    {"even-stages", kSetting},
     {"compression", kProgram},
     {"faster-links", kHardware},
     {"more-rails", kHardware},
