@@ -310,6 +310,16 @@ TEST(ForecastTable, OfOneSizeHasNoNumberOfAnotherAndIsRefused) {
   EXPECT_TRUE(make_forecast(one, to({64})));
 }
 
+TEST(ForecastTable, APriorIsSaidToBeWithoutEffect) {
+  Evidence curves;
+  curves.curves = {{.name = "t", .value = CurveValue::StepTime, .points = {{8, 1}, {16, 1.1}, {32, 1.2}}}};
+  Asked q = to({64});
+  q.prior.growth = 0.2;
+  std::string said;
+  for (const TextLine& line : text_lines(make_forecast(curves, q).value())) said += line.text + "\n";
+  EXPECT_NE(said.find("prior: growth 0.2: without effect"), std::string::npos) << said;
+}
+
 TEST(Forecast, StructureOfATableOfSizesIsRefused) {
   Evidence curves;
   curves.curves = {{.name = "t", .value = CurveValue::StepTime, .points = {{8, 1}, {16, 1.1}}}};

@@ -42,6 +42,11 @@ void add_part_levers(FullForecast& f, const Evidence& evidence, const Asked& ask
     f.full_control->notes.push_back(fmt::format(
         "levers: no size that was asked has a number, so they are those of {} ranks", f.seen_ranks));
   std::vector<PartLever> levers = part_levers(job, seen == evidence.samples.end() ? nullptr : &*seen);
+  // Failures of a Run are stated beside it; a Scenario has its own, and only training takes them.
+  if (evidence.scenario)
+    for (PartLever& lever : levers)
+      if (lever.name.starts_with("checkpoint-"))
+        lever.why_not = "a collective writes no checkpoints: a training job does";
   if (evidence.stated) {
     std::vector<PartLever> own = stated_levers(*evidence.stated);
     levers.insert(levers.begin(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));

@@ -81,6 +81,27 @@ TEST(PartControl, ARunWithoutAFiniteTimeHasNeitherLeversNorTarget) {
   EXPECT_NE(made.full_control->notes.back().find("no finite time at 16 ranks"), std::string::npos);
 }
 
+// A scenario of a collective takes no failures, so nobody is told to say some.
+TEST(PartControl, OfACollectiveCheckpointsAreNotAdvised) {
+  Evidence evidence;
+  evidence.scenario.emplace();
+  evidence.scenario->job.work = model::CollectiveJob{};
+  FullForecast made;
+  made.parts = calibrate(slow_rank().samples).value();
+  made.seen_ranks = made.margins_at = 16;
+  ControlQuestion control;
+  control.levers = true;
+  add_part_levers(made, evidence, {}, control);
+  ASSERT_TRUE(made.full_control && made.full_control->levers);
+  int checkpoints = 0;
+  for (const LeverEffect& lever : made.full_control->levers->levers) {
+    if (!lever.names.front().starts_with("checkpoint-")) continue;
+    ++checkpoints;
+    EXPECT_EQ(lever.why_not, "a collective writes no checkpoints: a training job does");
+  }
+  EXPECT_EQ(checkpoints, 3);
+}
+
 // Two runs of one size, of which each has a slow rank of its own: whichever is named first, one rank is named.
 TEST(PartControl, TheOrderOfRunsChangesNoLever) {
   std::vector<Sample> runs = slow_rank().samples;

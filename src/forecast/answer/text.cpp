@@ -474,7 +474,8 @@ std::vector<TextLine> text_lines(const FullForecast& f, bool all) {
   add_goodness(out, f);
   for (std::string& line : run_lines(f.run, all)) out.push_back(std::move(line));
   if (const std::string said = changes_of(f.prior); !said.empty())
-    out.push_back("prior, as was said: " + said);
+    out.push_back(f.curve ? "prior: " + said + ": without effect, a table of sizes is fitted as it is"
+                          : "prior, as was said: " + said);
   add_list(out, "note", f.projection.notes, all);
   add_list(out, "not seen", f.not_seen, all);
   add_list(out, "left out", f.left_out, all);
