@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 
 #include "cox/base/elementary.hpp"
 
@@ -19,6 +20,7 @@ constexpr double kFewest = 50;    // independent exceedances for a shape
 constexpr double kSurely = 0.05;  // of all: up to there a tail is fitted in any case
 // Anderson, Darling's A² that a sample of the law itself exceeds in about 5 of 100
 constexpr double kMisfit = 0.8;
+constexpr double kNoFit = 2.5;  // and in less than one of 1,000
 constexpr int kBody = 201;
 
 double mean_of(std::span<const double> values) {
@@ -245,30 +247,57 @@ ParetoFit fit_pareto(std::span<const double> excesses) {
   return {.shape = shape, .scale = unit * shape / tau};
 }
 
+namespace {
+
+/// Of the longest `p` of all; nothing where these are too few.
+std::optional<TailFit> fit_above(std::span<const double> ascending, double p, double independent) {
+  const double n = static_cast<double>(ascending.size());
+  const auto count = static_cast<std::size_t>(p * n);
+  if (static_cast<double>(count) * independent < kFewest) return std::nullopt;
+  const double threshold = ascending[ascending.size() - count - 1];
+  std::vector<double> excesses;
+  for (std::size_t i = ascending.size() - count; i < ascending.size(); ++i)
+    excesses.push_back(ascending[i] - threshold);
+  const ParetoFit fit = fit_pareto(excesses);
+  if (!(fit.scale > 0)) return std::nullopt;
+  TailFit found;
+  found.tail = {.threshold = Seconds{threshold},
+                .scale = Seconds{fit.scale},
+                .shape = fit.shape,
+                .probability = static_cast<double>(count) / n};
+  found.exceedances = static_cast<double>(count) * independent;
+  found.distance = distance(excesses, found.tail);
+  return found;
+}
+
+bool misfits(const TailFit& fit, double most = kMisfit) {
+  return fit.distance * fit.exceedances > most;
+}
+
+/// Not by chance: a law that is none.
+bool is_no_fit(const TailFit& fit) {
+  return misfits(fit, kNoFit);
+}
+
+}  // namespace
+
 std::vector<TailFit> fit_tails(std::span<const double> ascending, double independent) {
   std::vector<TailFit> fits;
-  const double n = static_cast<double>(ascending.size());
   for (const double p : {0.003, 0.01, 0.03, 0.1}) {
-    const auto count = static_cast<std::size_t>(p * n);
-    if (static_cast<double>(count) * independent < kFewest) continue;
-    const double threshold = ascending[ascending.size() - count - 1];
-    std::vector<double> excesses;
-    for (std::size_t i = ascending.size() - count; i < ascending.size(); ++i) {
-      excesses.push_back(ascending[i] - threshold);
-    }
-    const ParetoFit fit = fit_pareto(excesses);
-    if (!(fit.scale > 0)) continue;
-    TailFit found;
-    found.tail = {.threshold = Seconds{threshold},
-                  .scale = Seconds{fit.scale},
-                  .shape = fit.shape,
-                  .probability = static_cast<double>(count) / n};
-    found.exceedances = static_cast<double>(count) * independent;
-    found.distance = distance(excesses, found.tail);
-    if (p > kSurely && found.distance * found.exceedances > kMisfit) continue;
-    found.tail = without_bias(found.tail, found.exceedances);
-    fits.push_back(found);
+    std::optional<TailFit> found = fit_above(ascending, p, independent);
+    if (found && !(p > kSurely && misfits(*found))) fits.push_back(*found);
   }
+  // A threshold in the body of detours that are rarer: the law of both has a heavier tail than either.
+  if (!fits.empty() && std::ranges::all_of(fits, is_no_fit))
+    for (const double p : {0.02, 0.015, 0.012, 0.0105}) {
+      const std::optional<TailFit> found = fit_above(ascending, p, independent);
+      if (!found || misfits(*found)) continue;
+      fits = {*found};
+      break;
+    }
+  else
+    std::erase_if(fits, is_no_fit);
+  for (TailFit& fit : fits) fit.tail = without_bias(fit.tail, fit.exceedances);
   return fits;
 }
 

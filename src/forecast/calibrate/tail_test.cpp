@@ -67,6 +67,20 @@ TEST(Tail, ManySmallSamplesAreRightOnAverage) {
   }
 }
 
+// A law of the smaller, more frequent times and of the detours at once would have no mean (shape above 1).
+TEST(Tail, OfRareDetoursIsThatOfTheDetours) {
+  for (const std::uint64_t seed : {3, 4, 5, 6}) {
+    std::vector<double> draws = drawn(Law::normal(Seconds{0}, Seconds{1}), 4'800, seed);
+    const std::vector<double> detours = drawn(Law::exponential(Seconds{40}), 96, seed + 10);
+    for (std::size_t i = 0; i < detours.size(); ++i) draws[50 * i] += detours[i];
+    std::sort(draws.begin(), draws.end());
+    const std::vector<TailFit> fits = fit_tails(draws, 1);
+    ASSERT_EQ(fits.size(), 1U);
+    EXPECT_LE(fits.front().tail.probability, 0.02);
+    EXPECT_NEAR(fits.front().tail.shape, 0, 0.4);
+  }
+}
+
 TEST(Tail, AnotherUnitChangesTheScaleAlone) {
   std::vector<double> draws = drawn(pareto_law(0.2, 2), 500, 9);
   const ParetoFit seconds = fit_pareto(draws);
