@@ -105,7 +105,10 @@ Status add_days(const model::Scenario& scenario, const ControlQuestion& q, const
         "checkpoints as often as without them",
         q.drawn_steps ? " of the job's parts" : ""));
   if (!scenario.failures.happen())
-    out.notes.emplace_back("nothing fails in this scenario, so nothing is lost to failures: say [failures]");
+    out.notes.emplace_back(
+        scenario.job.workload() != model::Workload::Collective
+            ? "nothing fails in this scenario, so nothing is lost to failures: say [failures]"
+            : "nothing is lost to failures: a collective has none, a job of workload training has");
   out.notes.emplace_back("how many tokens a larger batch needs is learning, and not included");
   return {};
 }
@@ -480,7 +483,7 @@ void add_sensitivities(Lines& out, const std::vector<Sensitivity>& all) {
 std::vector<TextLine> text_lines(const FullControl& c) {
   Lines out;
   if (c.levers) add_levers(out, *c.levers, c.played);
-  if (c.levers && c.set) add_alone(out, *c.levers, c.target);
+  if (c.levers && c.set && !c.set->already) add_alone(out, *c.levers, c.target);
   if (c.set) add_set(out, *c.set, c.target);
   add_control_elsewhere(out, c.controlled);
   if (!c.goodput.empty()) add_goodput(out, c);
