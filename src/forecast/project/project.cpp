@@ -159,7 +159,7 @@ Answer answer(const Parts& parts, std::int64_t ranks, const ProjectOptions& opti
   a.step.mean += move;
   a.step.slowest -= a.apart / 2;
   for (double& q : a.step.quantiles) q += move;
-  within_one_run(a.step, options.coarse ? 0 : lasting(parts, laws, ranks, factor));
+  within_one_run(a.step, options.coarse ? 0 : lasting(parts, laws, ranks, factor).count());
   const double rest_sd = parts.rest_sd.value.count();
   a.step.variance += rest_sd * rest_sd;
   return a;
@@ -261,7 +261,7 @@ class Replicates {
       const double factor = factor_at(parts, ranks, options.scaling);
       answers_.push_back(answer(parts, ranks, options));
       coarse_.push_back(evaluate(parts, laws, ranks, factor, nested, kCoarse));
-      between_.push_back(lasting(parts, laws, ranks, factor));
+      between_.push_back(lasting(parts, laws, ranks, factor).count());
       runs_.push_back(run_means(parts, laws, ranks, factor));
     }
   }
@@ -476,7 +476,7 @@ void compare_sizes(Parts& parts, std::span<const Sample> samples, const RestAt& 
     // A run draws what lasts once: it is no growth.
     const double sampled = steps.stddev() / std::sqrt(static_cast<double>(steps.count()));
     const double drawn_once =
-        lasting(parts, estimates(parts), ranks, 1) / std::sqrt(static_cast<double>(of_size.size()));
+        lasting(parts, estimates(parts), ranks, 1).count() / std::sqrt(static_cast<double>(of_size.size()));
     times.push_back({.ranks = ranks,
                      .value = Seconds{steps.mean() - told},
                      .error = Seconds{std::hypot(sampled, drawn_once)}});

@@ -56,8 +56,9 @@ double lasting_of_replicas(const Parts& parts, const std::vector<PositionLaws>& 
 
 }  // namespace
 
-double lasting(const Parts& parts, const std::vector<PositionLaws>& laws, std::int64_t ranks, double factor) {
-  if (parts.pipeline.stages > 1) return lasting_of_replicas(parts, laws, ranks, factor);
+Seconds lasting(const Parts& parts, const std::vector<PositionLaws>& laws, std::int64_t ranks,
+                double factor) {
+  if (parts.pipeline.stages > 1) return Seconds{lasting_of_replicas(parts, laws, ranks, factor)};
   double sum = 0;
   for (std::size_t i = 0; i < laws.size(); ++i) {
     const PositionLaws l = at_size(laws[i], parts, ranks, factor);
@@ -80,7 +81,7 @@ double lasting(const Parts& parts, const std::vector<PositionLaws>& laws, std::i
     }
     sum += factor * std::sqrt(variance);  // what lasts is the same unit's at every position
   }
-  return sum;
+  return Seconds{sum};
 }
 
 std::optional<RunMeans> run_means(const Parts& parts, const std::vector<PositionLaws>& laws,
@@ -106,8 +107,8 @@ std::optional<RunMeans> run_means(const Parts& parts, const std::vector<Position
   if (widest.empty()) return std::nullopt;
   RunMeans out{.slowest = Maximum(widest, kCoarse).law()};
   // Both deviations by one rule, so that its error is in neither.
-  const double whole = lasting(parts, alone, ranks, factor);
-  if (!(whole > 0) || !std::isfinite(out.slowest.deviation().count())) return std::nullopt;
+  const Seconds whole = lasting(parts, alone, ranks, factor);
+  if (!(whole > Seconds{}) || !std::isfinite(out.slowest.deviation().count())) return std::nullopt;
   out.part = factor * std::min(lasting(parts, laws, ranks, factor) / whole, 1.0);
   return out;
 }

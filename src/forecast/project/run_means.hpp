@@ -15,10 +15,10 @@
 
 namespace cox::forecast {
 
-/// Deviation of one run from the mean over runs: ranks' and nodes' lasting parts, each with all else fresh, in seconds.
+/// Deviation of one run from the mean over runs: ranks' and nodes' lasting parts, each with all else fresh.
 /// Source: Hoeffding 1940 (`between_runs`). Cost: 0.3 ms a part that lasts. Held by: src/forecast/project/run_means_test.cpp
-[[nodiscard]] double lasting(const Parts& parts, const std::vector<PositionLaws>& laws, std::int64_t ranks,
-                             double factor);
+[[nodiscard]] Seconds lasting(const Parts& parts, const std::vector<PositionLaws>& laws, std::int64_t ranks,
+                              double factor);
 
 /// How the means of runs lie where what lasts is not normal: as the slowest by that alone, of ranks or of nodes, whichever vary more, times
 /// `part` of it: the rest of a step hides some of what lasts.
