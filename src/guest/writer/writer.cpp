@@ -17,6 +17,7 @@
 #endif
 
 #include "guest/writer/at_fork.hpp"
+#include "guest/writer/cursor.hpp"
 #include "guest/writer/state.hpp"
 
 namespace cox::guest {
@@ -27,15 +28,6 @@ namespace {
 
 constexpr std::uint32_t kSkip = 255;
 constexpr std::size_t kLastNoteRoom = 512;  // of every chunk of Meta
-
-struct ThreadCursor {
-  RawRecord* next = nullptr;
-  RawRecord* end = nullptr;
-  ChunkHeader* chunk = nullptr;
-  std::uint32_t tid = 0;
-  std::uint32_t skip = 0;  // events to drop before room is looked for again
-  RawRecord spill{};       // written to while recording is off or there is no room
-};
 
 // Initial-exec: the object that holds this is loaded at program start, so access is one instruction.
 [[gnu::tls_model("initial-exec")]] constinit thread_local ThreadCursor t_cursor;
@@ -66,10 +58,18 @@ bool tsc_is_invariant() noexcept {
 #endif
 }
 
-void seal(ThreadCursor& c) noexcept {
-  if (c.chunk != nullptr) shared(c.chunk->sealed).store(1, std::memory_order_release);
+// Callers are undisturbed, here and below.
+void forget(ThreadCursor& c) noexcept {
+  c.next = nullptr;
+  c.end = nullptr;
+  c.done = nullptr;
   c.chunk = nullptr;
-  c.next = c.end = nullptr;
+}
+
+// A chunk that somebody is writing to stays open.
+void leave_chunk(ThreadCursor& c) noexcept {
+  if (c.chunk != nullptr && c.done == c.next) shared(c.chunk->sealed).store(1, std::memory_order_release);
+  forget(c);
 }
 
 // Slow path of begin(): the cursor has no room left.
@@ -79,34 +79,41 @@ void seal(ThreadCursor& c) noexcept {
     --c.skip;
     return false;
   }
+  if (c.done != c.next && ++c.refused < kMostRefused) return false;
   const int saved_errno = errno;
   const Undisturbed whole;
+  if (c.next != c.end) return true;  // by a handler, a moment ago
+  c.refused = 0;
   if (c.tid == 0) c.tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
   // With each: a destructor of the program's that comes after ours may call again, and ours comes again then.
   g.threads->set_specific(g.thread_end, &c);
-  seal(c);
-  c.chunk = claim_chunk(ChunkKind::Events, c.tid);
-  if (c.chunk != nullptr) {
-    c.next = reinterpret_cast<RawRecord*>(c.chunk + 1);
-    c.end = c.next + records_per_chunk();
+  leave_chunk(c);
+  ChunkHeader* const fresh = claim_chunk(ChunkKind::Events, c.tid);
+  if (fresh != nullptr) {
+    auto* const first = reinterpret_cast<RawRecord*>(fresh + 1);
+    c.chunk = fresh;
+    c.done = first;
+    c.next = first;
+    c.end = first + records_per_chunk();
   } else {
     c.skip = kSkip;
   }
   errno = saved_errno;
-  return c.chunk != nullptr;
+  return fresh != nullptr;
 }
 
 void thread_ended(void* cursor) {
   auto* c = static_cast<ThreadCursor*>(cursor);
-  if (g.phase.load(std::memory_order_acquire) == Phase::On) seal(*c);
-  c->next = c->end = nullptr;
+  const Undisturbed whole;
+  if (g.phase.load(std::memory_order_acquire) == Phase::On) leave_chunk(*c);
+  forget(*c);
 }
 
 // A child of fork shares the mapping with its parent: it must never write to it.
 void after_fork_in_child() {
+  const Undisturbed whole;
   g.phase.store(Phase::Dead, std::memory_order_release);
-  t_cursor.next = t_cursor.end = nullptr;
-  t_cursor.chunk = nullptr;
+  forget(t_cursor);
   g.header = nullptr;
 }
 
@@ -267,10 +274,10 @@ void set_library(const char* text) noexcept {
 RawRecord* begin(EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint32_t comm, std::uint32_t seq,
                  std::uint64_t bytes, std::uint32_t aux) noexcept {
   ThreadCursor& c = t_cursor;
-  RawRecord* r = &c.spill;
-  if (c.next != c.end || next_chunk(c)) [[likely]]
-    r = c.next++;
-  else if (g.phase.load(std::memory_order_relaxed) == Phase::On)
+  Taken taken = take(c);
+  while (taken.record == nullptr && next_chunk(c)) taken = take(c);
+  RawRecord* const r = taken.record != nullptr ? taken.record : &c.spill;
+  if (taken.record == nullptr && g.phase.load(std::memory_order_relaxed) == Phase::On) [[unlikely]]
     shared(g.header->dropped_records).fetch_add(1, std::memory_order_relaxed);
   r->bytes = bytes;
   r->end = 0;
@@ -281,7 +288,8 @@ RawRecord* begin(EventKind kind, std::uint8_t op, std::uint16_t flags, std::uint
   r->flags = flags;
   r->aux = aux;
   r->begin = now();
-  if (r != &c.spill) shared(c.chunk->committed).store(c.chunk->committed + 1, std::memory_order_release);
+  if (c.done == r) [[likely]]
+    settle(c, taken.chunk);
   return r;
 }
 
@@ -297,15 +305,8 @@ bool is_stored(const RawRecord* r) noexcept {
 
 void retract(RawRecord* r) noexcept {
   ThreadCursor& c = t_cursor;
-  if (c.next == nullptr || c.chunk == nullptr || r != c.next - 1) {
-    if (r != &c.spill && g.header != nullptr && r->end == 0)
-      shared(r->end).store(r->begin, std::memory_order_release);
-    return;
-  }
-  retracted_in(*c.chunk).store(retracted_in(*c.chunk).load(std::memory_order_relaxed) + 1,
-                               std::memory_order_relaxed);
-  shared(c.chunk->committed).store(c.chunk->committed - 1, std::memory_order_release);
-  --c.next;
+  if (r == &c.spill || take_back(c, r)) return;
+  if (g.header != nullptr && r->end == 0) shared(r->end).store(r->begin, std::memory_order_release);
 }
 
 bool end_if_long(RawRecord* r, std::uint64_t shortest_ns) noexcept {
