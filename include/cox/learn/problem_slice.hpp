@@ -79,6 +79,12 @@ void put_slice(const ProblemSlice& slice, int number, std::span<const float> own
 /// Where an element of a slice lies among all. The order is the same there.
 [[nodiscard]] std::int64_t place_of(const ProblemSlice& slice, int number, std::int64_t own);
 
+/// A slice's own elements that lie before that place among all; those of a stretch of all follow each other among its own.
+[[nodiscard]] std::int64_t own_before(const ProblemSlice& slice, int number, std::int64_t place);
+/// A slice's elements of a stretch of all that begins at `first`, `own` being those alone, into the stretch.
+void put_stretch(const ProblemSlice& slice, int number, std::span<const float> own, std::int64_t first,
+                 std::span<float> stretch);
+
 /// Errors: learn-001, -003. Pre: `parts` divides most_slices.
 [[nodiscard]] Result<std::unique_ptr<ProblemSlice>> make_slice(const ProblemSpec& spec, const SliceOf& of);
 

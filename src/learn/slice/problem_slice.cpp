@@ -46,6 +46,27 @@ std::int64_t place_of(const ProblemSlice& slice, int number, std::int64_t own) {
   return found;
 }
 
+std::int64_t own_before(const ProblemSlice& slice, int number, std::int64_t place) {
+  std::int64_t before = 0;
+  for_each_stretch(slice, number, [&](std::int64_t, std::int64_t all, std::int64_t count) {
+    before += std::clamp<std::int64_t>(place - all, 0, count);
+  });
+  return before;
+}
+
+void put_stretch(const ProblemSlice& slice, int number, std::span<const float> own, std::int64_t first,
+                 std::span<float> stretch) {
+  auto next = own.begin();
+  for_each_stretch(slice, number, [&](std::int64_t, std::int64_t to, std::int64_t count) {
+    const std::int64_t begin = std::max(to, first);
+    const std::int64_t end = std::min(to + count, first + std::ssize(stretch));
+    if (begin >= end) return;
+    std::copy_n(next, end - begin, stretch.begin() + (begin - first));
+    next += end - begin;
+  });
+  COX_ASSERT(next == own.end(), "they are those of the stretch");
+}
+
 Result<std::unique_ptr<ProblemSlice>> make_slice(const ProblemSpec& spec, const SliceOf& of) {
   COX_TRY(const std::unique_ptr<Problem> whole, make_problem(spec));  // its fields are in range
   COX_ASSERT(most_slices(spec) > 0 && most_slices(spec) % of.parts == 0 && of.number < of.parts,

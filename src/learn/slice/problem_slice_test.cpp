@@ -251,6 +251,41 @@ TEST(ProblemSlice, BlocksOfHeadsChangeBitsAndLittleElse) {
   }
 }
 
+// Stretches of all elements, each put together from what every slice has of it, which is one stretch of its own.
+TEST(ProblemSlice, StretchesOfAllAreStretchesOfSlices) {
+  for (const std::string text : {network(3, 24, 4), network(2, 8, 8), std::string(kText)}) {
+    const bool heads = text == kText;
+    if (heads && !texts_missing().empty()) continue;
+    const ProblemSpec spec = *read_problem(text);
+    std::vector<float> all(static_cast<std::size_t>((*make_problem(spec))->parameters()));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<float>(i);
+    for (const int parts : {1, 2, heads ? 4 : 8}) {
+      const auto slice = *make_slice(spec, {.number = 0, .parts = parts});
+      std::vector<float> own(static_cast<std::size_t>(slice->parameters()));
+      for (const std::size_t length : {std::size_t{1}, std::size_t{37}, all.size() / 3, all.size()})
+        for (std::size_t first = 0; first < all.size(); first += std::max(length, all.size() / 50)) {
+          const std::size_t end = std::min(all.size(), first + length);
+          std::vector<float> made(end - first, kNone);
+          std::int64_t taken = 0;
+          for (int p = 0; p < parts; ++p) {
+            take_slice(*slice, p, all, own);
+            const std::int64_t from = own_before(*slice, p, static_cast<std::int64_t>(first));
+            const std::int64_t to = own_before(*slice, p, static_cast<std::int64_t>(end));
+            put_stretch(
+                *slice, p,
+                std::span(own).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from)),
+                static_cast<std::int64_t>(first), made);
+            taken += to - from;
+          }
+          EXPECT_TRUE(std::ranges::equal(made, std::span(all).subspan(first, end - first)))
+              << text << " in " << parts << ", from " << first;
+          EXPECT_GE(taken, std::ssize(made));
+        }
+      EXPECT_EQ(own_before(*slice, parts - 1, std::ssize(all)), slice->parameters());
+    }
+  }
+}
+
 TEST(ProblemSlice, OtherProblemsAreNotCut) {
   for (const char* text : {"quadratic", "logistic", "embedding", "convolution", "experts"})
     EXPECT_EQ(most_slices(*read_problem(text)), 0) << text;

@@ -222,9 +222,11 @@ std::string tensor_text(const TrainJob& job, const learn::ProblemSpec& problem) 
                   model::name_of(SlicePlan(job, 0).sum(1).algorithm));
   if (keeps_bits(job, problem)) return text + "; the bits of the unsplit model";
   const bool power = std::has_single_bit(static_cast<unsigned>(job.tensor));
-  return fmt::format("{}; not the bits of the unsplit model: {} does not divide its {}{}", text, job.tensor,
-                     counted(problem.blocks, "block", "blocks"),
-                     power ? fmt::format(" (--problem mlp,blocks={} has them)", job.tensor) : "");
+  return fmt::format(
+      "{}; not the bits of the unsplit model: {} does not divide its {}{}", text, job.tensor,
+      counted(problem.blocks, "block", "blocks"),
+      power ? fmt::format(" (--problem {},blocks={} has them)", learn::name_of(problem.kind), job.tensor)
+            : "");
 }
 
 std::vector<TextLine> lines_of(const std::string& scenario, const TrainJob& job, const TrainQuestion& q,

@@ -312,6 +312,22 @@ TEST(Train, SlicesLearnWhatTheUnsplitModelLearns) {
   }
 }
 
+TEST(Train, SlicesOfOtherBitsNameTheProblemThatHasThem) {
+  auto [q, s] = sliced();
+  q.procs = 4;
+  q.steps = 1;
+  for (const auto& [problem, said] : {std::pair{"mlp,hidden=16", "(--problem mlp,blocks=4"},
+                                      {"text,hidden=8,heads=4,context=6,held-out=4", "text,blocks=4"}}) {
+    q.problem = problem;
+    const auto made = train(s, q, {});
+    if (!made && made.error().id == "learn-003") GTEST_SKIP() << made.error().message;
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_TRUE(std::ranges::any_of(made->lines, [&](const TextLine& line) {
+      return line.text.find(said) != std::string::npos;
+    })) << problem;
+  }
+}
+
 TEST(Train, SlicesThatCannotBeMadeAreRefused) {
   const auto [q, s] = sliced();
   TrainQuestion other = q;

@@ -5,6 +5,8 @@
 
 #include "cox/learn/block_norm.hpp"
 
+#include "train/executor/parting.hpp"
+
 namespace cox::train {
 
 Status gather_slices(const learn::ProblemSlice& slice, GroupTransport& links, std::span<const float> own,
@@ -23,6 +25,46 @@ Status gather_slices(const learn::ProblemSlice& slice, GroupTransport& links, st
     if (s != links.rank()) learn::put_slice(slice, s, place(s), all);
   learn::put_slice(slice, links.rank(), own, all);
   return {};
+}
+
+namespace {
+
+/// What slice `from` has of the stretch of slice `to`, among its own.
+Stretch own_part(const learn::ProblemSlice& slice, int from, const Stretch& to) {
+  const std::int64_t first = learn::own_before(slice, from, to.first);
+  return {.first = first, .count = learn::own_before(slice, from, to.end()) - first};
+}
+
+}  // namespace
+
+Status gather_stretch(const learn::ProblemSlice& slice, GroupTransport& links, std::span<const float> own,
+                      std::int64_t elements, std::span<float> room, std::span<float> mine) {
+  const std::uint64_t number = links.numbers(1);
+  if (mine.empty()) return {};
+  const int slices = links.ranks(), me = links.rank();
+  const auto stretch_of = [&](int s) { return part_of(elements, s, slices); };
+  const auto cut = [](auto values, const Stretch& part) {
+    return values.subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
+  };
+  const std::int64_t first = stretch_of(me).first;
+  for (int by = 1; by < slices; ++by) {
+    const int from = (me + by) % slices, to = (me + slices - by) % slices;
+    const auto coming = room.first(static_cast<std::size_t>(own_part(slice, from, stretch_of(me)).count));
+    const auto going = cut(own, own_part(slice, me, stretch_of(to)));
+    if (!coming.empty()) links.receive(from, number, std::as_writable_bytes(coming));
+    if (!going.empty()) links.send(to, number, std::as_bytes(going));
+    COX_CHECK(links.wait());
+    learn::put_stretch(slice, from, coming, first, mine);
+  }
+  learn::put_stretch(slice, me, cut(own, own_part(slice, me, stretch_of(me))), first, mine);
+  return {};
+}
+
+std::int64_t stretch_room(const learn::ProblemSlice& slice, int number, int slices, std::int64_t elements) {
+  std::int64_t most = 0;
+  for (int s = 0; s < slices; ++s)
+    if (s != number) most = std::max(most, own_part(slice, s, part_of(elements, number, slices)).count);
+  return most;
 }
 
 SliceNorms::SliceNorms(const learn::ProblemSlice& slice, std::span<const learn::Tensor> tensors,

@@ -30,6 +30,16 @@ struct Gathered {
                                    std::span<const float> own, const Gathered& how, std::span<float> room,
                                    std::span<float> all);
 
+/// Of all elements each slice gets its stretch, `mine`, of as many equal ones as there are slices; from one slice after the other, in `room` of
+/// stretch_room floats. All ranks call it, for they number messages alike; who takes no part has an empty `mine`.
+/// Bytes sent: 4 for each own element, less those of the own stretch. Errors: those of the transport.
+[[nodiscard]] Status gather_stretch(const learn::ProblemSlice& slice, GroupTransport& links,
+                                    std::span<const float> own, std::int64_t elements, std::span<float> room,
+                                    std::span<float> mine);
+/// The most that another slice has of that one's stretch.
+[[nodiscard]] std::int64_t stretch_room(const learn::ProblemSlice& slice, int number, int slices,
+                                        std::int64_t elements);
+
 /// Norms over all slices: blocks of learn::kNormBlock follow rows, which columns cut, so each slice has all values for as long as it adds up. The bits are
 /// those of learn::block_norm.
 /// Bytes sent: 4 (slices - 1) (own elements) for each vector of all elements. Memory: bytes_of, received. Threads: one owner.

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "cox/learn/optimize.hpp"
@@ -49,6 +51,19 @@ Waiting waiting_for(const Stretch& leaves) {
   return made;
 }
 
+/// What to change where the parts are unequal: a problem that has them, if there is one.
+std::string better_problem(const TrainJob& job, const learn::ProblemSpec& spec) {
+  const bool text = spec.kind == learn::ProblemKind::Text;
+  const std::int64_t least = std::lcm(std::int64_t{job.tensor}, spec.blocks);
+  const std::int64_t parts = (learn::most_slices(spec) / least + 1) * least;
+  const std::int64_t hidden = (spec.hidden + parts - 1) / parts * parts;  // a multiple of the heads
+  const std::string better =
+      fmt::format("{},{}={}", learn::name_of(spec.kind), text ? "heads" : "hidden", parts);
+  const std::string wider = fmt::format("{},hidden={}", better, hidden);
+  if (!learn::read_problem(text ? wider : better)) return "another job.layout.tensor";
+  return "another job.layout.tensor, or --problem " + (text && hidden != spec.hidden ? wider : better);
+}
+
 }  // namespace
 
 Status check_slices(const TrainJob& job) {
@@ -60,8 +75,7 @@ Status check_slices(const TrainJob& job) {
   if (most % job.tensor != 0) {
     const std::string_view of = spec.kind == learn::ProblemKind::Text ? "heads" : "hidden";
     return fail(refused(fmt::format("{} {} cannot be cut into {} equal slices", most, of, job.tensor),
-                        fmt::format("another job.layout.tensor, or --problem {},{}={}",
-                                    learn::name_of(spec.kind), of, (most / job.tensor + 1) * job.tensor)));
+                        better_problem(job, spec)));
   }
   if (job.procs % job.tensor != 0)
     return fail(refused(fmt::format("{} processes are no whole groups of {} slices", job.procs, job.tensor),
@@ -128,6 +142,8 @@ Result<BytesByUse> planned_slice_memory(const TrainJob& job, const learn::Optimi
   const std::int64_t copies = job.checkpoint.empty() ? 0 : job.beside ? 2 : 1;
   use(Use::Copies) =
       of_floats(copies * saved * (1 + static_cast<std::int64_t>(learn::moments_of(optimizer.kind))));
+  if (!job.checkpoint.empty() && plan.group() == 0)
+    use(Use::Copies) += of_floats(stretch_room(*slice, plan.slice(), plan.slices(), problem->parameters()));
   BytesByUse then = now;
   const Waiting waiting = waiting_for(plan.leaves());
   use(Use::Sums) = of_floats(waiting.most * own);

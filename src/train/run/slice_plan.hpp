@@ -67,7 +67,8 @@ inline constexpr Bytes kSliceVote{24};
 ///   activations            4 b r
 ///   received               4 b s for each size of sums that the rank adds to, kept; 4 (stretches of others) (own part of P_s) while gradients are summed;
 ///                          where the optimizer takes norms 4 ((tensor + 1) P_s + P)
-///   copies                 of a job that saves, on the first group: 4 (1 + m) P / tensor, which is brought together; beside the steps twice
+///   copies                 of a job that saves, on the first group: 4 (1 + m) P / tensor, which is brought together; beside the steps twice; 4 (the most that another slice has
+///                          of that stretch)
 ///   sums                   4 (aligned stretches of the leaves before the last) P_s
 /// P_s = P / tensor, but for biases behind rows and a layer that is left over, which every slice has whole.
 /// Held by: src/train/run/slices_test.cpp

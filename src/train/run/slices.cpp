@@ -63,9 +63,13 @@ class Slices final : public Held {
     const auto direction = static_cast<std::int64_t>(learn::direction_floats(spec_.kind, own()));
     memory_.take(Use::Optimizer, optimizer_bytes() + Bytes{direction} * sizeof(float));
     if (learn::takes_norms(spec_)) norms_.emplace(*slice_, problem_->tensors(), links_, memory_);
-    if (!job.checkpoint.empty())
+    if (!job.checkpoint.empty() && plan_.group() == 0) {
       saved_ =
           CountedFloats(memory_, Use::Copies, arrays() * static_cast<std::size_t>(saved_elements().count));
+      coming_ = CountedFloats(memory_, Use::Copies,
+                              static_cast<std::size_t>(stretch_room(*slice_, plan_.slice(), plan_.slices(),
+                                                                    problem_->parameters())));
+    }
     std::vector<float> all(static_cast<std::size_t>(problem_->parameters()));
     problem_->initial(all);
     learn::take_slice(*slice_, plan_.slice(), all, x_.all());
@@ -88,6 +92,7 @@ class Slices final : public Held {
 
   Result<std::optional<learn::Divergence>> step(std::int64_t number) override {
     mine_ = {};
+    collected_ = {};
     if (plan_.slices() > 1) marks_.meets(plan_.own_group(), plan_.slice(), "tensor");
     if (injected_.delay > Seconds{}) {
       marks_.begin(StepPart::Forward, {});
@@ -134,18 +139,12 @@ class Slices final : public Held {
 
   /// A stretch of all elements with each slice of the first group.
   Status collect_saved() override {
-    const bool first = plan_.group() == 0;
-    const Stretch mine = saved_elements();
     for (std::size_t array = 0; array < arrays(); ++array) {
       const std::span<const float> values = array == 0
                                                 ? std::span<const float>(x_.all())
                                                 : optimizer_.state().subspan((array - 1) * own(), own());
-      COX_CHECK(gather(values, {.wanted = first, .gives = first}));
-      if (first)
-        std::ranges::copy(
-            std::span(collected_)
-                .subspan(static_cast<std::size_t>(mine.first), static_cast<std::size_t>(mine.count)),
-            saved_array(array).begin());
+      COX_CHECK(
+          gather_stretch(*slice_, links_, values, problem_->parameters(), coming_.all(), saved_array(array)));
     }
     return {};
   }
@@ -312,7 +311,8 @@ class Slices final : public Held {
   MemoryCount memory_;
   Parting parting_;
   CountedFloats x_, g_, room_;
-  CountedFloats saved_;  ///< where the job saves: its stretches, brought together
+  CountedFloats saved_;   ///< where the job saves: its stretches, brought together
+  CountedFloats coming_;  ///< from another slice for these
   UnitSum sum_;
   learn::OptimizerSpec spec_;
   learn::PartedOptimizer optimizer_;

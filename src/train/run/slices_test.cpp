@@ -213,6 +213,24 @@ TEST(Slices, AGradientThatIsMadeNoNumberIsNamed) {
   EXPECT_EQ(made->versions, 2);
 }
 
+// What is told to change must be a problem that can be cut so, or nothing.
+TEST(Slices, HintsOfUnequalPartsCanBeFollowed) {
+  const auto hint_of = [](int tensor, const char* problem) {
+    TrainJob job = job_of(tensor, 1);
+    job.problem = problem;
+    const Status checked = check_slices(job);
+    EXPECT_FALSE(checked) << problem;
+    return checked ? std::string() : checked.error().hint;
+  };
+  const std::string other = "another job.layout.tensor";
+  EXPECT_EQ(hint_of(4, "mlp,hidden=30"), other + ", or --problem mlp,hidden=32");
+  EXPECT_EQ(hint_of(5, "mlp,hidden=24,blocks=8"), other + ", or --problem mlp,hidden=40");
+  EXPECT_EQ(hint_of(3, "text,heads=4,hidden=32"), other + ", or --problem text,heads=6,hidden=36");
+  EXPECT_EQ(hint_of(3, "text,heads=4,hidden=48"), other + ", or --problem text,heads=6");
+  EXPECT_EQ(hint_of(8, "text,heads=4,hidden=32"), other + ", or --problem text,heads=8");
+  EXPECT_EQ(hint_of(32, "text,heads=4,hidden=32"), other);  // heads: 16 at most
+}
+
 TEST(Slices, MisuseIsSaid) {
   const auto said_of = [](TrainJob job) {
     const auto made = run_on_threads(job);
