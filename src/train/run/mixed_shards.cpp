@@ -305,7 +305,7 @@ Result<std::span<const float>> MixedShards::whole(bool on_all_ranks) {
   if (is_whole()) return master_.all();
   collected_.resize(elements(parting_.elements()));
   COX_CHECK(collect(transport_, parting_, std::as_const(master_).all(), on_all_ranks, collected_));
-  if (transport_.rank() != 0 && !on_all_ranks) collected_ = {};
+  if (transport_.rank() != 0 && !on_all_ranks) collected_ = std::vector<float>();  // {} would keep its room
   return collected_;
 }
 

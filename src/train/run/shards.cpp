@@ -73,14 +73,13 @@ Shards::Shards(const TrainJob& job, TrainLayout layout, const learn::OptimizerSp
     problem_->initial(x_.all());
   } else {
     own_x_ = CountedFloats(memory_, Use::Parameters, own);
-    collected_.resize(static_cast<std::size_t>(all.count));
-    problem_->initial(collected_);
+    std::vector<float> initial(static_cast<std::size_t>(all.count));
+    problem_->initial(initial);
     for (std::size_t u = 0; u < parting_.units(); ++u)
-      std::ranges::copy(std::span(collected_)
-                            .subspan(static_cast<std::size_t>(parting_.part(u, transport.rank()).first),
+      std::ranges::copy(
+          std::span(initial).subspan(static_cast<std::size_t>(parting_.part(u, transport.rank()).first),
                                      kept(own_x_, u).size()),
-                        kept(own_x_, u).begin());
-    collected_ = {};
+          kept(own_x_, u).begin());
   }
   if (job.local) {
     local_.emplace(job, optimizer, *problem_, sum_.leaves(), memory_);
@@ -411,7 +410,7 @@ Result<std::span<const float>> Shards::whole(bool on_all_ranks) {
   if (!parts_parameters()) return x_.all();
   collected_.resize(static_cast<std::size_t>(parting_.elements()));
   COX_CHECK(collect(transport_, parting_, own_x_.all(), on_all_ranks, collected_));
-  if (transport_.rank() != 0 && !on_all_ranks) collected_ = {};
+  if (transport_.rank() != 0 && !on_all_ranks) collected_ = std::vector<float>();  // {} would keep its room
   return collected_;
 }
 

@@ -92,7 +92,7 @@ class Slices final : public Held {
 
   Result<std::optional<learn::Divergence>> step(std::int64_t number) override {
     mine_ = {};
-    collected_ = {};
+    collected_ = std::vector<float>();  // {} would keep its room
     if (plan_.slices() > 1) marks_.meets(plan_.own_group(), plan_.slice(), "tensor");
     if (injected_.delay > Seconds{}) {
       marks_.begin(StepPart::Forward, {});
