@@ -28,7 +28,7 @@ struct ThreadCursor {
 /// A handler finds the chunk full while its thread writes to it: it waits for nobody and drops what it has to record. After so
 /// many in a row the thread has been left for good (the handler jumped out of it, or never ends), and its chunk is given up as it
 /// is, never to be used again.
-/// Held by: GuestWriter.AHandlerThatJumpsAwayLosesLittle
+/// Held by: GuestHandlers.AHandlerThatJumpsAwayLosesLittle
 inline constexpr std::uint32_t kMostRefused = 4096;
 
 struct Taken {

@@ -5,9 +5,7 @@
 #include <fenv.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <sys/resource.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,8 +17,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,83 +24,19 @@
 #include "cox/base/processes.h"
 
 #include "guest/seam/communicators.hpp"
+#include "guest/writer/child_for_tests.hpp"
 #include "guest/writer/state.hpp"
 
 namespace {
 
 namespace guest = cox::guest;
-namespace fs = std::filesystem;
-using namespace cox::trace;
+using namespace cox::guest::test;
 
 /// The keeper has a table of descriptors of its own. Tests that open something while it lives are skipped under this sanitizer.
 [[maybe_unused]] constexpr const char* kMixedUp =
     "the thread sanitizer takes one number in two tables of descriptors for one descriptor";
 
-class GuestWriter : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "cox-guest-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    dir_ = name;
-  }
-  void TearDown() override { fs::remove_all(dir_); }
-
-  /// Runs `body` in a child and gives its exit status (128 + signal where one ended it).
-  static int in_child(const std::function<int()>& body) {
-    const pid_t child = fork();
-    if (child == 0) _exit(body());
-    int status = 0;
-    cox_wait_process(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-
-  [[nodiscard]] std::vector<std::string> files() const {
-    std::vector<std::string> out;
-    for (const auto& e : fs::directory_iterator(dir_)) out.push_back(e.path().string());
-    return out;
-  }
-  [[nodiscard]] std::string only_file() const {
-    const auto all = files();
-    EXPECT_EQ(all.size(), 1U);
-    if (all.empty()) return {};
-    std::ifstream in(all.front(), std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-
-  fs::path dir_;
-};
-
-RawHeader header_of(const std::string& file) {
-  RawHeader h{};
-  std::memcpy(&h, file.data(), sizeof h);
-  return h;
-}
-
-/// In the order in which their chunks were begun, as readers take them: slots are used again, so places in a file have another.
-std::vector<RawRecord> records_of(const std::string& file) {
-  const RawHeader h = header_of(file);
-  std::vector<std::pair<std::uint64_t, RawRecord>> by_ticket;
-  for (std::size_t at = kHeaderBytes; at + sizeof(ChunkHeader) <= file.size(); at += h.chunk_bytes) {
-    ChunkHeader chunk{};
-    std::memcpy(&chunk, file.data() + at, sizeof chunk);
-    if (chunk.magic != kChunkMagic || chunk.kind != ChunkKind::Events) continue;
-    for (std::uint64_t i = 0; i < chunk.committed; ++i) {
-      if (at + sizeof chunk + (i + 1) * sizeof(RawRecord) > file.size()) break;  // read while it was written
-      RawRecord r{};
-      std::memcpy(&r, file.data() + at + sizeof chunk + i * sizeof r, sizeof r);
-      by_ticket.emplace_back(chunk.ticket, r);
-    }
-  }
-  std::stable_sort(by_ticket.begin(), by_ticket.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<RawRecord> out;
-  for (const auto& [ticket, record] : by_ticket) out.push_back(record);
-  return out;
-}
-
-void record(std::uint64_t bytes) {
-  guest::end(guest::begin(EventKind::Collective, 1, 0, 1, 0, bytes, 0));
-}
+using GuestWriter = GuestChild;
 
 /// What a process has open besides pipes and its terminal: the paths below /proc and what lies in a folder.
 std::vector<std::string> open_files_of(const fs::path& folder) {
@@ -318,139 +250,6 @@ TEST_F(GuestWriter, EachThreadWritesToChunksOfItsOwn) {
   std::vector<bool> seen(records.size());
   for (const RawRecord& r : records) seen.at(r.bytes) = true;
   EXPECT_EQ(std::count(seen.begin(), seen.end(), true), static_cast<std::ptrdiff_t>(records.size()));
-}
-
-// Handlers of the program's come between any two instructions of a thread that records: what both recorded is there once.
-constexpr std::uint64_t kOfHandlers = std::uint64_t{1} << 40U;
-
-void ring_in(int microseconds) {
-  const itimerval once{.it_interval = {}, .it_value = {0, microseconds}};
-  setitimer(ITIMER_REAL, &once, nullptr);
-}
-
-// No handler from here on, nor one that rings once more.
-void ring_no_more() {
-  sigset_t ring;
-  sigemptyset(&ring);
-  sigaddset(&ring, SIGALRM);
-  pthread_sigmask(SIG_BLOCK, &ring, nullptr);
-  ring_in(0);
-}
-
-// By a thread that has every signal blocked from its first instruction on.
-void end_after_a_minute() {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([] {
-    sleep(60);
-    _exit(9);
-  }).detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-TEST_F(GuestWriter, AHandlerThatRecordsWaitsForNobody) {
-  const std::string dir = dir_.string();
-  constexpr std::uint64_t kEvents = 400'000;
-  static std::atomic<std::uint64_t> handled{0};
-  const fs::path count = dir_.string() + ".count";
-  ASSERT_EQ(in_child([&] {
-              end_after_a_minute();
-              guest::open({.dir = dir.c_str()}, {.rank = 0});
-              struct sigaction act {};
-              act.sa_handler = [](int) {
-                for (int i = 0; i < 100; ++i) record(kOfHandlers + handled * 100 + static_cast<unsigned>(i));
-                ++handled;
-                ring_in(50);
-              };
-              sigaction(SIGALRM, &act, nullptr);
-              ring_in(50);
-              for (std::uint64_t i = 0; i < kEvents; ++i) record(i);
-              ring_no_more();
-              guest::close();
-              std::ofstream(count) << handled;
-              return handled > 100 ? 0 : 2;
-            }),
-            0);
-  std::uint64_t handlers = 0;
-  std::ifstream(count) >> handlers;
-  fs::remove(count);
-  std::vector<std::uint64_t> seen;
-  const std::string file = only_file();
-  for (const RawRecord& r : records_of(file)) {
-    seen.push_back(r.bytes);
-    EXPECT_GE(r.end, r.begin);
-  }
-  EXPECT_EQ(seen.size() + header_of(file).dropped_records, kEvents + handlers * 100);
-  std::sort(seen.begin(), seen.end());
-  EXPECT_EQ(std::adjacent_find(seen.begin(), seen.end()), seen.end());
-  EXPECT_LT(seen.back(), kOfHandlers + handlers * 100);
-}
-
-TEST_F(GuestWriter, AHandlerThatTakesItsRecordsBackTakesNobodyElses) {
-  const std::string dir = dir_.string();
-  constexpr std::uint64_t kEvents = 400'000;
-  ASSERT_EQ(in_child([&] {
-              end_after_a_minute();
-              guest::open({.dir = dir.c_str()}, {.rank = 0});
-              struct sigaction act {};
-              act.sa_handler = [](int) {
-                for (int i = 0; i < 10; ++i)
-                  guest::retract(guest::begin(EventKind::Collective, 1, 0, 1, 0, kOfHandlers, 0));
-                record(kOfHandlers);
-                ring_in(50);
-              };
-              sigaction(SIGALRM, &act, nullptr);
-              ring_in(50);
-              for (std::uint64_t i = 0; i < kEvents; ++i) {
-                guest::retract(guest::begin(EventKind::Collective, 1, 0, 1, 0, i, 0));
-                record(i);
-              }
-              ring_no_more();
-              guest::close();
-              return 0;
-            }),
-            0);
-  // One that cannot be taken back, because a handler recorded behind it, stays, of no length.
-  std::vector<std::uint64_t> seen;
-  const std::string file = only_file();
-  for (const RawRecord& r : records_of(file))
-    if (r.bytes != kOfHandlers && r.end != r.begin) seen.push_back(r.bytes);
-  EXPECT_LE(seen.size(), kEvents);
-  EXPECT_GE(seen.size() + header_of(file).dropped_records, kEvents - kEvents / 1000);
-  std::sort(seen.begin(), seen.end());
-  EXPECT_EQ(std::adjacent_find(seen.begin(), seen.end()), seen.end());
-}
-
-TEST_F(GuestWriter, AHandlerThatJumpsAwayLosesLittle) {
-  const std::string dir = dir_.string();
-  constexpr std::uint64_t kEvents = 2'000'000;
-  static sigjmp_buf back;
-  static volatile std::uint64_t at = 0;
-  ASSERT_EQ(in_child([&] {
-              end_after_a_minute();
-              guest::open({.dir = dir.c_str()}, {.rank = 0});
-              struct sigaction act {};
-              act.sa_handler = [](int) { siglongjmp(back, 1); };
-              sigaction(SIGALRM, &act, nullptr);
-              sigsetjmp(back, 1);
-              ring_in(50);
-              while (at < kEvents) {
-                record(at);
-                at = at + 1;
-              }
-              ring_no_more();
-              guest::close();
-              return 0;
-            }),
-            0);
-  std::vector<std::uint64_t> seen;
-  for (const RawRecord& r : records_of(only_file())) {
-    ASSERT_LT(r.bytes, kEvents);
-    seen.push_back(r.bytes);
-  }
-  EXPECT_GT(seen.size(), kEvents / 10);
 }
 
 TEST_F(GuestWriter, MaxSizeKeepsTheFirstChunksAndTheNewestAndCountsTheRest) {
