@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <span>
 #include <string>
@@ -118,6 +119,9 @@ constexpr double kMostAlone = 0.05;
 constexpr double kUsualWork = 0.03;
 constexpr double kSharedWork = 0.3;
 constexpr double kUsualRest = 0.3;
+/// Chance that what a step has beside it levels off. Of three sizes bytes that do, beside latency that grows, look like bytes alone.
+constexpr double kLevelling = 0.15;
+constexpr double kLevellingOfMany = 0.05;
 constexpr double kToldBeside =
     0.05;  ///< share from which on a second law of growth is told: it is in a band of 90 %
 constexpr double kUndivided = 0.5;  ///< mean part of own work that is not divided, where something is not
@@ -351,12 +355,15 @@ void fit_rest(const std::vector<Sized>& samples, Parts& parts) {
   }
   times = merged_by_size(times);
   const SizedTime& last = times.back();
+  const double nodes = static_cast<double>(last.ranks) / std::max(parts.ranks_per_node, 1);
   parts.rest_growth = fit_growth(times, {.usual = kUsualRest * last.value,
                                          .shared = last.value,
-                                         .never = 0.25,
-                                         .as_rule = 0.4,
+                                         .never = 0.2,
+                                         .as_rule = 0.35,
                                          .tree = 0,
-                                         .line = 0.35});
+                                         .line = 0.3,
+                                         .levelling = times.size() > 2 ? kLevellingOfMany : kLevelling,
+                                         .left = last.value / nodes});
   parts.rest = by_best({.value = last.value,
                         .low = last.value - 1.645 * last.error,
                         .high = last.value + 1.645 * last.error,
@@ -366,32 +373,36 @@ void fit_rest(const std::vector<Sized>& samples, Parts& parts) {
   for (Seconds* end : {&parts.rest.value, &parts.rest.low}) *end = std::max(*end, Seconds{});
 }
 
+/// By how much, and what makes a time grow so.
 std::string grows_by(const GrowthFit& fit) {
-  const bool linear = fit.growth == Growth::Linear;
-  return fmt::format("{} {}", to_string(fit.slope), linear ? "a rank" : "for each e-fold of ranks");
+  const std::string slope = to_string(fit.slope);
+  switch (fit.growth) {
+    case Growth::None:
+      return "nothing";
+    case Growth::Logarithm:
+      return slope + " for each e-fold of ranks, as a tree or a maximum over ranks does";
+    case Growth::Linear:
+      return slope + " a rank, as the latency of a ring does, or what all share";
+    case Growth::Levelling:
+      return slope + " more at most, as bytes do that a rank passes on, all but its own part";
+  }
+  return {};
 }
 
-/// What makes a time grow so.
-const char* as_what_does(const GrowthFit& fit) {
-  return fit.growth == Growth::Linear ? "as the latency of a ring does, or what all share"
-                                      : "as a tree or a maximum over ranks does";
-}
-
-/// A law that another one beside it is as good as no fact.
+/// A law that others beside it are as good as is no fact.
 void say_growth(const std::vector<GrowthFit>& fits, const std::string& what, Parts& parts) {
   if (fits.empty() || fits.front().growth == Growth::None) return;
-  const GrowthFit& best = fits.front();
-  const auto other = std::ranges::find_if(fits.begin() + 1, fits.end(), [](const GrowthFit& fit) {
-    return fit.growth != Growth::None && fit.share >= kToldBeside;
-  });
-  if (other == fits.end()) {
-    parts.notes.push_back(fmt::format("{} grows by {}: {}", what, grows_by(best), as_what_does(best)));
-    return;
-  }
-  parts.untold.push_back(fmt::format(
-      "by which law {} grows: {}, {}, or {}, {}: these sizes fit both. Both are in the band, the value "
-      "is by the first; a Run of another size tells",
-      what, grows_by(best), as_what_does(best), grows_by(*other), as_what_does(*other)));
+  std::string others;
+  for (const GrowthFit& fit : fits | std::views::drop(1))
+    if (fit.growth != Growth::None && fit.share >= kToldBeside) others += "; or " + grows_by(fit);
+  const std::string best = grows_by(fits.front());
+  if (others.empty())
+    parts.notes.push_back(fmt::format("{} grows by {}", what, best));
+  else
+    parts.untold.push_back(fmt::format(
+        "by which law {} grows: {}{}. These sizes fit each of them: all are in the band, the value "
+        "is by the first; a Run of another size tells",
+        what, best, others));
 }
 
 /// ": node 3", and up to five of them.

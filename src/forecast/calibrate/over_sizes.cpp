@@ -118,8 +118,32 @@ Grown grown(const Line& line, Growth growth, double mean) {
 }  // namespace
 
 double growth_at(Growth growth, std::int64_t ranks, std::int64_t seen) {
-  if (growth == Growth::Logarithm) return logarithm(static_cast<double>(ranks) / static_cast<double>(seen));
-  return growth == Growth::Linear ? static_cast<double>(ranks - seen) : 0;
+  const double times = static_cast<double>(ranks) / static_cast<double>(seen);
+  switch (growth) {
+    case Growth::None:
+      return 0;
+    case Growth::Logarithm:
+      return logarithm(times);
+    case Growth::Linear:
+      return static_cast<double>(ranks - seen);
+    case Growth::Levelling:
+      return 1 - 1 / times;
+  }
+  return 0;
+}
+
+double growth_by_fold(Growth growth, std::int64_t ranks, std::int64_t seen) {
+  switch (growth) {
+    case Growth::None:
+      return 0;
+    case Growth::Logarithm:
+      return 1;
+    case Growth::Linear:
+      return static_cast<double>(ranks);
+    case Growth::Levelling:
+      return static_cast<double>(seen) / static_cast<double>(ranks);
+  }
+  return 0;
 }
 
 std::vector<SizedTime> merged_by_size(const std::vector<SizedTime>& times) {
@@ -150,7 +174,8 @@ std::vector<GrowthFit> fit_growth(const std::vector<SizedTime>& times, const Gro
   if (!(unit > 0)) unit = 1;
   std::vector<SizedTime> scaled = in_units(times, unit);
   const auto line_of = [&](Growth growth) { return fit(scaled, growth); };
-  const double misfit = std::min(line_of(Growth::Logarithm).misfit, line_of(Growth::Linear).misfit);
+  double misfit = std::min(line_of(Growth::Logarithm).misfit, line_of(Growth::Linear).misfit);
+  if (belief.levelling > 0) misfit = std::min(misfit, line_of(Growth::Levelling).misfit);
   const double freedom = static_cast<double>(times.size()) - 2;
   if (freedom > 0 && misfit > freedom)
     for (SizedTime& t : scaled) t.error *= std::sqrt(misfit / freedom);
@@ -165,6 +190,7 @@ std::vector<GrowthFit> fit_growth(const std::vector<SizedTime>& times, const Gro
   add(Growth::Logarithm, belief.as_rule, belief.usual.count());
   add(Growth::Logarithm, belief.tree, belief.shared.count());
   add(Growth::Linear, belief.line, belief.shared.count() / static_cast<double>(times.back().ranks));
+  add(Growth::Levelling, belief.levelling, belief.left.count());
   double best = laws.front().log_evidence;
   for (const Grown& law : laws) best = std::max(best, law.log_evidence);
   double sum = 0;

@@ -29,6 +29,8 @@ struct GrowthBelief {
   double as_rule = 0.46;  ///< by its logarithm, usually
   double tree = 0.02;     ///< by its logarithm, as fast as what is shared
   double line = 0.02;     ///< by a line
+  double levelling = 0;   ///< less and less
+  Seconds left{};         ///< then: mean of the slope
 };
 
 /// The laws of growth with their shares, best first, given what is thought and what was seen. Not growing is best where it has
@@ -53,5 +55,8 @@ struct GrowthBelief {
 
 /// g(N) of the law: 0 at `seen`.
 [[nodiscard]] double growth_at(Growth growth, std::int64_t ranks, std::int64_t seen);
+
+/// d g / d ln N.
+[[nodiscard]] double growth_by_fold(Growth growth, std::int64_t ranks, std::int64_t seen);
 
 }  // namespace cox::forecast

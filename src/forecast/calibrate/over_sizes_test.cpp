@@ -29,6 +29,27 @@ TEST(OverSizes, FindsTheLawThatItWasMadeBy) {
   EXPECT_NEAR(logarithm.front().slope.count(), 0.2, 2e-3);
 }
 
+TEST(OverSizes, WhatLevelsOffIsFoundWhereItIsThoughtOf) {
+  GrowthBelief belief = kBelief;
+  const auto seen = times([](double n) { return 10 * (1 - 1 / n); }, {4, 8, 16}, 0.01);
+  for (const GrowthFit& fit : fit_growth(seen, belief)) EXPECT_NE(fit.growth, Growth::Levelling);
+  belief.levelling = 0.1;
+  belief.left = Seconds{10.0 / 16};
+  const auto fits = fit_growth(seen, belief);
+  EXPECT_EQ(fits.front().growth, Growth::Levelling);
+  EXPECT_GT(fits.front().share, 0.99);
+  const Seconds at_64 =
+      at_seen({}, fits.front(), 0) + fits.front().slope * growth_at(Growth::Levelling, 64, 16);
+  EXPECT_NEAR(at_64.count(), 10 * (1 - 1.0 / 64), 0.02);
+}
+
+TEST(OverSizes, SlopesByFoldAreThoseOfTheGrowth) {
+  for (const Growth law : {Growth::None, Growth::Logarithm, Growth::Linear, Growth::Levelling}) {
+    const double by_fold = (growth_at(law, 101'000, 64) - growth_at(law, 99'000, 64)) / std::log(101.0 / 99);
+    EXPECT_NEAR(growth_by_fold(law, 100'000, 64), by_fold, 1e-3 * by_fold + 1e-12);
+  }
+}
+
 TEST(OverSizes, WhatIsWithinItsErrorDoesNotGrow) {
   const auto fits = fit_growth(times([](double n) { return 10 + 0.001 * n; }, {4, 8, 16}, 0.01), kBelief);
   EXPECT_EQ(fits.front().growth, Growth::None);

@@ -53,6 +53,7 @@ enum class Growth : std::uint8_t {
   None,       ///< not at all
   Logarithm,  ///< slope ln(N / ranks seen)
   Linear,     ///< slope (N - ranks seen): something is shared by all
+  Levelling,  ///< slope (1 - ranks seen / N): bytes that a rank passes on, (N - 1) / N of all
 };
 
 /// Where a line over sizes is known best: there its slope says nothing of its value.

@@ -84,8 +84,7 @@ Step evaluate(const Parts& parts, const std::vector<PositionLaws>& laws, std::in
                           .fixed = parts.positions[i].fixed});
       if (factor * here.level.count() >= own) spread_power = here.spread_power;
       own = std::max(own, factor * here.level.count());
-      const double by_fold = here.growth == Growth::Linear ? static_cast<double>(ranks) : 1;
-      if (here.growth != Growth::None) drift = std::max(drift, factor * here.slope.count() * by_fold);
+      drift = std::max(drift, factor * here.slope.count() * growth_by_fold(here.growth, ranks, parts.ranks));
     }
     if (!stages.empty())
       crowds.push_back(replicas_of(with_batch(parts.pipeline, factor), stages, ranks, quadrature));

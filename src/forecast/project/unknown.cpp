@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "forecast/calibrate/over_sizes.hpp"
+
 namespace cox::forecast {
 namespace {
 
@@ -41,8 +43,7 @@ std::string largest_unknown(const Parts& parts, std::int64_t ranks, const TimeEs
     consider(tail_width(p, n), "the tail of own work");
     if (!p.growth.empty()) {
       const GrowthFit& fit = p.growth.front();
-      const auto seen = static_cast<double>(std::max<std::int64_t>(parts.ranks, 1));
-      const double grown = fit.growth == Growth::Linear ? n - seen : std::log(n / seen);
+      const double grown = growth_at(fit.growth, ranks, std::max<std::int64_t>(parts.ranks, 1));
       consider(2 * 1.645 * std::abs(grown) * fit.error, "how own work grows with the job");
     }
   }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "forecast/calibrate/over_sizes.hpp"
 #include "forecast/law/law.hpp"
 #include "forecast/project/nests.hpp"
 #include "forecast/regimes/failing.hpp"
@@ -174,9 +175,7 @@ class Model {
     } else if (project_.rest) {
       out = project_.rest(ranks);
     } else if (const GrowthFit* fit = best_growth(parts_.rest_growth)) {
-      const auto n = static_cast<double>(ranks);
-      const auto seen = static_cast<double>(parts_.ranks);
-      const Seconds more = fit->slope * (fit->growth == Growth::Linear ? n - seen : std::log(n / seen));
+      const Seconds more = fit->slope * growth_at(fit->growth, ranks, parts_.ranks);
       for (Seconds* one : {&out.value, &out.low, &out.high}) *one += more;
     }
     if (rest_place_ >= 0) out.value = out.at_place(rest_place_);

@@ -50,12 +50,14 @@ TEST(SeveralSizes, TwoSizesHoldNothingOut) {
   EXPECT_EQ(p.points[0].mean.value, before);
 }
 
-// Two sizes fit a line and a logarithm alike: both are in the band, and it is said.
-TEST(SeveralSizes, OfTwoSizesEitherLawIsInTheBand) {
+// Two sizes fit a line, a logarithm and what levels off alike: all are in the band, and it is said.
+TEST(SeveralSizes, OfTwoSizesEachLawIsInTheBand) {
   const auto log2 = [](double n) { return 12 * std::log2(n); };
   const auto line = [](double n) { return 0.8 * n; };
+  const auto bytes = [](double n) { return 120 * (1 - 1 / n); };
   for (const std::function<double(double)>& law :
-       {std::function<double(double)>(log2), std::function<double(double)>(line)}) {
+       {std::function<double(double)>(log2), std::function<double(double)>(line),
+        std::function<double(double)>(bytes)}) {
     std::vector<Sample> samples = sizes_with(law);
     samples.erase(samples.begin(), samples.end() - 2);
     const Parts parts = calibrate(samples).value();
