@@ -6,9 +6,10 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
-#include <initializer_list>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -125,9 +126,26 @@ double unit_behind(std::string_view name, std::string_view stem) {
   return 0;
 }
 
-bool is_any(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+bool is_any(std::string_view name, std::span<const std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
 }
+
+constexpr std::array<std::string_view, 15> kSizeNames = {
+    "size",      "ranks", "gpus", "devices", "nodes",        "world_size", "workers", "processes",
+    "num_procs", "procs", "np",   "chips",   "accelerators", "num_gpus",   "n_gpus"};
+/// What is done in a second, of the whole job; of one device it is another thing.
+constexpr std::array<std::string_view, 7> kRateNames = {"throughput", "samples", "tokens",    "images",
+                                                        "sequences",  "steps",   "iterations"};
+constexpr std::array<std::string_view, 3> kPerSecond = {"_per_s", "_per_sec", "_per_second"};
+bool is_rate(std::string_view name) {
+  return std::ranges::any_of(kRateNames, [&](std::string_view what) {
+    return name.starts_with(what) && is_any(name.substr(what.size()), kPerSecond);
+  });
+}
+constexpr std::array<std::string_view, 2> kBareNames = {"value", "time"};
+/// Before a unit; longer ones before those that they begin with.
+constexpr std::array<std::string_view, 5> kTimeNames = {"step_time", "step", "iteration_time", "iteration",
+                                                        "time"};
 
 /// Takes a name for a value: `stem` with a unit, or without one that is known.
 bool take_value(Columns& c, std::size_t at, std::string_view name, std::string_view stem, std::size_t& slot) {
@@ -154,17 +172,21 @@ void take_name(Columns& c, std::size_t at, std::string_view name) {
     c.position = at;
   else if (name == "node" && c.node == kNone)
     c.node = at;
-  else if (is_any(name, {"size", "ranks", "gpus", "devices", "nodes"}) && c.size == kNone)
+  else if (is_any(name, kSizeNames) && c.size == kNone)
     c.size = at;
-  else if (is_any(name, {"throughput_per_s", "samples_per_s", "tokens_per_s"}) && c.value == kNone) {
+  else if (name == "seconds" && c.value == kNone) {
+    c.value = at;
+    c.value_name = name;
+  } else if (is_rate(name) && c.value == kNone) {
     c.value = at;
     c.kind = CurveValue::Throughput;
     c.value_name = name;
-  } else if (is_any(name, {"value", "time"}) || name.starts_with("throughput")) {
+  } else if (is_any(name, kBareNames) || name.starts_with("throughput")) {
     c.unitless = at;
     c.value_name = name;
   } else if (!take_value(c, at, name, "compute", c.compute) &&
-             !take_value(c, at, name, "step_time", c.value) && !take_value(c, at, name, "step", c.value)) {
+             std::ranges::none_of(
+                 kTimeNames, [&](std::string_view stem) { return take_value(c, at, name, stem, c.value); })) {
     c.others.push_back(at);
   }
 }
@@ -337,9 +359,8 @@ Result<Curve> read_curve(const Columns& c, Lines& lines, const std::string& name
 
 /// Whether the names are those of a table of ours, with or without the unit that it needs.
 bool is_work(const Columns& c) {
-  return c.step != kNone && c.rank != kNone && c.others.empty() && c.size == kNone &&
-         (c.compute != kNone ||
-          (c.value == kNone && c.unitless != kNone && c.value_name.starts_with("compute")));
+  return c.step != kNone && c.rank != kNone && c.others.empty() && c.size == kNone && c.value == kNone &&
+         (c.compute != kNone || (c.unitless != kNone && c.value_name.starts_with("compute")));
 }
 bool is_curve(const Columns& c) {
   return c.size != kNone && c.rank == kNone && c.step == kNone && (c.value != kNone || c.unitless != kNone);

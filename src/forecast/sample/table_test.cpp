@@ -46,6 +46,27 @@ TEST(Table, SizesAndValuesAreOrderedAndRepetitionsKept) {
   EXPECT_DOUBLE_EQ((*rate)->curve->points[0].value, 28100);
 }
 
+TEST(Table, NamesThatOthersGiveAreReadWithTheirUnits) {
+  const auto first = [](const char* text) {
+    const auto made = parse_table(text, "t.csv");
+    return made && *made && (*made)->curve ? (*made)->curve : std::nullopt;
+  };
+  for (const char* text : {"# of a paper\nworld_size,seconds\n96,61.5\n", "workers,time_ms\n96,61500\n",
+                           "np,iteration_time_s\n96,61.5\n", "chips,iteration_us\n96,61500000\n"}) {
+    const auto curve = first(text);
+    ASSERT_TRUE(curve) << text;
+    EXPECT_EQ(curve->value, CurveValue::StepTime) << text;
+    EXPECT_EQ(curve->points[0].size, 96) << text;
+    EXPECT_NEAR(curve->points[0].value, 61.5, 1e-9) << text;
+  }
+  for (const char* text : {"num_gpus,images_per_sec\n8,2900\n", "accelerators,steps_per_second\n8,2900\n"}) {
+    const auto curve = first(text);
+    ASSERT_TRUE(curve) << text;
+    EXPECT_EQ(curve->value, CurveValue::Throughput) << text;
+  }
+  EXPECT_FALSE(first("gpus,tokens_per_gpu_per_s\n8,2900\n")) << "of one device";
+}
+
 TEST(Table, CellsAreBetweenSemicolonsOrTabsTooAndNamesInCapitals) {
   for (const char between : {',', ';', '\t'}) {
     std::string text = "Step,Rank,Node,Compute_ms\n0,0,3,9.5\n0,1,4,9.25\n1,0,3,9\n1,1,4,9\n";
