@@ -26,6 +26,8 @@ constexpr int kReplicas = 8;
 constexpr int kFewReplicas = 4;
 constexpr int kFewestReplicas = 3;
 constexpr int kLeastSteps = 4;
+constexpr int kSettled =
+    16;  ///< steps: the first are longer, since ranks that begin together have not come apart yet
 constexpr double kTimesFewest = 4;
 constexpr int kFewestSteps = 3;
 
@@ -142,10 +144,11 @@ std::optional<Plays> SimulationBudget::plays(std::int64_t ranks, double events, 
   if (fewest.events > most) return std::nullopt;
   // Three replicas of three steps say little: where that is all a budget pays for, four times as much is spent.
   const double spent = std::max(events, std::min(kTimesFewest * fewest.events, most));
-  for (const int replicas : {kReplicas, kFewReplicas}) {
+  for (const auto& [replicas, least_steps] :
+       {std::pair{kReplicas, kSettled}, std::pair{kFewReplicas, kLeastSteps}}) {
     const int of = quiet ? 1 : replicas;
     const double can = std::clamp((spent / of - start) / step->events, 0.0, 1e9);
-    const int least = std::max(std::min(of_job, kLeastSteps), at_least);
+    const int least = std::max(std::min(of_job, least_steps), at_least);
     if (can >= least) return so_many(of, std::min(static_cast<int>(can), of_job));
   }
   return fewest;

@@ -39,7 +39,7 @@ class SimulationBudget {
  public:
   SimulationBudget(const model::Scenario& scenario, Scaling scaling);
 
-  /// Eight or four replicas of as many of the job's steps as `events` pay for, at least four, else three of three; without noise one. Where three of three
+  /// Eight replicas of as many of the job's steps as `events` pay for, if these are sixteen, else four, of four at least, else three of three; without noise one. Where three of three
   /// take more than a quarter of `events`, four times these are spent, `most` at most. Nothing where the fewest take more than `most`, or where a step cannot
   /// be simulated.
   [[nodiscard]] std::optional<Plays> plays(std::int64_t ranks, double events = kEventsOfASize,

@@ -72,6 +72,42 @@ TEST(SimulationBudget, WhatDriftsIsPlayedToItsEnd) {
   EXPECT_TRUE(!plays || plays->steps == 400);
 }
 
+// Ranks begin together and come apart: the first steps are the longest, and eight replicas of them say so alike.
+TEST(SimulationBudget, FewReplicasGoBeyondTheFirstSteps) {
+  auto read = model::parse_scenario(R"(
+[cluster]
+preset = "cloud-100g"
+nodes = 16
+[job]
+steps = 200
+compute = "100ms"
+[job.collective]
+kind = "all-reduce"
+algorithm = "bidirectional-ring"
+bytes = "100MB"
+[[noise]]
+law = "gaussian"
+cv = 0.2
+scope = "node"
+pattern = "recurring"
+period_steps = 5
+)",
+                                    "test.toml", ".");
+  ASSERT_TRUE(read);
+  const auto plays = SimulationBudget(read->scenario, Scaling::Weak).plays(64);
+  ASSERT_TRUE(plays);
+  EXPECT_LT(plays->steps, 200) << "else nothing is tried here";
+  EXPECT_EQ(plays->replicas, 4);
+  EXPECT_GE(plays->steps, 8);
+  const auto found = play_size(read->scenario, Scaling::Weak, 64, *plays, 1);
+  model::Scenario all = resized(read->scenario, 64);
+  all.seed = 1001;
+  const auto truth = simulate::simulate(all, {.threads = 1});
+  ASSERT_TRUE(found && truth);
+  EXPECT_NEAR(found->step.count(), truth->total.count() / 200, found->half_width.count());
+  EXPECT_NEAR(found->step / (truth->total / 200.0), 1, 0.03);
+}
+
 TEST(PlaySize, FewerStepsThanTheJobHasSayWhatAllTake) {
   const model::Scenario s = scenario(R"(
 [job.collective]
