@@ -2,37 +2,23 @@
 #include "cox/sync/gossip.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "cox/base/assert.hpp"
 
 namespace cox::sync {
 
-std::vector<int> gossip_peers(GossipGraph graph, int workers, std::int64_t round, int worker) {
-  if (graph == GossipGraph::Ring) {
-    COX_ASSERT(workers >= 3, "two neighbours");
-    return {(worker + workers - 1) % workers, (worker + 1) % workers};
-  }
-  if (workers == 1) return {};
-  const auto hops = static_cast<std::int64_t>(std::bit_width(static_cast<unsigned>(workers - 1)));
-  const int hop = 1 << (round % hops);
-  return {(worker + workers - hop) % workers};
-}
-
-Gossip::Gossip(GossipGraph graph, int workers)
-    : graph_(graph),
+Gossip::Gossip(const GossipSpec& graph, int workers)
+    : neighbours_(graph, workers),
       workers_(workers),
       begun_(static_cast<std::size_t>(workers)),
-      ended_(static_cast<std::size_t>(workers)) {
-  COX_ASSERT(workers > 0, "gossip without workers");
-}
+      ended_(static_cast<std::size_t>(workers)) {}
 
 bool Gossip::may_begin(int worker) const {
   const auto w = static_cast<std::size_t>(worker);
   if (ended_[w] <= begun_[w]) return false;
-  const auto peers = gossip_peers(graph_, workers_, begun_[w], worker);
-  return std::ranges::all_of(peers, [&](int p) { return ended_[static_cast<std::size_t>(p)] > begun_[w]; });
+  return std::ranges::all_of(neighbours_.of(worker, begun_[w]),
+                             [&](int p) { return ended_[static_cast<std::size_t>(p)] > begun_[w]; });
 }
 
 /// One more has ended the round that the stream is in.

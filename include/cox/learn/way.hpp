@@ -11,7 +11,7 @@
 #include "cox/learn/compressor.hpp"
 #include "cox/learn/optimizer.hpp"
 #include "cox/model/scenario.hpp"
-#include "cox/sync/gossip.hpp"
+#include "cox/sync/gossip_graph.hpp"
 #include "cox/sync/rounds.hpp"
 
 namespace cox::learn {
@@ -73,16 +73,16 @@ struct Way {
   std::string name = "synchronous";  ///< as it was asked for
   model::PolicySpec policy{};  ///< where other rules are named: what workers bring, and how many local steps
   Rule rule = Rule::Policy;
-  sync::RoundSpec rounds{};  ///< its local steps are the policy's, its seed the run's
-  Seconds time_out{};        ///< Rounds: from the first that delivers in a round on; zero = none
-  int group = 1;             ///< Groups: workers of each
-  bool by_speed = false;     ///< Groups: of workers that are alike fast, not of consecutive ones
-  Elastic elastic{};         ///< Groups of one
-  sync::GossipGraph graph = sync::GossipGraph::Ring;  ///< Gossip
-  Sharding sharding = Sharding::Servers;              ///< Shards
-  int shards = 1;                                     ///< Shards; 0 = as many as workers
-  ServerSpec server{};                                ///< Shards on servers
-  std::int64_t probe = 50;                            ///< Bound: steps of each worker between two probes
+  sync::RoundSpec rounds{};               ///< its local steps are the policy's, its seed the run's
+  Seconds time_out{};                     ///< Rounds: from the first that delivers in a round on; zero = none
+  int group = 1;                          ///< Groups: workers of each
+  bool by_speed = false;                  ///< Groups: of workers that are alike fast, not of consecutive ones
+  Elastic elastic{};                      ///< Groups of one
+  sync::GossipSpec graph{};               ///< Gossip
+  Sharding sharding = Sharding::Servers;  ///< Shards
+  int shards = 1;                         ///< Shards; 0 = as many as workers
+  ServerSpec server{};                    ///< Shards on servers
+  std::int64_t probe = 50;                ///< Bound: steps of each worker between two probes
   AgeWeight weight = AgeWeight::None;
   double decay = 0;  ///< of exponential weights, per version
   /// Synchronous for so many steps of each worker, then local: post-local SGD (Lin et al. 2020). 0 = local at once.
@@ -110,7 +110,7 @@ struct Way {
 /// Reads `bounded-wait,staleness=3`: `synchronous`, `backup`, `bounded-wait`, `bounded-discard`, `asynchronous`,
 /// `age-weighted` (asynchronous with weight 1 / (1 + age), or exp(-decay x age) where `decay` is given), `local-sgd`, `post-local`, `diloco`, `fedprox`, `scaffold`,
 /// `fedavg` (the last three with `fraction`, the part of the workers that each round draws), `drop` (the k slowest of a step are
-/// interrupted), `time-out` (all who are not there so many seconds behind the first), `gossip-ring`, `gossip-exponential`, `groups-asynchronous`, `groups-bounded-wait`,
+/// interrupted), `time-out` (all who are not there so many seconds behind the first), `gossip-ring`, `-torus`, `-hypercube`, `-exponential`, `-complete`, `-star`, `-regular` (`degree` neighbours each; `draw`: which of the graphs), `groups-asynchronous`, `groups-bounded-wait`,
 /// `curvature-bound` (bounded-wait whose bound is at most `staleness` and follows a probe every `probe` steps), `groups-local-sgd` (with `by-speed=yes` groups are of alike fast workers; every step inside a group, between `group`s as the rest of the word says), `sharded-asynchronous` and `sharded-bounded-wait` (`servers` with versions of their own; `pull=sparse`: of what a step needs; `apply` gigabytes of gradients a second; `standby`, `every`, `dies`, `server`, `takes-over`: one that dies), `pipedream` (as many stages as workers),
 /// `hogwild` (`blocks` of memory without locks), `speculative` (the work of the `k` last is begun again by those who are there), `elastic-` before synchronous, backup, bounded-wait,
 /// bounded-discard, asynchronous and local-sgd (`k` workers leave at `leaves` and as many join at `joins`, in seconds), then what differs from the defaults; behind a plus what it is compressed by, as `synchronous+top-k,keep=0.01`. Local SGD with one local step and a mean is synchronous: gradients are

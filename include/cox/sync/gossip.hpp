@@ -7,18 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "cox/sync/gossip_graph.hpp"
 #include "cox/sync/stream.hpp"
 
 namespace cox::sync {
-
-enum class GossipGraph : std::uint8_t {
-  Ring,         ///< both neighbours, a third each
-  Exponential,  ///< one peer, 1, 2, 4, ... workers before, by turns: half of it (Assran et al. 2019)
-};
-
-/// Whose parameters worker `worker` takes into its own after round `round`, beside its own, all with the same weight.
-/// Pre: on a ring three workers or more (asserted).
-[[nodiscard]] std::vector<int> gossip_peers(GossipGraph graph, int workers, std::int64_t round, int worker);
 
 /// A worker begins round r + 1 when it and those whom it hears in round r have ended r. The stream goes by rounds: a version is
 /// a round that all have ended, so that parameters are those of D-PSGD (Lian et al. 2017) in whatever order workers come, and
@@ -27,7 +19,9 @@ enum class GossipGraph : std::uint8_t {
 /// Held by: src/sync/gossip_test.cpp (the ledger at every event; clocks of neighbours are one apart at most)
 class Gossip {
  public:
-  Gossip(GossipGraph graph, int workers);
+  /// Pre: the workers make the graph (asserted).
+  Gossip(const GossipSpec& graph, int workers);
+  [[nodiscard]] const Neighbours& neighbours() const { return neighbours_; }
   /// Worker `worker` has ended its round, and its parameters are where they are heard. `released`: who begins the next round now,
   /// in rank order; it is cleared first.
   void delivered(int worker, std::vector<int>& released);
@@ -42,7 +36,7 @@ class Gossip {
   [[nodiscard]] bool may_begin(int worker) const;
   void tell(int worker);
 
-  GossipGraph graph_;
+  Neighbours neighbours_;
   int workers_;
   std::int64_t version_ = 0;
   std::vector<std::int64_t> begun_;  ///< round, by worker

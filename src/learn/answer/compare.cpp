@@ -168,6 +168,8 @@ class Contest {
     for (WayResult& w : out_.ways) {
       sum_up(w);
       w.expense = expense_of(setting_, w);
+      if (w.way.rule == Rule::Gossip && w.refused.empty())
+        w.mixing = graph_mixing(sync::Neighbours(w.way.graph, setting_.workers));
     }
     const WayResult first = out_.ways.front();
     for (WayResult& w : out_.ways) hold_against(first, w);

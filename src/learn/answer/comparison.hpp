@@ -19,6 +19,7 @@
 
 #include "learn/drive/server_load.hpp"
 #include "learn/stability/bound_follower.hpp"
+#include "learn/stability/graph_mixing.hpp"
 
 namespace cox::learn {
 
@@ -96,7 +97,8 @@ struct WayResult {
   double mean_age = 0;
   sync::AgeCounts ages{};  ///< of all attempts together
   std::optional<Expense> expense{};
-  int busiest = 0;  ///< of the attempt in which one worker's share was the largest
+  std::optional<GraphMixing> mixing{};  ///< of gossip, where there are not too many workers for it
+  int busiest = 0;                      ///< of the attempt in which one worker's share was the largest
   double busiest_share = 0;
   /// Against the first way, seed by seed, where both reached it: time, 95 % of it, and what it is the product of.
   double time_ratio = 0;

@@ -78,6 +78,14 @@ Json summary_json(const WayResult& w, bool baseline) {
          {"p99_age", nullptr},
          {"largest_age", nullptr},
          {"ages", nullptr},
+         {"mixing", or_null(w.mixing,
+                            [](const GraphMixing& m) {
+                              return Json{{"factor", m.factor},
+                                          {"gap", m.gap()},
+                                          {"period", m.period},
+                                          {"row_error", m.sums.rows},
+                                          {"column_error", m.sums.columns}};
+                            })},
          {"node_hours", nullptr},
          {"energy_j", nullptr},
          {"cost", nullptr},

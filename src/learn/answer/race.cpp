@@ -178,9 +178,12 @@ std::optional<Bytes> sent_by(const Terms& s, const Way& way, const model::Compre
   const double each =
       wire.kind == model::Compressor::Sparse ? 2 * (n - 1) * packed : 4 * (n - 1) / n * packed;
   const double share = way.rule == Rule::Rounds ? n / s.workers : 1;
-  if (way.rule == Rule::Gossip)  // to all that hear it, and from all that it hears
-    return Bytes{static_cast<std::int64_t>((way.graph == sync::GossipGraph::Ring ? 4 : 2) * d *
-                                           static_cast<double>(a.versions))};
+  if (way.rule == Rule::Gossip) {  // to all that hear it, and from all that it hears; in the mean
+    const sync::Neighbours neighbours(way.graph, s.workers);
+    double heard = 0;
+    for (int w = 0; w < s.workers; ++w) heard += neighbours.degree(w);
+    return Bytes{static_cast<std::int64_t>(2 * heard / s.workers * d * static_cast<double>(a.versions))};
+  }
   if (way.rule == Rule::Groups) {
     // In every step inside the group; at a meeting one member of each group, which the mean is over all of.
     const double size = way.group;

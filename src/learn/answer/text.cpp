@@ -19,6 +19,8 @@
 namespace cox::learn {
 namespace {
 
+constexpr double kNothing = 1e-9;  ///< rounding
+
 std::string factor_text(double x) {
   return fmt::format("x {:.3g}", x);
 }
@@ -191,6 +193,21 @@ void add_bound(const WayResult& w, std::vector<TextLine>& lines) {
                                 least < most ? fmt::format(" to {}", most) : ""));
 }
 
+/// How fast workers on a graph agree, and whether their mean stays.
+void add_mixing(const WayResult& w, std::vector<TextLine>& lines) {
+  if (!w.mixing) return;
+  const GraphMixing& m = *w.mixing;
+  const bool none = m.factor < kNothing;
+  const std::string after = m.period == 1 ? "a round"
+                            : none        ? fmt::format("{} rounds", m.period)
+                                          : fmt::format("a round, in the mean of {}", m.period);
+  lines.push_back(fmt::format("{}: {} of what copies are apart remains after {} (spectral gap {:.3g}); {}",
+                              w.way.name, none ? std::string("nothing") : percent(m.factor), after, m.gap(),
+                              m.sums.columns < kNothing
+                                  ? std::string("columns of the weights sum to 1, so the mean stays")
+                                  : fmt::format("columns of the weights miss 1 by {:.1g}", m.sums.columns)));
+}
+
 /// Of counts: one digit behind the point where it is no whole number.
 std::string mean_text(double mean) {
   const double tenths = std::round(mean * 10);
@@ -234,6 +251,7 @@ void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
     add_scaled(w, lines);
     add_experts(w, lines);
     add_bound(w, lines);
+    add_mixing(w, lines);
     add_pace_of_servers(w, lines);
     add_death(w, lines);
     add_workers(w, lines);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "cox/base/assert.hpp"
 
@@ -38,11 +40,11 @@ Status stream_ruled(const model::Scenario& scenario, const Way& way, const model
       drive_rounds(compute, prices, way, seed, sink, beside);
       break;
     case Rule::Gossip:
-      if (way.graph == sync::GossipGraph::Ring && compute.workers() < 3)
+      if (std::string why = sync::graph_misfit(way.graph, compute.workers()); !why.empty())
         return fail({.code = Errc::InvalidInput,
                      .id = "learn-002",
-                     .message = "a ring of fewer than 3 workers has no two neighbours",
-                     .hint = "gossip-exponential, or more workers",
+                     .message = std::move(why),
+                     .hint = "gossip-exponential, which goes with any number, or other workers",
                      .where = std::nullopt});
       drive_gossip(compute, prices, way, sink);
       break;

@@ -145,8 +145,26 @@ TEST(Drive, GossipWaitsForNeighboursAlone) {
   EXPECT_NEAR(ring.versions[0].count(), (slowest + 2 * send + prices.latency()).count(), 1e-9);
   EXPECT_NEAR(follow(s, "gossip-exponential", 20, 8).versions[0].count(),
               (slowest + send + prices.latency()).count(), 1e-9);
+  EXPECT_NEAR(follow(s, "gossip-hypercube", 20, 8).versions[0].count(),
+              (slowest + 3 * send + prices.latency()).count(), 1e-9);
+  EXPECT_NEAR(follow(s, "gossip-complete", 20, 8).versions[0].count(),
+              (slowest + 7 * send + prices.latency()).count(), 1e-9);
   EXPECT_FALSE(stream_ruled(testing::job(2), *read_way("gossip-ring"), {}, 5, 1,
                             [](const sync::StreamEvent&, Seconds) { return true; }));
+}
+
+// Everything passes the middle: even workers' messages come to it one after the other, while it sends as many.
+TEST(Drive, TheMiddleOfAStarTakesOneMessageAfterTheOther) {
+  model::Scenario s = testing::job(6);
+  const auto compute = ComputeTimes::make(s, 6, 1);
+  ASSERT_TRUE(compute);
+  const Prices prices(s, {});
+  const Seconds send = prices.parameters() - prices.latency();
+  const Seconds round = compute->of(0, 0) + 5 * send + prices.latency();
+  const Followed star = follow(s, "gossip-star", 6, 6);
+  ASSERT_GE(star.versions.size(), 5U);
+  for (std::size_t v = 0; v < 5; ++v)
+    EXPECT_NEAR(star.versions[v].count(), (static_cast<double>(v) + 1) * round.count(), 1e-9);
 }
 
 TEST(Drive, ABoundThatChangesHoldsFromThenOn) {

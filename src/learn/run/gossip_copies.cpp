@@ -5,9 +5,9 @@
 
 namespace cox::learn {
 
-GossipCopies::GossipCopies(const Problem& problem, const OptimizerSpec& optimizer, sync::GossipGraph graph,
-                           int workers)
-    : graph_(graph) {
+GossipCopies::GossipCopies(const Problem& problem, const OptimizerSpec& optimizer,
+                           const sync::GossipSpec& graph, int workers)
+    : neighbours_(graph, workers) {
   std::vector<float> begin(static_cast<std::size_t>(problem.parameters()));
   problem.initial(begin);
   copies_.assign(static_cast<std::size_t>(workers), begin);
@@ -23,10 +23,14 @@ void GossipCopies::step(int worker, std::span<const float> gradient, double fact
 void GossipCopies::combine(std::int64_t round) {
   const int workers = static_cast<int>(copies_.size());
   for (int w = 0; w < workers; ++w) {
-    const std::vector<int> peers = sync::gossip_peers(graph_, workers, round, w);
-    const float part = 1.0F / static_cast<float>(peers.size() + 1);
+    const std::span<const int> peers = neighbours_.of(w, round);
     std::vector<float>& out = next_[static_cast<std::size_t>(w)];
     const std::vector<float>& own = copies_[static_cast<std::size_t>(w)];
+    if (!neighbours_.even()) {
+      combine_unevenly(w, peers, out);
+      continue;
+    }
+    const float part = 1.0F / static_cast<float>(peers.size() + 1);
     for (std::size_t i = 0; i < out.size(); ++i) {
       float sum = own[i];
       for (const int p : peers) sum += copies_[static_cast<std::size_t>(p)][i];
@@ -34,6 +38,18 @@ void GossipCopies::combine(std::int64_t round) {
     }
   }
   copies_.swap(next_);
+}
+
+void GossipCopies::combine_unevenly(int worker, std::span<const int> peers, std::span<float> out) const {
+  double rest = 1;
+  for (const int p : peers) rest -= neighbours_.weight(worker, p);
+  const std::vector<float>& own = copies_[static_cast<std::size_t>(worker)];
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    double sum = rest * static_cast<double>(own[i]);
+    for (const int p : peers)
+      sum += neighbours_.weight(worker, p) * static_cast<double>(copies_[static_cast<std::size_t>(p)][i]);
+    out[i] = static_cast<float>(sum);
+  }
 }
 
 void GossipCopies::mean(std::span<float> out) const {

@@ -9,17 +9,18 @@
 
 #include "cox/learn/optimize.hpp"
 #include "cox/learn/problem.hpp"
-#include "cox/sync/gossip.hpp"
+#include "cox/sync/gossip_graph.hpp"
 
 namespace cox::learn {
 
 /// Each worker's copy with its own optimizer, from the same beginning.
-/// A round: x_i <- sum_j W_ij (x_j - step of j), W_ij the same for i and all that it hears (adapt, then combine: stable as one
+/// A round: x_i <- sum_j W_ij (x_j - step of j), W those of sync::Neighbours (adapt, then combine: stable as one
 /// worker alone; Sayed 2014). Columns of W sum to 1, so the mean of all moves by the mean of the steps and by nothing else.
 /// Memory: two copies a worker, and its optimizer. Threads: one owner. Held by: src/learn/stability/gossip_copies_test.cpp
 class GossipCopies {
  public:
-  GossipCopies(const Problem& problem, const OptimizerSpec& optimizer, sync::GossipGraph graph, int workers);
+  GossipCopies(const Problem& problem, const OptimizerSpec& optimizer, const sync::GossipSpec& graph,
+               int workers);
   [[nodiscard]] std::span<const float> of(int worker) const {
     return copies_[static_cast<std::size_t>(worker)];
   }
@@ -37,7 +38,10 @@ class GossipCopies {
   [[nodiscard]] double apart() const;
 
  private:
-  sync::GossipGraph graph_;
+  /// Where weights differ.
+  void combine_unevenly(int worker, std::span<const int> peers, std::span<float> out) const;
+
+  sync::Neighbours neighbours_;
   std::vector<Optimizer> optimizers_;
   std::vector<std::vector<float>> copies_;
   std::vector<std::vector<float>> next_;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -48,7 +49,25 @@ constexpr std::array kWords = {Word{"synchronous", PolicyKind::Synchronous},
                                Word{"pipedream", PolicyKind::Asynchronous},
                                Word{"hogwild", PolicyKind::Asynchronous},
                                Word{"gossip-ring", PolicyKind::Synchronous},
-                               Word{"gossip-exponential", PolicyKind::Synchronous}};
+                               Word{"gossip-torus", PolicyKind::Synchronous},
+                               Word{"gossip-hypercube", PolicyKind::Synchronous},
+                               Word{"gossip-exponential", PolicyKind::Synchronous},
+                               Word{"gossip-complete", PolicyKind::Synchronous},
+                               Word{"gossip-star", PolicyKind::Synchronous},
+                               Word{"gossip-regular", PolicyKind::Synchronous}};
+
+/// Graphs of gossip, as words.
+struct GraphWord {
+  std::string_view name;
+  sync::GossipGraph graph;
+};
+constexpr std::array kGraphs = {GraphWord{"ring", sync::GossipGraph::Ring},
+                                GraphWord{"torus", sync::GossipGraph::Torus},
+                                GraphWord{"hypercube", sync::GossipGraph::Hypercube},
+                                GraphWord{"exponential", sync::GossipGraph::Exponential},
+                                GraphWord{"complete", sync::GossipGraph::Complete},
+                                GraphWord{"star", sync::GossipGraph::Star},
+                                GraphWord{"regular", sync::GossipGraph::Regular}};
 
 /// Numbers of a way as they are read, before they go to where they belong.
 struct Numbers {
@@ -73,6 +92,8 @@ struct Numbers {
   std::int64_t by_speed = 0;
   std::int64_t elastic = 1;      ///< workers
   double leaves = 0, joins = 0;  ///< seconds
+  std::int64_t degree = sync::GossipSpec{}.degree;
+  std::int64_t draw = 1;
 };
 
 /// Rules whose parameters have versions in parts.
@@ -187,6 +208,10 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
     all.push_back({"takes-over", &n.takes_over, 0, 1e9, false, {}, &n.takes_over_said});
   }
   if (name == "hogwild") all.push_back({"blocks", &n.blocks, 1, 1 << 20});
+  if (name == "gossip-regular") {
+    all.push_back({"degree", &n.degree, 2, 1 << 20});
+    all.push_back({"draw", &n.draw, 1, 1e9});
+  }
   if (name == "curvature-bound") all.push_back({"probe", &way.probe, 1, kMostSteps});
   if (name == "age-weighted") all.push_back({"decay", &way.decay, 0, 100});
   if (name == "post-local") all.push_back({"synchronous-steps", &way.synchronous_steps, 0, kMostSteps});
@@ -249,7 +274,10 @@ Result<Way> read_way(std::string_view text) {
   }
   if (name.starts_with("gossip-")) {
     way.rule = Rule::Gossip;
-    way.graph = name == "gossip-ring" ? sync::GossipGraph::Ring : sync::GossipGraph::Exponential;
+    const auto graph = std::ranges::find(kGraphs, name.substr(name.find('-') + 1), &GraphWord::name);
+    way.graph = {.graph = graph->graph,
+                 .degree = static_cast<int>(n.degree),
+                 .draw = static_cast<std::uint64_t>(n.draw)};
     COX_CHECK(check_uncompressed(way, name, "parameters"));
   }
   if (is_sharded(name)) {

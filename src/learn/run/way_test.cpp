@@ -75,7 +75,16 @@ TEST(Way, WordsAndTheirNumbers) {
   EXPECT_EQ(elastic.elastic.leave, Seconds{0.5});
   EXPECT_EQ(elastic.elastic.join, Seconds{1.5});
   EXPECT_EQ(way("gossip-ring").rule, Rule::Gossip);
-  EXPECT_EQ(way("gossip-exponential").graph, sync::GossipGraph::Exponential);
+  EXPECT_EQ(way("gossip-exponential").graph.graph, sync::GossipGraph::Exponential);
+  EXPECT_EQ(way("gossip-torus").graph.graph, sync::GossipGraph::Torus);
+  EXPECT_EQ(way("gossip-hypercube").graph.graph, sync::GossipGraph::Hypercube);
+  EXPECT_EQ(way("gossip-complete").graph.graph, sync::GossipGraph::Complete);
+  EXPECT_EQ(way("gossip-star").graph.graph, sync::GossipGraph::Star);
+  const Way drawn = way("gossip-regular,degree=4,draw=7");
+  EXPECT_EQ(drawn.rule, Rule::Gossip);
+  EXPECT_EQ(drawn.graph.graph, sync::GossipGraph::Regular);
+  EXPECT_EQ(drawn.graph.degree, 4);
+  EXPECT_EQ(drawn.graph.draw, 7U);
   EXPECT_FALSE(read_way("gossip-ring+int8"));
   const Way following = way("curvature-bound,staleness=8,probe=20");
   EXPECT_EQ(following.rule, Rule::Bound);
@@ -107,6 +116,9 @@ TEST(Way, WhatCannotBeReadIsOneLineThatSaysWhatCan) {
                            "sharded-asynchronous,pull=some",
                            "asynchronous,pull=sparse",
                            "hogwild,apply=1",
+                           "gossip-ring,degree=2",
+                           "gossip-regular,degree=1",
+                           "gossip-line",
                            "speculative,k=0",
                            "speculative+top-k,keep=0.1",
                            "elastic-synchronous",
