@@ -52,6 +52,18 @@ bool Ledger::delivered(const Update& u) {
   return true;
 }
 
+/// Both are there; no age changes.
+bool Ledger::averaged(const Update& u) {
+  const std::string who =
+      "worker " + std::to_string(u.worker) + " takes the mean with worker " + std::to_string(u.with);
+  if (u.with == u.worker) return wrong(who + ", and that is itself");
+  const auto there = [&](int w) {
+    return w >= 0 && static_cast<std::size_t>(w) < here_.size() && here_[static_cast<std::size_t>(w)] != 0;
+  };
+  if (!there(u.with)) return wrong(who + ", who is not there");
+  return there(u.worker) || wrong(who + ", and is gone");
+}
+
 bool Ledger::take_server(const StreamEvent& event) {
   const std::int64_t read = event.update.version_read;
   switch (event.kind) {
@@ -128,6 +140,8 @@ bool Ledger::take(const StreamEvent& event) {
       put_down(u.worker);
       ++abandoned_;
       return true;
+    case StreamEvent::Kind::Averaged:
+      return averaged(u);
     case StreamEvent::Kind::Joined:
       break;  // above
   }

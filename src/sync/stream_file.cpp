@@ -15,6 +15,8 @@
 #include <system_error>
 #include <utility>
 
+#include "cox/base/assert.hpp"
+
 namespace cox::sync {
 namespace {
 
@@ -167,6 +169,9 @@ void StreamWriter::add(const StreamEvent& event, Seconds at) {
       break;
     case StreamEvent::Kind::Abandoned:
       line += fmt::format("{},{},,{},", u.worker, u.version_read, u.steps);
+      break;
+    case StreamEvent::Kind::Averaged:
+      COX_ASSERT(false, "exchanges in pairs have no line");
       break;
     case StreamEvent::Kind::Left:
     case StreamEvent::Kind::Joined:

@@ -51,6 +51,8 @@ bool same(const StreamEvent& a, const StreamEvent& b) {
     case StreamEvent::Kind::Abandoned:
       return a.update.worker == b.update.worker && a.update.version_read == b.update.version_read &&
              a.update.steps == b.update.steps;
+    case StreamEvent::Kind::Averaged:
+      return false;  // has no line
     case StreamEvent::Kind::Left:
     case StreamEvent::Kind::Joined:
       return a.update.worker == b.update.worker;

@@ -18,7 +18,7 @@ function(check page least printed)
   endforeach()
 endfunction()
 
-execute_process(COMMAND ${COX} learn ${ROOT}/examples/scenarios/learn-uneven.toml --policies "synchronous+fp16,dynamic=yes asynchronous gossip-torus sharded-asynchronous,standby=synchronous,dies=0.1" --seeds 2 --json -q
+execute_process(COMMAND ${COX} learn ${ROOT}/examples/scenarios/learn-uneven.toml --policies "synchronous+fp16,dynamic=yes asynchronous gossip-torus gossip-asynchronous sharded-asynchronous,standby=synchronous,dies=0.1" --seeds 2 --json -q
                 OUTPUT_VARIABLE printed COMMAND_ERROR_IS_FATAL ANY)
 check(learn-json.md 30 "${printed}")
 execute_process(COMMAND ${COX} learn ${ROOT}/examples/scenarios/learn-uneven.toml --map --communication 1 --speeds 0,0.3

@@ -32,6 +32,7 @@ enum class Rule : std::uint8_t {
   Rounds,  ///< sync::Rounds: drawn clients, the slowest dropped, time-outs
   Groups,  ///< sync::Groups: synchronous inside groups, the policy between them
   Gossip,  ///< sync::Gossip: every worker has parameters of its own, and takes in those of its neighbours
+  Pairs,   ///< sync::Pairs: the same, with one neighbour at a time, and nobody waits for all
   Bound,   ///< the policy, whose bound follows the curvature that is measured on the way
   Shards,  ///< sync::Shards: parts of the parameters have versions of their own
 };
@@ -78,7 +79,7 @@ struct Way {
   int group = 1;                          ///< Groups: workers of each
   bool by_speed = false;                  ///< Groups: of workers that are alike fast, not of consecutive ones
   Elastic elastic{};                      ///< Groups of one
-  sync::GossipSpec graph{};               ///< Gossip
+  sync::GossipSpec graph{};               ///< Gossip, Pairs
   Sharding sharding = Sharding::Servers;  ///< Shards
   int shards = 1;                         ///< Shards; 0 = as many as workers
   ServerSpec server{};                    ///< Shards on servers
@@ -110,7 +111,7 @@ struct Way {
 /// Reads `bounded-wait,staleness=3`: `synchronous`, `backup`, `bounded-wait`, `bounded-discard`, `asynchronous`,
 /// `age-weighted` (asynchronous with weight 1 / (1 + age), or exp(-decay x age) where `decay` is given), `local-sgd`, `post-local`, `diloco`, `fedprox`, `scaffold`,
 /// `fedavg` (the last three with `fraction`, the part of the workers that each round draws), `drop` (the k slowest of a step are
-/// interrupted), `time-out` (all who are not there so many seconds behind the first), `gossip-ring`, `-torus`, `-hypercube`, `-exponential`, `-complete`, `-star`, `-regular` (`degree` neighbours each; `draw`: which of the graphs), `groups-asynchronous`, `groups-bounded-wait`,
+/// interrupted), `time-out` (all who are not there so many seconds behind the first), `gossip-ring`, `-torus`, `-hypercube`, `-exponential`, `-complete`, `-star`, `-regular` (`degree` neighbours each; `draw`: which of the graphs), `gossip-asynchronous` (in pairs, on the `graph` halves, ring, torus, hypercube or star), `groups-asynchronous`, `groups-bounded-wait`,
 /// `curvature-bound` (bounded-wait whose bound is at most `staleness` and follows a probe every `probe` steps), `groups-local-sgd` (with `by-speed=yes` groups are of alike fast workers; every step inside a group, between `group`s as the rest of the word says), `sharded-asynchronous` and `sharded-bounded-wait` (`servers` with versions of their own; `pull=sparse`: of what a step needs; `apply` gigabytes of gradients a second; `standby`, `every`, `dies`, `server`, `takes-over`: one that dies), `pipedream` (as many stages as workers),
 /// `hogwild` (`blocks` of memory without locks), `speculative` (the work of the `k` last is begun again by those who are there), `elastic-` before synchronous, backup, bounded-wait,
 /// bounded-discard, asynchronous and local-sgd (`k` workers leave at `leaves` and as many join at `joins`, in seconds), then what differs from the defaults; behind a plus what it is compressed by, as `synchronous+top-k,keep=0.01`. Local SGD with one local step and a mean is synchronous: gradients are

@@ -22,6 +22,7 @@ struct Update {
   bool applied = true;
   int steps = 1;  ///< local steps that it holds
   int shard = 0;  ///< of the parameters, where they have versions of their own (`Shards`): which it is about
+  int with = -1;  ///< Averaged: the other
   [[nodiscard]] std::int64_t age() const { return version_applied - version_read; }
 };
 
@@ -38,6 +39,9 @@ struct StreamEvent {
     /// `update.worker` gives up what it had read, and begins nothing until it reads again: it was interrupted, or is not
     /// needed now. `update.steps`: those that it had begun, perhaps none
     Abandoned,
+    /// `update.worker` and `update.with` take the mean of the parameters that each has for itself (gossip in pairs). What they are at was
+    /// read before, and stays in flight
+    Averaged,
   };
   Kind kind = Kind::Delivered;
   Update update{};
@@ -74,6 +78,7 @@ class Ledger {
  private:
   bool wrong(std::string why);
   bool delivered(const Update& u);
+  bool averaged(const Update& u);
   bool take_server(const StreamEvent& event);
   bool holds(const Update& u, const char* does);
   void put_down(int worker);

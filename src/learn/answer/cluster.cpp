@@ -35,9 +35,7 @@ model::Compression wire_of(const Way& way, Problem& problem) {
 
 Result<int> workers_under(const model::Scenario& scenario, const Way& way) {
   COX_TRY(const int workers, simulate::update_workers(under(scenario, way, {}, 1)));
-  if (way.rule == Rule::Gossip)
-    if (std::string why = sync::graph_misfit(way.graph, workers); !why.empty())
-      return refuse(std::move(why), "gossip-exponential, which goes with any number, or other workers");
+  if (std::string why = graph_misfit(way, workers); !why.empty()) return refuse(std::move(why), kGraphHint);
   if (way.rule != Rule::Groups) return workers;
   if (workers % way.group == 0) return workers / way.group;
   return refuse(fmt::format("groups of {} do not divide {} workers", way.group, workers),

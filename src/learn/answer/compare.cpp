@@ -170,6 +170,8 @@ class Contest {
       w.expense = expense_of(setting_, w);
       if (w.way.rule == Rule::Gossip && w.refused.empty())
         w.mixing = graph_mixing(sync::Neighbours(w.way.graph, setting_.workers));
+      if (w.way.rule == Rule::Pairs && w.refused.empty())
+        w.mixing = pair_mixing(sync::Neighbours(w.way.graph, setting_.workers));
     }
     const WayResult first = out_.ways.front();
     for (WayResult& w : out_.ways) hold_against(first, w);

@@ -115,6 +115,26 @@ TEST(CompareWays, GossipOnAQuadraticHasTheSamplesOfSynchronous) {
             4 * 80'000'000);
 }
 
+// Gossip in pairs learns: nobody waits, ages are those of everybody's gradients, and its exchanges are bytes.
+TEST(CompareWays, GossipInPairsReachesTheTarget) {
+  WaysQuestion q = question({"synchronous", "gossip-asynchronous", "gossip-asynchronous,graph=ring"});
+  q.problem.spread = 0.3;
+  const Comparison c = run(testing::job(8), q);
+  for (const char* name : {"gossip-asynchronous", "gossip-asynchronous,graph=ring"}) {
+    const WayResult& w = of(c, name);
+    ASSERT_TRUE(w.all_reached()) << name << w.refused;
+    EXPECT_NEAR(w.mean_age, 7, 1);
+    const Attempt& a = w.attempts[0];
+    EXPECT_NEAR(static_cast<double>(a.exchanges) / static_cast<double>(a.versions), 0.5, 0.1)
+        << "half of them ask";
+    EXPECT_EQ(a.sent->count(), a.exchanges * 4 * 80'000'000 / 8);
+    ASSERT_TRUE(w.mixing);
+    EXPECT_LT(w.mixing->factor, 1);
+  }
+  EXPECT_LT(of(c, "gossip-asynchronous").mixing->factor,
+            of(c, "gossip-asynchronous,graph=ring").mixing->factor);
+}
+
 // Inside a group as if there were none: groups that meet in every step are the synchronous job, bit for bit.
 TEST(CompareWays, GroupsThatMeetInEveryStepAreSynchronous) {
   WaysQuestion q = question({"synchronous", "groups-local-sgd,group=2,local-steps=1",

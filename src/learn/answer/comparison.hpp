@@ -65,8 +65,9 @@ struct Attempt {
   std::optional<BoundFollower> bound{};  ///< where the way's bound follows the curvature
   std::vector<ServerResult> servers{};   ///< where each has a shard
   std::optional<ServerDeath> death{};
-  std::int64_t copies = 0;   ///< steps that another began again (speculative); counted among the wasted
-  int left = 0, joined = 0;  ///< workers
+  std::int64_t copies = 0;     ///< steps that another began again (speculative); counted among the wasted
+  std::int64_t exchanges = 0;  ///< of two workers (gossip in pairs)
+  int left = 0, joined = 0;    ///< workers
 
   [[nodiscard]] sync::AgeCounts all_ages() const;
 };

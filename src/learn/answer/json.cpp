@@ -50,6 +50,7 @@ Json json_of(const Attempt& a) {
                             })},
           {"servers", a.servers.empty() ? Json(nullptr) : json_of(a.servers)},
           {"copies", a.copies},
+          {"exchanges", a.exchanges},
           {"workers_left", a.left},
           {"workers_joined", a.joined},
           {"server_death", or_null(a.death, [](const ServerDeath& death) { return json_of(death); })},

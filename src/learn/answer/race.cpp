@@ -79,6 +79,7 @@ class Racer {
   /// False: it is there, or will never be.
   bool take(const sync::StreamEvent& e, Seconds at, const sync::StreamAges& ages, const Busiest& busiest) {
     if (!racing_) return false;
+    if (e.kind == sync::StreamEvent::Kind::Averaged) ++result_.exchanges;
     racing_ = learner_.take(e);
     if (result_.bound && racing_) follow_curvature(e);
     const bool due = e.kind == sync::StreamEvent::Kind::Advanced && learner_.samples() >= next_;
@@ -184,6 +185,8 @@ std::optional<Bytes> sent_by(const Terms& s, const Way& way, const model::Compre
     for (int w = 0; w < s.workers; ++w) heard += neighbours.degree(w);
     return Bytes{static_cast<std::int64_t>(2 * heard / s.workers * d * static_cast<double>(a.versions))};
   }
+  if (way.rule == Rule::Pairs)  // of each exchange, two ports and both directions
+    return Bytes{static_cast<std::int64_t>(4 * d * static_cast<double>(a.exchanges) / s.workers)};
   if (way.rule == Rule::Groups) {
     // In every step inside the group; at a meeting one member of each group, which the mean is over all of.
     const double size = way.group;
@@ -261,7 +264,7 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
     spec.seed = (spec.seed + static_cast<std::int64_t>(seed)) % kSeeds;
     COX_TRY(std::unique_ptr<Problem> problem, make_problem(spec));
     if (way.rule == Rule::Shards) COX_CHECK(check_shards(s, way, crew.workers, problem->parameters()));
-    if ((way.rule == Rule::Gossip || way.rule == Rule::Shards) &&
+    if ((way.rule == Rule::Gossip || way.rule == Rule::Pairs || way.rule == Rule::Shards) &&
         kept * static_cast<double>(problem->parameters()) > kMostValues)
       return refuse("each worker's own parameters, at every rate, are more than 4 GB",
                     "learn a smaller problem");

@@ -47,7 +47,7 @@ class Follower {
   explicit Follower(const ReplayQuestion& question) : question_(question) {}
 
   Status begin(int workers) {
-    if (question_.way.rule == Rule::Gossip)
+    if (question_.way.rule == Rule::Gossip || question_.way.rule == Rule::Pairs)
       return refuse("gossip has no common versions that a file of updates would be about",
                     "say another policy, or compare gossip on a scenario");
     if (question_.way.rule == Rule::Shards) return refuse_shards();
@@ -255,6 +255,9 @@ Result<TextLine> record_updates(const model::Scenario& scenario, const Way& way,
     return refuse("the bound of curvature-bound follows what is learned, and nothing is learned here",
                   "record bounded-wait, or compare it");
   if (way.rule == Rule::Shards) return refuse_shards();
+  if (way.rule == Rule::Pairs)
+    return refuse("exchanges of two workers have no line in a file of updates",
+                  "say another policy, or compare this one on a scenario");
   COX_TRY(const std::unique_ptr<Problem> problem, make_problem(spec));
   const model::Compression wire = wire_of(way, *problem);
   COX_TRY(const int workers, workers_under(scenario, way));

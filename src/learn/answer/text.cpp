@@ -130,15 +130,15 @@ std::string reason_of(const Comparison& c) {
     return fmt::format("{} is first: {}", best.way.name,
                        saved ? "what others save in time, they lose in samples" : "no other saves time");
   const bool both = best.sample_time_ratio < 1 && best.samples_ratio < 1;
-  return fmt::format("{} is first: it needs {:.3g} x the samples of {}, {} {:.3g} x the time{}",
-                     best.way.name, best.samples_ratio, first.way.name,
-                     both ? "and each takes" : "but each takes", best.sample_time_ratio,
-                     best.sent_bytes > 0 && best.sent_bytes < first.sent_bytes / 2
-                         ? fmt::format(", for {:.2g} x the bytes", best.sent_bytes / first.sent_bytes)
-                     : best.way.policy.kind == model::PolicyKind::Asynchronous &&
-                             first.way.policy.kind != model::PolicyKind::Asynchronous
-                         ? std::string(", for nobody waits for the slowest")
-                         : std::string());
+  return fmt::format(
+      "{} is first: it needs {:.3g} x the samples of {}, {} {:.3g} x the time{}", best.way.name,
+      best.samples_ratio, first.way.name, both ? "and each takes" : "but each takes", best.sample_time_ratio,
+      best.sent_bytes > 0 && best.sent_bytes < first.sent_bytes / 2
+          ? fmt::format(", for {:.2g} x the bytes", best.sent_bytes / first.sent_bytes)
+      : (best.way.policy.kind == model::PolicyKind::Asynchronous || best.way.rule == Rule::Pairs) &&
+              first.way.policy.kind != model::PolicyKind::Asynchronous
+          ? std::string(", for nobody waits for the slowest")
+          : std::string());
 }
 
 /// A share of one worker's updates that should be told: twice the fair one, or halfway from it to all.
@@ -198,9 +198,11 @@ void add_mixing(const WayResult& w, std::vector<TextLine>& lines) {
   if (!w.mixing) return;
   const GraphMixing& m = *w.mixing;
   const bool none = m.factor < kNothing;
-  const std::string after = m.period == 1 ? "a round"
-                            : none        ? fmt::format("{} rounds", m.period)
-                                          : fmt::format("a round, in the mean of {}", m.period);
+  const std::string after = w.way.rule == Rule::Pairs
+                                ? fmt::format("{} exchanges, in the root mean square", m.period)
+                            : m.period == 1 ? "a round"
+                            : none          ? fmt::format("{} rounds", m.period)
+                                            : fmt::format("a round, in the mean of {}", m.period);
   lines.push_back(fmt::format("{}: {} of what copies are apart remains after {} (spectral gap {:.3g}); {}",
                               w.way.name, none ? std::string("nothing") : percent(m.factor), after, m.gap(),
                               m.sums.columns < kNothing
@@ -212,6 +214,15 @@ void add_mixing(const WayResult& w, std::vector<TextLine>& lines) {
 std::string mean_text(double mean) {
   const double tenths = std::round(mean * 10);
   return fmt::format("{:.{}f}", tenths / 10, std::fmod(tenths, 10) == 0 ? 0 : 1);
+}
+
+/// How often two workers met, over all seeds.
+void add_exchanges(const WayResult& w, std::vector<TextLine>& lines) {
+  if (w.way.rule != Rule::Pairs) return;
+  Welford each;
+  for (const Attempt& a : w.attempts)
+    each.add(static_cast<double>(a.exchanges) / static_cast<double>(std::max<std::int64_t>(a.versions, 1)));
+  lines.push_back(fmt::format("{}: {:.2g} exchanges for each gradient", w.way.name, each.mean()));
 }
 
 /// Workers that came and went, and work that was begun again, over all seeds.
@@ -252,6 +263,7 @@ void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
     add_experts(w, lines);
     add_bound(w, lines);
     add_mixing(w, lines);
+    add_exchanges(w, lines);
     add_pace_of_servers(w, lines);
     add_death(w, lines);
     add_workers(w, lines);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cox/base/assert.hpp"
+#include "cox/sync/pairs.hpp"
 
 namespace cox::learn {
 namespace {
@@ -27,11 +28,23 @@ Status check_members(const Elastic& elastic, int workers) {
 
 }  // namespace
 
+std::string graph_misfit(const Way& way, int workers) {
+  if (way.rule == Rule::Gossip) return sync::graph_misfit(way.graph, workers);
+  if (way.rule == Rule::Pairs) return sync::pairs_misfit(way.graph, workers);
+  return {};
+}
+
 Status stream_ruled(const model::Scenario& scenario, const Way& way, const model::Compression& wire,
                     std::int64_t steps, std::uint64_t seed, const simulate::UpdateSink& sink,
                     const Beside& beside) {
   COX_ASSERT(way.rule != Rule::Policy, "simulate plays policies");
   COX_TRY(const ComputeTimes compute, ComputeTimes::make(scenario, steps, seed));
+  if (std::string why = graph_misfit(way, compute.workers()); !why.empty())
+    return fail({.code = Errc::InvalidInput,
+                 .id = "learn-002",
+                 .message = std::move(why),
+                 .hint = kGraphHint,
+                 .where = std::nullopt});
   const Prices prices(scenario, wire);
   switch (way.rule) {
     case Rule::Policy:
@@ -40,13 +53,10 @@ Status stream_ruled(const model::Scenario& scenario, const Way& way, const model
       drive_rounds(compute, prices, way, seed, sink, beside);
       break;
     case Rule::Gossip:
-      if (std::string why = sync::graph_misfit(way.graph, compute.workers()); !why.empty())
-        return fail({.code = Errc::InvalidInput,
-                     .id = "learn-002",
-                     .message = std::move(why),
-                     .hint = "gossip-exponential, which goes with any number, or other workers",
-                     .where = std::nullopt});
       drive_gossip(compute, prices, way, sink);
+      break;
+    case Rule::Pairs:
+      drive_pairs(compute, prices, way, seed, sink);
       break;
     case Rule::Shards:
       if (way.sharding == Sharding::Servers)

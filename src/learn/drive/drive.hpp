@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "cox/base/result.hpp"
@@ -45,9 +46,17 @@ struct Beside {
 /// worker would, drawn beside its own steps; work and data of others are at hand, and all take part in the sum.
 void drive_rounds(const ComputeTimes& compute, const Prices& prices, const Way& way, std::uint64_t seed,
                   const simulate::UpdateSink& sink, const Beside& beside = {});
+/// Why the workers do not make the way's graph; empty where they do, and where it has none.
+[[nodiscard]] std::string graph_misfit(const Way& way, int workers);
+/// What to do then.
+inline constexpr const char* kGraphHint =
+    "gossip-exponential or gossip-asynchronous, which go with any number; or other workers";
 /// Gossip: a worker that has computed sends its parameters to all that hear it, one after the other, and then waits.
 void drive_gossip(const ComputeTimes& compute, const Prices& prices, const Way& way,
                   const simulate::UpdateSink& sink);
+/// Pairs: messages of an exchange go both ways at once, and whoever answers is in one exchange at a time. Computing goes on beside it.
+void drive_pairs(const ComputeTimes& compute, const Prices& prices, const Way& way, std::uint64_t seed,
+                 const simulate::UpdateSink& sink);
 /// Groups: each is a worker of the stream. A step inside one ends with a sum; between them, a message to the servers, which take
 /// one after the other, and the parameters back; or every so many steps a sum over one member of each.
 /// By speed: workers in the order of the mean of their first ten steps (a job would have measured it), the fastest group first; seats have

@@ -167,6 +167,45 @@ TEST(Drive, TheMiddleOfAStarTakesOneMessageAfterTheOther) {
     EXPECT_NEAR(star.versions[v].count(), (static_cast<double>(v) + 1) * round.count(), 1e-9);
 }
 
+// Two even workers: both end at the same time, one asks, and the other applies its own when the exchange is over. With an exchange that takes nothing
+// each goes at its own pace.
+TEST(Drive, PairsWaitForTheirExchangeAlone) {
+  const model::Scenario s = testing::job(2);
+  const auto compute = ComputeTimes::make(s, 8, 1);
+  ASSERT_TRUE(compute);
+  const Seconds round = compute->of(0, 0) + Prices(s, {}).parameters();
+  const Followed f = follow(s, "gossip-asynchronous", 8, 2);
+  ASSERT_GE(f.versions.size(), 12U);
+  for (std::size_t v = 0; v < 12; ++v)
+    EXPECT_NEAR(f.versions[v].count(), (static_cast<double>(v / 2) + 1) * round.count(), 1e-9) << v;
+  model::Scenario apart = uneven_job(2, 1);
+  apart.across = {.latency = Seconds{1e-12}, .per_byte = Bandwidth::gbyte_per_s(1e9).time_per_byte()};
+  const auto times = ComputeTimes::make(apart, 40, 1);
+  ASSERT_TRUE(times);
+  const Followed free = follow(apart, "gossip-asynchronous", 40, 2);
+  const double expected = 1 / times->of(0, 0).count() + 1 / times->of(1, 0).count();
+  EXPECT_NEAR(static_cast<double>(free.versions.size()) / free.versions.back().count(), expected,
+              0.05 * expected);
+}
+
+// Nobody waits for the slowest: a worker that is ten times slower delivers a tenth, and ages keep their sum.
+TEST(Drive, PairsGoAtTheirOwnPace) {
+  const model::Scenario s = uneven_job(8, 1);
+  for (const char* word : {"gossip-asynchronous", "gossip-asynchronous,graph=ring",
+                           "gossip-asynchronous,graph=hypercube", "gossip-asynchronous,graph=star"}) {
+    const Followed pairs = follow(s, word, 60, 8);
+    const Followed ring = follow(s, "gossip-ring", 60, 8);
+    EXPECT_EQ(pairs.ledger.aged(), 7 * pairs.ledger.version()) << word;
+    EXPECT_GT(pairs.ledger.largest_age(), 7) << word;
+    const auto rate = [](const Followed& f, double each) {
+      return each * static_cast<double>(f.versions.size()) / f.versions.back().count();
+    };
+    EXPECT_GT(rate(pairs, 1), rate(ring, 8)) << word << ": gradients a second";
+  }
+  EXPECT_FALSE(stream_ruled(testing::job(7), *read_way("gossip-asynchronous,graph=ring"), {}, 5, 1,
+                            [](const sync::StreamEvent&, Seconds) { return true; }));
+}
+
 TEST(Drive, ABoundThatChangesHoldsFromThenOn) {
   const model::Scenario s = uneven_job(4, 1);
   const auto way = read_way("curvature-bound,staleness=20");

@@ -20,6 +20,12 @@ void GossipCopies::step(int worker, std::span<const float> gradient, double fact
   optimizers_[w].step(copies_[w], gradient, factor);
 }
 
+void GossipCopies::average(int a, int b) {
+  std::vector<float>& one = copies_[static_cast<std::size_t>(a)];
+  std::vector<float>& other = copies_[static_cast<std::size_t>(b)];
+  for (std::size_t i = 0; i < one.size(); ++i) one[i] = other[i] = 0.5F * (one[i] + other[i]);
+}
+
 void GossipCopies::combine(std::int64_t round) {
   const int workers = static_cast<int>(copies_.size());
   for (int w = 0; w < workers; ++w) {

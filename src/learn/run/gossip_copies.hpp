@@ -30,6 +30,15 @@ class GossipCopies {
   }
   /// The worker's own step; `factor` on the rate.
   void step(int worker, std::span<const float> gradient, double factor);
+  /// Pairs: what the worker computes with next is what it has now.
+  void keep(int worker) {
+    next_[static_cast<std::size_t>(worker)] = copies_[static_cast<std::size_t>(worker)];
+  }
+  [[nodiscard]] std::span<const float> kept(int worker) const {
+    return next_[static_cast<std::size_t>(worker)];
+  }
+  /// Pairs: both have the mean of the two.
+  void average(int a, int b);
   /// All have made theirs: they take each other's.
   void combine(std::int64_t round);
   /// The mean of all copies, summed in rank order in double precision.
@@ -44,7 +53,7 @@ class GossipCopies {
   sync::Neighbours neighbours_;
   std::vector<Optimizer> optimizers_;
   std::vector<std::vector<float>> copies_;
-  std::vector<std::vector<float>> next_;
+  std::vector<std::vector<float>> next_;  ///< rounds: while they are combined; pairs: what each computes with
 };
 
 }  // namespace cox::learn

@@ -51,7 +51,8 @@ class Learner::Impl {
         compressor_(way.compressor, problem.tensors(), seed) {
     workers_.resize(static_cast<std::size_t>(workers));
     if (way_.control_variates) variate_.assign(size_, 0.0F);
-    if (way_.rule == Rule::Gossip) copies_.emplace(problem, optimizer, way.graph, workers);
+    if (way_.rule == Rule::Gossip || way_.rule == Rule::Pairs)
+      copies_.emplace(problem, optimizer, way.graph, workers);
     if (way_.rule == Rule::Shards) shards_.emplace(problem, optimizer, way.shards_of(workers), workers);
     if (way_.compressor.loss_scale) scale_.emplace(*way_.compressor.loss_scale);
   }
@@ -63,12 +64,17 @@ class Learner::Impl {
     switch (event.kind) {
       case sync::StreamEvent::Kind::Read:
         versions_.read(u.worker);
+        if (way_.rule == Rule::Pairs) copies_->keep(u.worker);
         return true;
       case sync::StreamEvent::Kind::Delivered:
         deliver(u);
         return !diverged_;
       case sync::StreamEvent::Kind::Advanced:
         advance();
+        return true;
+      case sync::StreamEvent::Kind::Averaged:
+        COX_ASSERT(copies_.has_value(), "workers with parameters of their own");
+        copies_->average(u.worker, u.with);
         return true;
       case sync::StreamEvent::Kind::Left:
         versions_.forget(u.worker);
@@ -90,6 +96,7 @@ class Learner::Impl {
 
   [[nodiscard]] const std::optional<Divergence>& diverged() const { return diverged_; }
   [[nodiscard]] std::span<const float> parameters() const {
+    if (way_.rule == Rule::Pairs) return mean_of_copies();
     return shards_ ? shards_->newest() : versions_.newest();
   }
   [[nodiscard]] std::int64_t version() const { return version_; }
@@ -191,9 +198,19 @@ class Learner::Impl {
     return true;
   }
 
-  /// Gossip: the worker's own step at its own parameters.
+  /// Pairs: the mean of all, taken when it is asked for.
+  [[nodiscard]] std::span<const float> mean_of_copies() const {
+    if (mean_is_of_ != version_ || mean_.empty()) {
+      mean_.resize(size_);
+      copies_->mean(mean_);
+      mean_is_of_ = version_;
+    }
+    return mean_;
+  }
+
+  /// Gossip: the worker's own step at its own parameters; in pairs, at those that it had when the step began.
   void step_copy(int worker, std::int64_t step) {
-    mean_gradient(copies_->of(worker), worker, step);
+    mean_gradient(way_.rule == Rule::Pairs ? copies_->kept(worker) : copies_->of(worker), worker, step);
     check(gradient_, worker, step);
     if (!diverged_)
       copies_->step(worker, gradient_, rate_factor(inner_, copies_->steps(worker) + 1, share_.batch()));
@@ -371,6 +388,11 @@ class Learner::Impl {
   }
 
   void advance() {
+    if (way_.rule == Rule::Pairs) {
+      ++version_;
+      updates_ = batch_ = 0;
+      return;
+    }
     if (copies_) {
       copies_->combine(version_++);
       copies_->mean(versions_.next());
@@ -421,13 +443,16 @@ class Learner::Impl {
   std::vector<float> variate_;  ///< SCAFFOLD's c
   std::vector<Worker> workers_;
   std::int64_t version_ = 0, samples_ = 0, wasted_ = 0;
-  std::int64_t updates_ = 0;            ///< applied since the last version
-  std::int64_t batch_ = 0;              ///< samples of what was applied since the last version
-  std::int64_t age_ = 0;                ///< of the last update that was applied
-  bool in_rounds_ = false;              ///< it was a difference
-  std::optional<GossipCopies> copies_;  ///< gossip: `versions_` has their mean
-  std::optional<ShardCopies> shards_;   ///< shards: `versions_` stays where it began
-  std::int64_t pieces_ = 0;             ///< applied to shards
+  std::int64_t updates_ = 0;  ///< applied since the last version
+  std::int64_t batch_ = 0;    ///< samples of what was applied since the last version
+  std::int64_t age_ = 0;      ///< of the last update that was applied
+  bool in_rounds_ = false;    ///< it was a difference
+  std::optional<GossipCopies>
+      copies_;                       ///< gossip: `versions_` has their mean; in pairs it stays where it began
+  mutable std::vector<float> mean_;  ///< pairs: of version `mean_is_of_`
+  mutable std::int64_t mean_is_of_ = 0;
+  std::optional<ShardCopies> shards_;  ///< shards: `versions_` stays where it began
+  std::int64_t pieces_ = 0;            ///< applied to shards
   std::optional<LossScale> scale_;
   bool overflowed_ = false;  ///< somebody, since the last version
   std::int64_t nonzero_ = 0, vanished_ = 0;

@@ -54,7 +54,8 @@ constexpr std::array kWords = {Word{"synchronous", PolicyKind::Synchronous},
                                Word{"gossip-exponential", PolicyKind::Synchronous},
                                Word{"gossip-complete", PolicyKind::Synchronous},
                                Word{"gossip-star", PolicyKind::Synchronous},
-                               Word{"gossip-regular", PolicyKind::Synchronous}};
+                               Word{"gossip-regular", PolicyKind::Synchronous},
+                               Word{"gossip-asynchronous", PolicyKind::Synchronous}};
 
 /// Graphs of gossip, as words.
 struct GraphWord {
@@ -68,6 +69,12 @@ constexpr std::array kGraphs = {GraphWord{"ring", sync::GossipGraph::Ring},
                                 GraphWord{"complete", sync::GossipGraph::Complete},
                                 GraphWord{"star", sync::GossipGraph::Star},
                                 GraphWord{"regular", sync::GossipGraph::Regular}};
+
+/// Graphs of pairs: how a setting says them, and what they are.
+constexpr std::array<std::string_view, 5> kPairGraphs{"halves", "ring", "torus", "hypercube", "star"};
+constexpr std::array kGraphsOfPairs{sync::GossipGraph::Halves, sync::GossipGraph::Ring,
+                                    sync::GossipGraph::Torus, sync::GossipGraph::Hypercube,
+                                    sync::GossipGraph::Star};
 
 /// Numbers of a way as they are read, before they go to where they belong.
 struct Numbers {
@@ -94,6 +101,7 @@ struct Numbers {
   double leaves = 0, joins = 0;  ///< seconds
   std::int64_t degree = sync::GossipSpec{}.degree;
   std::int64_t draw = 1;
+  std::int64_t pairs = 0;  ///< which graph
 };
 
 /// Rules whose parameters have versions in parts.
@@ -212,6 +220,8 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
     all.push_back({"degree", &n.degree, 2, 1 << 20});
     all.push_back({"draw", &n.draw, 1, 1e9});
   }
+  if (name == "gossip-asynchronous")
+    all.push_back({.key = "graph", .value = &n.pairs, .least = 0, .most = 4, .words = kPairGraphs});
   if (name == "curvature-bound") all.push_back({"probe", &way.probe, 1, kMostSteps});
   if (name == "age-weighted") all.push_back({"decay", &way.decay, 0, 100});
   if (name == "post-local") all.push_back({"synchronous-steps", &way.synchronous_steps, 0, kMostSteps});
@@ -272,7 +282,11 @@ Result<Way> read_way(std::string_view text) {
       if (way.rounds.fraction < 1 || n.dropped > 0 || n.time_out > 0 || n.copies > 0) way.rule = Rule::Rounds;
       break;
   }
-  if (name.starts_with("gossip-")) {
+  if (name == "gossip-asynchronous") {
+    way.rule = Rule::Pairs;
+    way.graph.graph = kGraphsOfPairs[static_cast<std::size_t>(n.pairs)];
+    COX_CHECK(check_uncompressed(way, name, "parameters"));
+  } else if (name.starts_with("gossip-")) {
     way.rule = Rule::Gossip;
     const auto graph = std::ranges::find(kGraphs, name.substr(name.find('-') + 1), &GraphWord::name);
     way.graph = {.graph = graph->graph,

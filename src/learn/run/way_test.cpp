@@ -85,6 +85,11 @@ TEST(Way, WordsAndTheirNumbers) {
   EXPECT_EQ(drawn.graph.graph, sync::GossipGraph::Regular);
   EXPECT_EQ(drawn.graph.degree, 4);
   EXPECT_EQ(drawn.graph.draw, 7U);
+  const Way pairs = way("gossip-asynchronous,graph=hypercube");
+  EXPECT_EQ(pairs.rule, Rule::Pairs);
+  EXPECT_EQ(pairs.graph.graph, sync::GossipGraph::Hypercube);
+  EXPECT_EQ(way("gossip-asynchronous").graph.graph, sync::GossipGraph::Halves);
+  EXPECT_FALSE(read_way("gossip-asynchronous+int8"));
   EXPECT_FALSE(read_way("gossip-ring+int8"));
   const Way following = way("curvature-bound,staleness=8,probe=20");
   EXPECT_EQ(following.rule, Rule::Bound);
@@ -119,6 +124,7 @@ TEST(Way, WhatCannotBeReadIsOneLineThatSaysWhatCan) {
                            "gossip-ring,degree=2",
                            "gossip-regular,degree=1",
                            "gossip-line",
+                           "gossip-asynchronous,graph=complete",
                            "speculative,k=0",
                            "speculative+top-k,keep=0.1",
                            "elastic-synchronous",

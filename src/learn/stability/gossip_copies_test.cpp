@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "cox/sync/pairs.hpp"
+
 #include "learn/stability/graph_mixing.hpp"
 
 namespace cox::learn {
@@ -80,6 +82,91 @@ TEST(GossipCopies, OnEveryGraphTheGapIsWhatRemains) {
     if (graph == sync::GossipGraph::Ring || graph == sync::GossipGraph::Star) {
       EXPECT_NEAR(slowest, known.factor, 0.02) << "reached";
     }
+  }
+}
+
+/// Sum over workers of the squared distance from their mean.
+double squares(const GossipCopies& copies) {
+  return copies.apart() * copies.apart();
+}
+
+// Over all exchanges that may come next: the mean of squared distances is x' E[W] x, at most the second eigenvalue of what it was. Each exchange
+// leaves the mean of all where it is.
+TEST(GossipCopies, AnExchangeTakesWhatItsExpectedWeightsSay) {
+  const auto problem = make_problem({.dimension = 5, .condition = 2});
+  ASSERT_TRUE(problem);
+  for (const sync::GossipGraph graph : {sync::GossipGraph::Halves, sync::GossipGraph::Ring,
+                                        sync::GossipGraph::Hypercube, sync::GossipGraph::Star}) {
+    const sync::Neighbours neighbours({graph}, 8);
+    const Mixing expected = pair_weights(neighbours);
+    const std::vector<char> asks = sync::who_asks(neighbours);
+    const auto asking = static_cast<double>(std::ranges::count(asks, 1));
+    const GossipCopies before = apart_copies(**problem, graph, 8);
+    std::vector<float> middle(5), after(5);
+    before.mean(middle);
+    double mean = 0;
+    for (int i = 0; i < 8; ++i) {
+      if (asks[static_cast<std::size_t>(i)] == 0) continue;
+      for (const int j : neighbours.of(i, 0)) {
+        GossipCopies copies = before;
+        copies.average(i, j);
+        copies.mean(after);
+        for (std::size_t k = 0; k < 5; ++k) EXPECT_NEAR(after[k], middle[k], 1e-6);
+        mean += squares(copies) / (asking * neighbours.degree(i));
+      }
+    }
+    double form = 0;
+    for (int i = 0; i < 8; ++i)
+      for (int j = 0; j < 8; ++j)
+        for (std::size_t k = 0; k < 5; ++k)
+          form += expected.weights[static_cast<std::size_t>(i * 8 + j)] *
+                  static_cast<double>(before.of(i)[k] - middle[k]) *
+                  static_cast<double>(before.of(j)[k] - middle[k]);
+    EXPECT_NEAR(mean, form / (8 * 5), 1e-5 * mean);
+    EXPECT_LE(mean, mixing_rates(expected).second * squares(before) * (1 + 1e-6));
+  }
+}
+
+// A drawn run of exchanges: over many of them copies come together at least as fast as the gap says.
+TEST(GossipCopies, ExchangesBringCopiesTogether) {
+  const auto problem = make_problem({.dimension = 5, .condition = 2});
+  ASSERT_TRUE(problem);
+  for (const sync::GossipGraph graph : {sync::GossipGraph::Halves, sync::GossipGraph::Ring}) {
+    const sync::Neighbours neighbours({graph}, 8);
+    const GraphMixing known = pair_mixing(neighbours).value();
+    double mean = 0, begun = 0;
+    constexpr int kRuns = 200;
+    constexpr int kRounds = 6;
+    for (int run = 0; run < kRuns; ++run) {
+      GossipCopies copies = apart_copies(**problem, graph, 8);
+      begun = squares(copies);
+      sync::Pairs pairs(neighbours, static_cast<std::uint64_t>(run));
+      int done = 0;
+      std::vector<int> ready{0, 1, 2, 3, 4, 5, 6, 7};
+      while (done < kRounds * known.period) {
+        std::vector<int> next;
+        for (const int w : ready) {
+          if (!pairs.asks(w)) continue;
+          pairs.computed(w);
+          std::vector<int> ending;
+          for (const auto& x : pairs.begun()) ending.push_back(x.by);
+          while (!ending.empty() && done < kRounds * known.period) {
+            const int by = ending.back();
+            ending.pop_back();
+            pairs.exchanged(by);
+            for (const sync::StreamEvent& e : pairs.events())
+              if (e.kind == sync::StreamEvent::Kind::Averaged) copies.average(e.update.worker, e.update.with);
+            ++done;
+            for (const int r : pairs.released()) next.push_back(r);
+            for (const auto& x : pairs.begun()) ending.push_back(x.by);
+          }
+        }
+        ready = next;
+      }
+      mean += squares(copies) / kRuns;
+    }
+    EXPECT_LE(mean, begun * std::pow(known.factor, 2 * kRounds) * 1.1);
+    EXPECT_GT(mean, 0);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cox/base/elementary.hpp"
+#include "cox/sync/pairs.hpp"
 
 namespace cox::learn {
 namespace {
@@ -39,6 +40,36 @@ Mixing graph_weights(const sync::Neighbours& neighbours, std::int64_t round) {
     w.weights[i * n + i] = own;
   }
   return w;
+}
+
+Mixing pair_weights(const sync::Neighbours& neighbours) {
+  const auto n = static_cast<std::size_t>(neighbours.workers());
+  Mixing w{neighbours.workers(), std::vector<double>(n * n)};
+  for (std::size_t i = 0; i < n; ++i) w.weights[i * n + i] = 1;
+  const std::vector<char> asks = sync::who_asks(neighbours);
+  const auto asking = static_cast<double>(std::ranges::count(asks, 1));
+  for (std::size_t i = 0; i < n; ++i) {
+    if (asks[i] == 0) continue;
+    for (const int peer : neighbours.of(static_cast<int>(i), 0)) {
+      const auto j = static_cast<std::size_t>(peer);
+      const double half = 0.5 / (asking * neighbours.degree(static_cast<int>(i)));
+      w.weights[i * n + j] += half;
+      w.weights[j * n + i] += half;
+      w.weights[i * n + i] -= half;
+      w.weights[j * n + j] -= half;
+    }
+  }
+  return w;
+}
+
+std::optional<GraphMixing> pair_mixing(const sync::Neighbours& neighbours) {
+  if (neighbours.workers() < 2 || neighbours.workers() > kMostWorkers) return std::nullopt;
+  const Mixing w = pair_weights(neighbours);
+  const auto asking = std::ranges::count(sync::who_asks(neighbours), 1);
+  GraphMixing out{.sums = sum_errors(w), .period = static_cast<int>(asking)};
+  const double second = mixing_rates(w).second;
+  if (second > kExact) out.factor = exponential(logarithm(second) * static_cast<double>(asking) / 2);
+  return out;
 }
 
 std::optional<GraphMixing> graph_mixing(const sync::Neighbours& neighbours) {

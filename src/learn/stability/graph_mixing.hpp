@@ -27,4 +27,12 @@ struct GraphMixing {
 /// Held by: src/learn/stability/graph_mixing_test.cpp
 [[nodiscard]] std::optional<GraphMixing> graph_mixing(const sync::Neighbours& neighbours);
 
+/// In pairs: E[W] of one exchange, all who ask alike fast: I - sum over edges p_ij (e_i - e_j)(e_i - e_j)' / 2, p_ij the part of exchanges
+/// that an edge has.
+[[nodiscard]] Mixing pair_weights(const sync::Neighbours& neighbours);
+/// What remains when each of those who ask has asked once. Formula: W'W = W for each exchange, so the expected square of the
+/// distance falls to l_2(E[W]) of itself in one, at most; `factor` is its root over `period` exchanges. `sums` are those of E[W].
+/// Empty above 128 workers, and for one. Held by: src/learn/stability/graph_mixing_test.cpp, src/learn/stability/gossip_copies_test.cpp
+[[nodiscard]] std::optional<GraphMixing> pair_mixing(const sync::Neighbours& neighbours);
+
 }  // namespace cox::learn

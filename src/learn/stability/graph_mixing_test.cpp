@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -75,6 +76,23 @@ TEST(GraphMixing, DrawnGraphsAreNearlyAsGoodAsAnyOfTheirDegree) {
       EXPECT_GT(found, best - 0.12) << degree << ' ' << draw;
     }
   }
+}
+
+// Closed forms of one exchange: every pair of two halves of m alike, 1 - 1 / (2 m); an edge of a ring of n, 1 - (1 - cos(2 pi / n)) / n; a star
+// whose outer workers ask, 1 - 1 / (2 (n - 1)).
+TEST(GraphMixing, PairsHaveTheGapOfTheirLaplacian) {
+  const auto second = [](GossipGraph graph, int n) {
+    return mixing_rates(pair_weights(Neighbours({graph}, n))).second;
+  };
+  for (const int n : {4, 8, 16}) {
+    EXPECT_NEAR(second(GossipGraph::Halves, n), 1 - 1.0 / n, 1e-9);
+    EXPECT_NEAR(second(GossipGraph::Ring, n), 1 - (1 - std::cos(2 * std::numbers::pi / n)) / n, 1e-9);
+    EXPECT_NEAR(second(GossipGraph::Star, n), 1 - 1 / (2.0 * (n - 1)), 1e-9);
+  }
+  EXPECT_NEAR(pair_mixing(Neighbours({GossipGraph::Halves}, 8))->factor, std::pow(1 - 1.0 / 8, 2), 1e-9)
+      << "four ask: the root of its fourth power";
+  EXPECT_LT(pair_mixing(Neighbours({GossipGraph::Ring}, 8))->sums.columns, 1e-12);
+  EXPECT_FALSE(pair_mixing(Neighbours({GossipGraph::Halves}, 1)));
 }
 
 TEST(GraphMixing, LargeGraphsAreNotAsked) {
