@@ -92,7 +92,10 @@ struct Way {
   /// (local SGD, FedAvg); nesterov with rate 0.7 is DiLoCo (Douillard et al. 2023).
   OptimizerSpec outer{.kind = OptimizerKind::Sgd, .rate = 1};
   LocalState local_state = LocalState::Keep;
-  double proximal = 0;            ///< FedProx: of local steps, towards where the round began (Li et al. 2020)
+  double proximal = 0;  ///< FedProx: of local steps, towards where the round began (Li et al. 2020)
+  /// Elastic averaging: the part of the way to the workers' mean that the centre goes when it meets all; a worker goes that over
+  /// their number to the centre. 0: there is none.
+  double centre = 0;
   bool control_variates = false;  ///< SCAFFOLD, option II (Karimireddy et al. 2020)
   CompressorSpec compressor{};    ///< of what each worker brings
 
@@ -102,15 +105,16 @@ struct Way {
   }
   /// Workers bring differences of parameters, not gradients.
   [[nodiscard]] bool is_local() const {
-    return policy.kind == model::PolicyKind::LocalSgd &&
-           (policy.local_steps > 1 || outer.kind != OptimizerKind::Sgd || outer.rate != 1 || proximal > 0 ||
-            control_variates);
+    const bool meets = policy.kind == model::PolicyKind::LocalSgd;
+    return centre > 0 || (meets && (policy.local_steps > 1 || outer.kind != OptimizerKind::Sgd ||
+                                    outer.rate != 1 || proximal > 0 || control_variates));
   }
 };
 
 /// Reads `bounded-wait,staleness=3`: `synchronous`, `backup`, `bounded-wait`, `bounded-discard`, `asynchronous`,
 /// `age-weighted` (asynchronous with weight 1 / (1 + age), or exp(-decay x age) where `decay` is given), `local-sgd`, `post-local`, `diloco`, `fedprox`, `scaffold`,
-/// `fedavg` (the last three with `fraction`, the part of the workers that each round draws), `drop` (the k slowest of a step are
+/// `fedavg` (the last three
+/// with `fraction`, the part of the workers that each round draws), `easgd` and `easgd-asynchronous` (elastic averaging with `centre`, in rounds of all or without meetings), `drop` (the k slowest of a step are
 /// interrupted), `time-out` (all who are not there so many seconds behind the first), `gossip-ring`, `-torus`, `-hypercube`, `-exponential`, `-complete`, `-star`, `-regular` (`degree` neighbours each; `draw`: which of the graphs), `gossip-asynchronous` (in pairs, on the `graph` halves, ring, torus, hypercube or star), `groups-asynchronous`, `groups-bounded-wait`,
 /// `curvature-bound` (bounded-wait whose bound is at most `staleness` and follows a probe every `probe` steps), `groups-local-sgd` (with `by-speed=yes` groups are of alike fast workers; every step inside a group, between `group`s as the rest of the word says), `sharded-asynchronous` and `sharded-bounded-wait` (`servers` with versions of their own; `pull=sparse`: of what a step needs; `apply` gigabytes of gradients a second; `standby`, `every`, `dies`, `server`, `takes-over`: one that dies), `pipedream` (as many stages as workers),
 /// `hogwild` (`blocks` of memory without locks), `speculative` (the work of the `k` last is begun again by those who are there), `elastic-` before synchronous, backup, bounded-wait,

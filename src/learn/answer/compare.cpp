@@ -16,6 +16,7 @@
 #include "learn/answer/expense.hpp"
 #include "learn/answer/race.hpp"
 #include "learn/answer/refusal.hpp"
+#include "learn/stability/elastic.hpp"
 
 namespace cox::learn {
 namespace {
@@ -170,6 +171,7 @@ class Contest {
       w.expense = expense_of(setting_, w);
       if (w.way.rule == Rule::Gossip && w.refused.empty())
         w.mixing = graph_mixing(sync::Neighbours(w.way.graph, setting_.workers));
+      w.elastic_edge = elastic_edge_of(w);
       if (w.way.rule == Rule::Pairs && w.refused.empty())
         w.mixing = pair_mixing(sync::Neighbours(w.way.graph, setting_.workers));
     }
@@ -197,6 +199,19 @@ class Contest {
   /// Between two rates that are a factor of 2 apart.
   static constexpr double kBetween[] = {0.59460355750136, 0.70710678118655, 0.84089641525371,
                                         1.18920711500272, 1.41421356237310, 1.68179283050743};
+
+  /// Known for a round of one plain step or one of a heavy ball.
+  [[nodiscard]] std::optional<double> elastic_edge_of(const WayResult& w) const {
+    const OptimizerSpec& optimizer = setting_.question.optimizer;
+    const bool heavy = optimizer.kind == OptimizerKind::Momentum;
+    const bool meets = w.way.policy.kind == model::PolicyKind::LocalSgd && w.way.policy.local_steps == 1;
+    if (!(w.way.centre > 0) || !meets || !w.refused.empty() ||
+        !(heavy || optimizer.kind == OptimizerKind::Sgd))
+      return std::nullopt;
+    return elastic_edge({.workers = w.attempts.front().workers,
+                         .centre = w.way.centre,
+                         .momentum = heavy ? optimizer.momentum : 0});
+  }
 
   /// The best of `factors` for each way that the scenario can run. Errors: the first way's, whatever it is.
   Status tune(const std::vector<std::vector<double>>& factors) {

@@ -98,6 +98,8 @@ struct WayResult {
   double mean_age = 0;
   sync::AgeCounts ages{};  ///< of all attempts together
   std::optional<Expense> expense{};
+  std::optional<double>
+      elastic_edge{};  ///< rate times curvature, of elastic averaging in rounds of one step by sgd or momentum
   std::optional<GraphMixing> mixing{};  ///< of gossip, where there are not too many workers for it
   int busiest = 0;                      ///< of the attempt in which one worker's share was the largest
   double busiest_share = 0;

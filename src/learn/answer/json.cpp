@@ -79,6 +79,7 @@ Json summary_json(const WayResult& w, bool baseline) {
          {"p99_age", nullptr},
          {"largest_age", nullptr},
          {"ages", nullptr},
+         {"elastic_edge", w.elastic_edge ? Json(*w.elastic_edge) : Json(nullptr)},
          {"mixing", or_null(w.mixing,
                             [](const GraphMixing& m) {
                               return Json{{"factor", m.factor},

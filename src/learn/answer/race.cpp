@@ -16,6 +16,7 @@
 #include "learn/answer/cluster.hpp"
 #include "learn/answer/refusal.hpp"
 #include "learn/answer/sparse_needs.hpp"
+#include "learn/stability/elastic.hpp"
 #include "learn/stability/measured.hpp"
 
 namespace cox::learn {
@@ -215,6 +216,15 @@ Status check_bound(const Terms& s) {
                 "take sgd or momentum, or bounded-wait");
 }
 
+/// A centre that goes too far comes back from every step further away.
+Status check_centre(const Way& way, int workers) {
+  const bool meets = way.policy.kind == model::PolicyKind::LocalSgd;
+  if (!meets || !(way.centre > 0) || elastic_edge({.workers = workers, .centre = way.centre}) > 0) return {};
+  return refuse(fmt::format("centre is {:g} with {} workers: no rate is stable from {:.4g} on", way.centre,
+                            workers, 2.0 * workers / (workers + 1)),
+                "say a smaller centre; 0.9 is usual");
+}
+
 /// Shards step alone: norms over all parameters are known to none of them.
 Status check_shards(const Terms& s, const Way& way, int workers, std::int64_t parameters) {
   const OptimizerSpec& optimizer = s.question.optimizer;
@@ -255,6 +265,7 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
     return all;
   }
   COX_TRY(const Crew crew, crew_of(s, way));
+  COX_CHECK(check_centre(way, crew.workers));
   constexpr double kMostValues = 1e9;
   const double kept =  // two copies and the optimizer's state, per parameter
       static_cast<double>((2 + moments_of(s.question.optimizer.kind)) * factors.size()) * crew.workers;
@@ -264,7 +275,7 @@ Result<std::vector<Attempt>> race(const Terms& s, const Way& way, std::span<cons
     spec.seed = (spec.seed + static_cast<std::int64_t>(seed)) % kSeeds;
     COX_TRY(std::unique_ptr<Problem> problem, make_problem(spec));
     if (way.rule == Rule::Shards) COX_CHECK(check_shards(s, way, crew.workers, problem->parameters()));
-    if ((way.rule == Rule::Gossip || way.rule == Rule::Pairs || way.rule == Rule::Shards) &&
+    if ((way.rule == Rule::Gossip || way.rule == Rule::Pairs || way.rule == Rule::Shards || way.centre > 0) &&
         kept * static_cast<double>(problem->parameters()) > kMostValues)
       return refuse("each worker's own parameters, at every rate, are more than 4 GB",
                     "learn a smaller problem");

@@ -263,6 +263,8 @@ void add_notes(const Comparison& c, std::vector<TextLine>& lines) {
     add_experts(w, lines);
     add_bound(w, lines);
     add_mixing(w, lines);
+    if (w.elastic_edge)
+      lines.push_back(fmt::format("{}: stable up to rate x curvature {:.3g}", w.way.name, *w.elastic_edge));
     add_exchanges(w, lines);
     add_pace_of_servers(w, lines);
     add_death(w, lines);

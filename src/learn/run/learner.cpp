@@ -16,6 +16,7 @@
 
 #include "learn/compress/compressor.hpp"
 #include "learn/kernels/step_kernels.hpp"
+#include "learn/run/elastic_copies.hpp"
 #include "learn/run/gossip_copies.hpp"
 #include "learn/run/shard_copies.hpp"
 #include "learn/run/tree_sum.hpp"
@@ -44,7 +45,7 @@ class Learner::Impl {
         size_(static_cast<std::size_t>(problem.parameters())),
         versions_(problem, workers),
         optimizer_(optimizer, problem.tensors()),
-        outer_(way.outer, problem.tensors()),
+        outer_(outer_of(way, workers), problem.tensors()),
         sum_(size_, master_format(way)),
         variates_(size_),
         gradient_(size_),
@@ -53,6 +54,7 @@ class Learner::Impl {
     if (way_.control_variates) variate_.assign(size_, 0.0F);
     if (way_.rule == Rule::Gossip || way_.rule == Rule::Pairs)
       copies_.emplace(problem, optimizer, way.graph, workers);
+    if (way_.centre > 0) elastic_.emplace(versions_.newest(), workers, way_.centre / workers);
     if (way_.rule == Rule::Shards) shards_.emplace(problem, optimizer, way.shards_of(workers), workers);
     if (way_.compressor.loss_scale) scale_.emplace(*way_.compressor.loss_scale);
   }
@@ -89,6 +91,7 @@ class Learner::Impl {
                    "workers are numbered as they come");
         workers_.push_back({.step = slowest()});
         versions_.add_worker();
+        if (elastic_) elastic_->add_worker(versions_.newest());
         return true;
     }
     return true;
@@ -112,6 +115,12 @@ class Learner::Impl {
   }
 
  private:
+  /// The centre of elastic averaging goes an equal part of the way with each worker that meets it.
+  static OptimizerSpec outer_of(const Way& way, int workers) {
+    if (!(way.centre > 0)) return way.outer;
+    return {.kind = OptimizerKind::Sgd, .rate = way.centre / workers};
+  }
+
   struct Worker {
     std::int64_t step = 0;  ///< finished
     std::optional<Local> local{};
@@ -155,7 +164,7 @@ class Learner::Impl {
       if (copies_)
         step_copy(u.worker, w.step);
       else if (in_rounds_)
-        add_difference(u, w, x);
+        add_difference(u, w, elastic_ ? elastic_->of(u.worker) : x);
       else
         add_gradient(u, w, x);
       samples_ += samples;
@@ -344,6 +353,7 @@ class Learner::Impl {
       factors += factor;
     }
     for (std::size_t i = 0; i < size_; ++i) local_[i] = began[i] - local_[i];
+    if (elastic_) elastic_->exchange(u.worker, versions_.newest(), local_);
     if (way_.control_variates) move_variate(local, factors);
     if (compresses())
       add_compressed(local_, u.worker, w, 1);
@@ -413,7 +423,7 @@ class Learner::Impl {
     const std::int64_t updates = std::exchange(updates_, 0);
     if (scale_ && !scale_->end_step(std::exchange(overflowed_, false))) return;
     if (in_rounds_)
-      outer_.step(x, mean, factor());
+      outer_.step(x, mean, elastic_ ? static_cast<double>(updates) : factor());
     else
       optimizer_.step(x, mean, factor() * scheduled(batch));
     if (in_rounds_ && way_.control_variates) {
@@ -451,8 +461,9 @@ class Learner::Impl {
       copies_;                       ///< gossip: `versions_` has their mean; in pairs it stays where it began
   mutable std::vector<float> mean_;  ///< pairs: of version `mean_is_of_`
   mutable std::int64_t mean_is_of_ = 0;
-  std::optional<ShardCopies> shards_;  ///< shards: `versions_` stays where it began
-  std::int64_t pieces_ = 0;            ///< applied to shards
+  std::optional<ElasticCopies> elastic_;  ///< elastic averaging: `versions_` has the centre
+  std::optional<ShardCopies> shards_;     ///< shards: `versions_` stays where it began
+  std::int64_t pieces_ = 0;               ///< applied to shards
   std::optional<LossScale> scale_;
   bool overflowed_ = false;  ///< somebody, since the last version
   std::int64_t nonzero_ = 0, vanished_ = 0;

@@ -31,6 +31,8 @@ constexpr std::array kWords = {Word{"synchronous", PolicyKind::Synchronous},
                                Word{"fedprox", PolicyKind::LocalSgd},
                                Word{"scaffold", PolicyKind::LocalSgd},
                                Word{"fedavg", PolicyKind::LocalSgd},
+                               Word{"easgd", PolicyKind::LocalSgd},
+                               Word{"easgd-asynchronous", PolicyKind::Asynchronous},
                                Word{"drop", PolicyKind::LocalSgd},
                                Word{"time-out", PolicyKind::LocalSgd},
                                Word{"speculative", PolicyKind::LocalSgd},
@@ -189,7 +191,7 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
     case PolicyKind::LocalSgd:
       if (name == "drop" || name == "time-out" || name == "speculative") break;
       all.push_back({"local-steps", &n.local_steps, 1, kMostSteps});
-      all.push_back({"reset", &n.reset, 0, 1});
+      if (name != "easgd") all.push_back({"reset", &n.reset, 0, 1});
       break;
   }
   if (name == "fedavg" || name == "fedprox" || name == "scaffold")
@@ -229,6 +231,7 @@ std::vector<Setting> settings_of(std::string_view name, Way& way, Numbers& n) {
     all.push_back({"outer-rate", &way.outer.rate, 0, 100});
     all.push_back({"outer-momentum", &way.outer.momentum, 0, 1, true});
   }
+  if (name.starts_with("easgd")) all.push_back({"centre", &way.centre, 1e-6, 2, true});
   if (name == "fedprox") all.push_back({"proximal", &way.proximal, 0, 1e9});
   return all;
 }
@@ -251,8 +254,10 @@ Result<Way> read_way(std::string_view text) {
   if (name == "post-local") way.synchronous_steps = 100;
   if (name == "diloco") way.outer = {.kind = OptimizerKind::Nesterov, .rate = 0.7, .momentum = 0.9};
   if (name == "fedprox") way.proximal = 0.1;
+  if (name.starts_with("easgd")) way.centre = 0.9;
   way.control_variates = name == "scaffold";
   Numbers n;
+  if (name == "easgd") n.local_steps = 1;
   if (name == "drop" || name == "time-out" || name == "speculative") n.local_steps = 1;
   if (name == "speculative") n.copies = 1;
   if (name == "drop") n.dropped = 1;
@@ -299,6 +304,7 @@ Result<Way> read_way(std::string_view text) {
     COX_CHECK(check_uncompressed(way, name, "pieces"));
     COX_CHECK(set_death(name, n, way));
   }
+  if (way.centre > 0) COX_CHECK(check_uncompressed(way, name, "parameters"));
   if (name == "curvature-bound") way.rule = Rule::Bound;
   if (name.starts_with("groups-")) {
     way.rule = Rule::Groups;

@@ -85,6 +85,12 @@ TEST(Way, WordsAndTheirNumbers) {
   EXPECT_EQ(drawn.graph.graph, sync::GossipGraph::Regular);
   EXPECT_EQ(drawn.graph.degree, 4);
   EXPECT_EQ(drawn.graph.draw, 7U);
+  const Way elastic_averaging = way("easgd,centre=0.5,local-steps=4");
+  EXPECT_EQ(elastic_averaging.centre, 0.5);
+  EXPECT_EQ(elastic_averaging.policy.local_steps, 4);
+  EXPECT_TRUE(way("easgd").is_local());
+  EXPECT_EQ(way("easgd").policy.local_steps, 1);
+  EXPECT_EQ(way("easgd-asynchronous,servers=2").policy.kind, PolicyKind::Asynchronous);
   const Way pairs = way("gossip-asynchronous,graph=hypercube");
   EXPECT_EQ(pairs.rule, Rule::Pairs);
   EXPECT_EQ(pairs.graph.graph, sync::GossipGraph::Hypercube);
@@ -124,6 +130,10 @@ TEST(Way, WhatCannotBeReadIsOneLineThatSaysWhatCan) {
                            "gossip-ring,degree=2",
                            "gossip-regular,degree=1",
                            "gossip-line",
+                           "easgd,centre=2",
+                           "easgd,centre=0",
+                           "easgd+int8",
+                           "easgd-asynchronous,local-steps=2",
                            "gossip-asynchronous,graph=complete",
                            "speculative,k=0",
                            "speculative+top-k,keep=0.1",

@@ -41,7 +41,7 @@ tl::unexpected<Error> refuse(std::string message, std::string hint) {
 Status check_way(const learn::Way& way) {
   const bool meets =
       way.policy.kind == model::PolicyKind::Synchronous || way.policy.kind == model::PolicyKind::LocalSgd;
-  if (!(meets && way.rule == learn::Rule::Policy) && !served_word(way))
+  if (!(meets && way.rule == learn::Rule::Policy && !(way.centre > 0)) && !served_word(way))
     return refuse(
         fmt::format("{} is not carried out by processes yet", way.name),
         "synchronous, local-sgd, post-local, diloco, fedprox, scaffold, backup, bounded-wait, bounded-discard, asynchronous and age-weighted "

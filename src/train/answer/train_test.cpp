@@ -172,8 +172,9 @@ Error refused(const TrainQuestion& q, const model::Scenario& s) {
 TEST(Train, WhatProcessesDoNotCarryOutIsRefused) {
   TrainQuestion q = question(2);
   for (const char* policy :
-       {"scaffold,local-steps=4,fraction=0.5", "fedavg,local-steps=4,fraction=0.5", "gossip-ring", "drop,k=1",
-        "hogwild", "groups-asynchronous,group=2", "synchronous+sign", "local-sgd,local-steps=5+sign"}) {
+       {"scaffold,local-steps=4,fraction=0.5", "fedavg,local-steps=4,fraction=0.5", "gossip-ring", "easgd",
+        "easgd-asynchronous", "drop,k=1", "hogwild", "groups-asynchronous,group=2", "synchronous+sign",
+        "local-sgd,local-steps=5+sign"}) {
     q.way = *learn::read_way(policy);
     const Error e = refused(q, scenario(4));
     EXPECT_EQ(e.id, "train-001");

@@ -371,7 +371,7 @@ Result<std::vector<float>> compute(const TrainJob& job, const Injected& fault, T
 }  // namespace
 
 std::optional<std::string> served_word(const learn::Way& way) {
-  if (way.rule != learn::Rule::Policy) return std::nullopt;
+  if (way.rule != learn::Rule::Policy || way.centre > 0) return std::nullopt;
   switch (way.policy.kind) {
     case model::PolicyKind::Backup:
       return fmt::format("backup,backups={}", way.policy.backups);
