@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "cox/base/number_text.hpp"
@@ -167,11 +168,21 @@ void add_scenario(FullForecast& out, const Evidence& e, const Asked& question) {
               .bytes = made->exchange.bytes};
   GoodnessOptions goodness = question.goodness;
   goodness.synchronisations = made->synchronisations;
-  Result<Goodness> good = compare_steps(*out.scenario, sample, goodness);
-  if (good)
-    out.goodness = *std::move(good);
-  else
+  const std::optional<Sample> later = after_change(sample, *out.parts);
+  Result<Goodness> good = compare_steps(*out.scenario, later ? *later : sample, goodness);
+  if (!good) {
     out.no_goodness = good.error().message;
+    return;
+  }
+  out.goodness = *std::move(good);
+  // What lasts is drawn by each run: the file's own is to be that which was recorded.
+  const Goodness::Means& means = out.goodness->means;
+  if (!means.differ()) return;
+  out.scenario->seed = means.seed;
+  out.scenario_notes.push_back(fmt::format(
+      "its seed is that of {} whose run is nearest to the recorded one ({} a step, {} recorded): others draw anew who is "
+      "slow for good",
+      out.goodness->simulations, to_string(means.nearest), to_string(means.recorded)));
 }
 
 void add_measured(FullForecast& out, const Evidence& e, const Asked& question, const std::vector<Way>& ways) {
@@ -181,7 +192,8 @@ void add_measured(FullForecast& out, const Evidence& e, const Asked& question, c
   Projection here = project(*out.parts, sizes, question.project);
   apply_ways(here, ways, e.samples, *out.parts);
   for (std::size_t i = 0; i < e.samples.size(); ++i) {
-    const Seconds step = step_mean(e.samples[i]).mean;
+    const std::optional<Sample> later = after_change(e.samples[i], *out.parts);
+    const Seconds step = step_mean(later ? *later : e.samples[i]).mean;
     TimeBand band = here.points[i].mean;
     if (!std::isfinite(band.low.count()) || !std::isfinite(band.high.count())) band = {};
     out.measured.push_back({.ranks = sizes[i],

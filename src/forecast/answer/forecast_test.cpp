@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <span>
 #include <string>
 
 #include "cox/base/random.hpp"
@@ -140,6 +141,22 @@ Sample scaled(Sample s, double factor) {
   for (Seconds& own : s.positions[0].own) own *= factor;
   for (SampleStep& step : s.steps) step.length *= factor;
   return s;
+}
+
+// The model is of what comes after, and so is what it is held against.
+TEST(Forecast, ChecksAreOfTheStepsAfterAChange) {
+  Sample sample = job(16, 400, 0.02);
+  for (std::size_t k = 300; k < 400; ++k) {
+    const std::span<Seconds> own = std::span(sample.positions[0].own).subspan(k * 16, 16);
+    for (Seconds& one : own) one *= 1.3;
+    sample.steps[k].length = *std::ranges::max_element(own) + Seconds{5e-3};
+  }
+  const auto made = make_forecast(of({sample}), to({64}));
+  ASSERT_TRUE(made);
+  ASSERT_TRUE(made->goodness);
+  EXPECT_TRUE(made->goodness->reproduces) << made->goodness->because;
+  ASSERT_EQ(made->measured.size(), 1U);
+  EXPECT_TRUE(made->measured[0].inside) << made->measured[0].step.count();
 }
 
 TEST(Forecast, RunsThatAreNotOfOneJobAreRefusedInEitherOrder) {

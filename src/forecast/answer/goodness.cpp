@@ -236,6 +236,19 @@ Result<Simulated> simulate_runs(model::Scenario s, const Sample& recorded, const
   return out;
 }
 
+Goodness::Means means_of(const std::vector<Steps>& runs, const Steps& recorded) {
+  Goodness::Means out{.recorded = Seconds{spread(recorded).mean()}};
+  Series means;
+  for (const Steps& run : runs) means.push_back(spread(run).mean());
+  const auto nearest =
+      std::ranges::min_element(means, {}, [&](double mean) { return std::abs(mean - out.recorded.count()); });
+  out.nearest = Seconds{*nearest};
+  out.seed = static_cast<std::uint64_t>(nearest - means.begin()) + 1;
+  out.low = Seconds{quantile(means, 0.05)};
+  out.high = Seconds{quantile(means, 0.95)};
+  return out;
+}
+
 }  // namespace
 
 Result<Goodness> compare_steps(const model::Scenario& calibrated, const Sample& recorded,
@@ -262,6 +275,7 @@ Result<Goodness> compare_steps(const model::Scenario& calibrated, const Sample& 
   for (int i = 1; i < 100; ++i)
     out.quantiles.push_back({.recorded = Seconds{quantile(recorded_sorted, i / 100.0)},
                              .simulated = Seconds{quantile(all, i / 100.0)}});
+  if (!simulated.runs.empty()) out.means = means_of(simulated.runs, seen);
   out.because = reason_of(out);
   out.reproduces = out.because.empty();
   return out;

@@ -42,6 +42,18 @@ struct Goodness {
     Seconds simulated{};
   };
   std::vector<Pair> quantiles{};  ///< of both, at 1, 2, ... 99 %
+  /// Mean steps of the simulated runs: 90 % of them, and of the one that is nearest to the recorded mean.
+  struct Means {
+    Seconds recorded{};
+    Seconds low{};
+    Seconds high{};
+    Seconds nearest{};
+    std::uint64_t seed = 1;  ///< of the nearest
+    /// They differ by what each run draws for good, by more than a step more or less does.
+    [[nodiscard]] bool differ() const { return high - low > kDiffer * recorded; }
+    static constexpr double kDiffer = 0.05;
+  };
+  Means means{};
   bool reproduces = false;
   std::string because{};  ///< what does not fit and what that points to; empty where it reproduces
   int simulations = 0;

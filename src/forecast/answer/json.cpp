@@ -114,9 +114,20 @@ Json json_of(const MeasuredSize& m) {
 }
 
 Json json_of(const Goodness& g) {
-  Json j{{"reproduces", g.reproduces}, {"because", g.because},       {"distance", g.distance},
-         {"limit", g.limit},           {"has_power", g.has_power()}, {"simulations", g.simulations},
-         {"figures", Json::array()},   {"quantiles", Json::array()}};
+  Json j{{"reproduces", g.reproduces},
+         {"because", g.because},
+         {"distance", g.distance},
+         {"limit", g.limit},
+         {"has_power", g.has_power()},
+         {"simulations", g.simulations},
+         {"means",
+          {{"recorded_s", g.means.recorded.count()},
+           {"low_s", g.means.low.count()},
+           {"high_s", g.means.high.count()},
+           {"nearest_s", g.means.nearest.count()},
+           {"seed", g.means.seed}}},
+         {"figures", Json::array()},
+         {"quantiles", Json::array()}};
   for (const GoodnessFigure& f : g.figures)
     j["figures"].push_back({{"name", f.name},
                             {"unit", f.unit},

@@ -353,6 +353,11 @@ void add_goodness(Lines& out, const FullForecast& f) {
     out.insert(out.end(), simulated.begin(), simulated.end());
   else if (!f.no_goodness.empty() && !f.curve)
     out.push_back(fmt::format("check: not made: {}", f.no_goodness));
+  if (f.goodness && f.goodness->means.differ())
+    out.push_back(fmt::format(
+        "check: its runs take {} to {} a step ({} recorded): each seed draws anew who is slow for good",
+        to_string(f.goodness->means.low), to_string(f.goodness->means.high),
+        to_string(f.goodness->means.recorded)));
   for (const MeasuredSize& m : f.measured)
     if (!m.inside) out.push_back(outside_line(m));
 }

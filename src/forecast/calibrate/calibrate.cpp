@@ -192,6 +192,7 @@ struct Tables {
   std::vector<double> residuals{};
   std::vector<double> pooled{};
   SlowNodes slow{};
+  std::vector<LaterSteps> later{};
   double narrower = 0;  ///< and the two below: by residuals
   double independent = 0;
   double correlation = 0;
@@ -234,6 +235,7 @@ Tables tables_of(const std::vector<Sized>& samples, std::size_t p, std::int32_t 
       notes.push_back(fmt::format("{}: own work changed at step {} from {} to {}: what is after it is taken",
                                   s.sample->name, s.sample->steps[d.first_step].number,
                                   to_string(Seconds{d.earlier_level}), to_string(Seconds{d.level})));
+      out.later.push_back({.name = s.sample->name, .ranks = s.sample->size(), .first = d.first_step});
     }
     const RoleColumns& columns = s.roles.at(role);
     for (const std::size_t n : d.slow_places)
@@ -286,6 +288,7 @@ PositionParts fit_position(const std::vector<Sized>& samples, std::size_t p, std
   part.name = samples.back().sample->positions[p].name;
   Tables tables = tables_of(samples, p, role, notes);
   part.slow = tables.slow;
+  part.later = std::move(tables.later);
   const auto all = static_cast<double>(tables.residuals.size());
   part.rank = deviation_of(together(tables.all, &Decomposed::rank, false), tables.ranks);
   if (tables.ranks == 1) {
@@ -544,6 +547,15 @@ Result<Parts> calibrate(std::span<const Sample> samples, WorkOf work) {
 
 Result<Parts> calibrate(const Sample& sample) {
   return calibrate(std::span(&sample, 1));
+}
+
+std::optional<Sample> after_change(const Sample& sample, const Parts& parts) {
+  std::size_t first = 0;
+  for (const PositionParts& p : parts.positions)
+    for (const LaterSteps& later : p.later)
+      if (later.name == sample.name && later.ranks == sample.size()) first = std::max(first, later.first);
+  if (first == 0 || first >= sample.steps.size()) return std::nullopt;
+  return cut(sample, first, sample.steps.size() - first);
 }
 
 }  // namespace cox::forecast

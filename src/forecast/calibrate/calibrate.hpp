@@ -3,6 +3,7 @@
 /// From what was seen to what the job is made of.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -32,5 +33,9 @@ inline constexpr std::string_view kBesideOwnWork = "what a step has beside own w
 /// Held by: src/forecast/calibrate/calibrate_test.cpp, bench/forecast_accuracy.cpp
 [[nodiscard]] Result<Parts> calibrate(std::span<const Sample> samples, WorkOf work = WorkOf::Rank);
 [[nodiscard]] Result<Parts> calibrate(const Sample& sample);
+
+/// What `parts` were taken from of a sample of which they were: its steps after own work changed for good. Nothing where that is all of it.
+/// Held by: Calibrate.AfterAChangeTheLaterRegimeIsTaken
+[[nodiscard]] std::optional<Sample> after_change(const Sample& sample, const Parts& parts);
 
 }  // namespace cox::forecast

@@ -83,6 +83,10 @@ TEST(Calibrate, AfterAChangeTheLaterRegimeIsTaken) {
   EXPECT_LT(parts.positions[0].step.value.count(), 1);
   ASSERT_EQ(parts.notes.size(), 1U);
   EXPECT_NE(parts.notes[0].find("changed at step 150"), std::string::npos) << parts.notes[0];
+  const std::optional<Sample> later = after_change(sample, parts);
+  ASSERT_TRUE(later);
+  EXPECT_EQ(later->steps.size(), 250U);
+  EXPECT_FALSE(after_change(sample_of({.residual = 1}, 8, 8, 400, 3), calibrate(*later).value()));
 }
 
 TEST(Calibrate, ConstantTimesHaveOneRegime) {

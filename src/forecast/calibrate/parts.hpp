@@ -106,14 +106,22 @@ struct SlowNodes {
 
 /// Own work before one synchronisation. Model: X = level + node + rank + step + node in step + residual
 /// (node, rank: persistent; step, node in step, residual: fresh, all of mean 0). Source: docs/concepts/forecasting.md.
+/// An input whose own work changed for good: what is taken of it begins there.
+struct LaterSteps {
+  std::string name;  ///< of the input
+  std::int64_t ranks = 0;
+  std::size_t first = 0;  ///< index of the first step
+};
+
 struct PositionParts {
   std::string name{};
   std::int32_t role = 0;
-  std::int64_t ranks = 0;  ///< of this role, at the size at which it was seen; 0 = all
-  bool fixed = false;      ///< so many ranks at any size: those that a Scenario names, or one after the other
-  TimeEstimate level{};    ///< mean over ranks and steps
-  TimeEstimate rank{};     ///< standard deviation of what is a rank's for good
-  TimeEstimate node{};     ///< of what is a node's for good
+  std::int64_t ranks = 0;           ///< of this role, at the size at which it was seen; 0 = all
+  std::vector<LaterSteps> later{};  ///< inputs of which some steps are not in here
+  bool fixed = false;    ///< so many ranks at any size: those that a Scenario names, or one after the other
+  TimeEstimate level{};  ///< mean over ranks and steps
+  TimeEstimate rank{};   ///< standard deviation of what is a rank's for good
+  TimeEstimate node{};   ///< of what is a node's for good
   Law rank_law{};  ///< of what is a rank's for good, of mean 0; constant = normal. Only a Scenario tells it
   Law node_law{};  ///< the same of a node's
   TimeEstimate step{};            ///< of what all ranks share in a step

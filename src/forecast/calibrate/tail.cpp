@@ -295,8 +295,6 @@ std::vector<TailFit> fit_tails(std::span<const double> ascending, double indepen
       fits = {*found};
       break;
     }
-  else
-    std::erase_if(fits, is_no_fit);
   for (TailFit& fit : fits) fit.tail = without_bias(fit.tail, fit.exceedances);
   return fits;
 }

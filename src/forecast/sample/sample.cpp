@@ -56,4 +56,19 @@ Status check(const Sample& sample) {
   return {};
 }
 
+Sample cut(const Sample& sample, std::size_t first, std::size_t count) {
+  const auto part = [&](const auto& all, std::size_t of_a_step) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first * of_a_step);
+    return std::vector(begin, begin + static_cast<std::ptrdiff_t>(count * of_a_step));
+  };
+  Sample out;
+  out.name = sample.name;
+  out.ranks = sample.ranks;
+  out.waits_only = sample.waits_only;
+  out.steps = part(sample.steps, 1);
+  for (const Position& p : sample.positions)
+    out.positions.push_back({.name = p.name, .own = part(p.own, sample.ranks.size())});
+  return out;
+}
+
 }  // namespace cox::forecast

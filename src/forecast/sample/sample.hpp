@@ -78,4 +78,8 @@ struct Curve {
 /// Errors: forecast-001 (what is wrong, where). Cost: linear. Held by: src/forecast/sample/sample_test.cpp
 [[nodiscard]] Status check(const Sample& sample);
 
+/// `count` steps from the `first` on, with what ranks did in them; of what a Run tells beside nothing. Pre: they are there.
+/// Held by: src/forecast/sample/sample_test.cpp
+[[nodiscard]] Sample cut(const Sample& sample, std::size_t first, std::size_t count);
+
 }  // namespace cox::forecast

@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "support/forecast_sample.hpp"
+
 namespace cox::forecast {
 namespace {
 
@@ -19,6 +21,15 @@ Sample two_by_two() {
 
 TEST(Sample, TimesOfAllRanksAndStepsAreTaken) {
   EXPECT_TRUE(check(two_by_two()));
+}
+
+TEST(Sample, StepsThatAreCutOutKeepWhatRanksDidInThem) {
+  const Sample all = test::sample_of({.residual = 1}, 2, 3, 10, 4);
+  const Sample some = cut(all, 4, 3);
+  ASSERT_EQ(some.steps.size(), 3U);
+  EXPECT_EQ(some.steps.front().number, all.steps[4].number);
+  EXPECT_EQ(some.positions[0].at(2, 5, 6), all.positions[0].at(6, 5, 6));
+  EXPECT_TRUE(check(some));
 }
 
 TEST(Sample, WhatIsMissingOrImpossibleIsToldWithItsPlace) {

@@ -121,7 +121,7 @@ TEST(EarlyWarning, TrendHasItsExactChance) {
 
 TEST(EarlyWarning, AShortRunOrALongMemoryHasNoVerdict) {
   const Sample all = series(1, normal, always(0), kSteady);
-  EXPECT_EQ(early_warning(cut(all, {.first = 0, .count = 200})).windows, 0);
+  EXPECT_EQ(early_warning(cut(all, 0, 200)).windows, 0);
   EXPECT_EQ(early_warning(series(1, normal, always(0.99), kSteady)).windows, 0);
 }
 

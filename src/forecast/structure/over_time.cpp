@@ -68,21 +68,6 @@ std::vector<diagnose::ChangePoint> changes_of(const Sample& sample) {
 
 }  // namespace
 
-Sample cut(const Sample& sample, StepRange steps) {
-  const auto part = [&](const auto& all, std::size_t of_a_step) {
-    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(steps.first * of_a_step);
-    return std::vector(begin, begin + static_cast<std::ptrdiff_t>(steps.count * of_a_step));
-  };
-  Sample out;
-  out.name = sample.name;
-  out.ranks = sample.ranks;
-  out.waits_only = sample.waits_only;
-  out.steps = part(sample.steps, 1);
-  for (const Position& p : sample.positions)
-    out.positions.push_back({.name = p.name, .own = part(p.own, sample.ranks.size())});
-  return out;
-}
-
 std::string_view name_of(AfterRestart verdict) {
   constexpr std::array<std::string_view, 5> kNames{"no verdict", "lower", "equal", "higher", "undecided"};
   return kNames[static_cast<std::size_t>(verdict)];
@@ -137,7 +122,7 @@ Result<OverTime> over_time_of(const Sample& sample, const MarginOf& margin) {
   OverTime out;
   std::vector<double> margins;
   for (const StepRange& steps : windows_of(sample)) {
-    const Sample window = cut(sample, steps);
+    const Sample window = cut(sample, steps.first, steps.count);
     COX_TRY(Structure structure, structure_of(window));
     out.windows.push_back({.steps = steps, .structure = std::move(structure)});
     if (!margin) continue;

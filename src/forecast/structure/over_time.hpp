@@ -29,8 +29,6 @@ namespace cox::forecast {
 
 /// Windows of equal length, as `early_warning` takes them; what is left over stands before the first. Empty = too short.
 [[nodiscard]] std::vector<StepRange> windows_of(const Sample& sample, int most_windows = 10);
-/// These steps alone.
-[[nodiscard]] Sample cut(const Sample& sample, StepRange steps);
 
 /// Per restart ln MAD of the step times in `around` steps after it less that before it; Student's t over restarts.
 /// `restarts`: index of the first step after each, ascending. Between two restarts steps count once: half for each.

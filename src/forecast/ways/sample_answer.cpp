@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "cox/base/assert.hpp"
 #include "cox/base/number_text.hpp"
+#include "cox/base/units_text.hpp"
 
 #include "forecast/calibrate/calibrate.hpp"
 #include "forecast/calibrate/divided_work.hpp"
@@ -23,6 +25,8 @@ namespace {
 constexpr std::int64_t kLeastTimes = 8;
 constexpr double kWidest = 2;           ///< of a band, upper over lower end
 constexpr double kLeastMissed = 0.001;  ///< relative: less is no miss
+constexpr double kErrors = 5;           ///< standard errors that chance explains
+constexpr double kLeastApart = 0.03;    ///< relative: less is no news
 
 /// That of the answer's own bands.
 double missed_by(std::span<const Sample> samples, const SampleAnswer& answer) {
@@ -31,7 +35,10 @@ double missed_by(std::span<const Sample> samples, const SampleAnswer& answer) {
   Projection here = forecast::project(answer.parts, sizes, answer.project);
   apply_ways(here, answer.ways, samples, answer.parts);
   std::vector<Seconds> seen;
-  for (const Sample& s : samples) seen.push_back(step_mean(s).mean);
+  for (const Sample& s : samples) {
+    const std::optional<Sample> later = after_change(s, answer.parts);
+    seen.push_back(step_mean(later ? *later : s).mean);
+  }
   std::vector<TimeBand> bands;
   for (const SizePoint& point : here.points) bands.push_back(point.mean);
   return missed_by(seen, bands);
@@ -49,6 +56,29 @@ void widen(SizePoint& point, double missed) {
   if (point.refused.empty() && !told_wide && point.mean.high > kWidest * point.mean.low)
     point.refused =
         fmt::format("parts miss a size that was measured by {} more than their band", percent(missed));
+}
+
+/// Runs of one size that differ by more than their steps do: `samples` ascend by size.
+void say_apart(std::span<const Sample> samples, Parts& parts) {
+  for (auto from = samples.begin(); from != samples.end();) {
+    const auto to =
+        std::find_if(from, samples.end(), [&](const Sample& s) { return s.size() != from->size(); });
+    std::vector<StepMean> means;
+    for (auto s = from; s != to; ++s) {
+      const std::optional<Sample> later = after_change(*s, parts);
+      means.push_back(step_mean(later ? *later : *s));
+    }
+    const auto [least, most] = std::ranges::minmax_element(means, {}, &StepMean::mean);
+    const Seconds noise{kErrors * std::hypot(least->error.count(), most->error.count())};
+    const Seconds apart = most->mean - least->mean;
+    if (apart > noise && apart > kLeastApart * least->mean)
+      parts.untold.insert(
+          parts.untold.begin(),
+          fmt::format(
+              "which of the inputs of {} ranks the job is: they take {} to {}, apart by more than their steps' noise; the parts are of all together",
+              grouped(from->size()), to_string(least->mean), to_string(most->mean)));
+    from = to;
+  }
 }
 
 bool is_one_size(std::span<const Sample> samples) {
@@ -113,7 +143,8 @@ Result<SampleAnswer> answer_samples(std::span<const Sample> samples, const std::
   out.ways = ways_of(samples, out.project);
   apply_ways(out.projection, out.ways, samples, out.parts);
   for (SizePoint& point : out.projection.points) widen_by_hidden(point, out.parts.ranks, out.hidden);
-  if (one_size) return out;
+  if (samples.size() == 1) return out;
+  say_apart(samples, out.parts);
   out.missed = missed_by(samples, out);
   if (out.missed > kLeastMissed)
     for (SizePoint& point : out.projection.points) widen(point, out.missed);

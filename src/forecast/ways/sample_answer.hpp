@@ -30,7 +30,7 @@ struct SampleAnswer {
       project{};  ///< as given, with the prior on growth and the price of communication where one size was seen
   std::vector<Way> ways{};  ///< of three sizes and more
   double missed =
-      0;  ///< relative, of several sizes: how far one that was measured is outside the band there; it is in all bands
+      0;  ///< relative, of several samples: how far one that was measured is outside the band there; it is in all bands
   Projection projection{};
   Seconds
       hidden{};  ///< of a step, by work, where it is not known when it surfaces: in the bands of larger sizes

@@ -46,6 +46,28 @@ TEST(SampleAnswer, BandsOfTwoSizesHoldWhereWhatLastsHidesGrowth) {
   }
 }
 
+// Two inputs of one size that are apart by more than their noise: neither is outside of the band there, and it is said.
+TEST(SampleAnswer, InputsOfOneSizeThatAreApartAreBothInTheBand) {
+  Sample quick = test::sample_of({.residual = 2}, 2, 8, 300, 7);
+  Sample slow = test::sample_of({.residual = 12}, 2, 8, 300, 8);
+  const SampleAnswer answer =
+      answer_samples(std::vector<Sample>{quick, slow}, {16}, {.replicates = 100}).value();
+  const TimeBand& here = answer.projection.points[0].mean;
+  const Seconds less = step_mean(quick).mean, more = step_mean(slow).mean;
+  ASSERT_GT(more, 1.03 * less);
+  EXPECT_LE(here.low, less);
+  EXPECT_GE(here.high, more);
+  const auto says = [](const Parts& parts) {
+    return std::ranges::any_of(parts.untold, [](const std::string& s) {
+      return s.starts_with("which of the inputs of 16 ranks the job is: they take ");
+    });
+  };
+  EXPECT_TRUE(says(answer.parts));
+  const Sample again = test::sample_of({.residual = 2}, 2, 8, 300, 9);
+  EXPECT_FALSE(
+      says(answer_samples(std::vector<Sample>{quick, again}, {16}, {.replicates = 20}).value().parts));
+}
+
 // One size leaves growth open; a second of which what lasts hides all growth closes that by what it says, and not to nothing.
 TEST(SampleAnswer, ASecondSizeNarrowsByWhatItSays) {
   double one = 0;
